@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { highMobilityBrands } from './manufacturers/brands.ts';
+
+const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+);
+const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
+const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
+
+/** Every setting there is, with its default. README's table is held against this by a test. */
+export const settings = z.object({
+  PORT: whole(0, 65_535).default(4000),
+  HOST: z.string().default('127.0.0.1'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_READ_URLS: list.default([]),
+  DATA_DIR: z.string().min(1).default('.data'),
+  AUTH_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
+  AUTH_AUDIENCE: z.string().min(1).optional(),
+  AUTH_JWKS_URI: url.optional(),
+  AUTH_COMPANY_CLAIM: z.string().min(1).default('company'),
+  AUTH_SCOPES: onOff.default(false),
+  CONTRACTS_AUTH: z.enum(['open', 'required']).optional(),
+  PACKS: list.default([]),
+  LIMIT_VINS: whole(1).default(10_000),
+  LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
+  LIMIT_JSON_BYTES: whole(1).default(1024 * 1024),
+  LIMIT_REJECTED_ROWS: whole(0).default(100_000),
+  RATE_LIMIT_PER_MINUTE: whole(0).default(0),
+  HIGH_MOBILITY_URL: url.optional(),
+  HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
+  HIGH_MOBILITY_CLIENT_SECRET: z.string().min(1).optional(),
+  HIGH_MOBILITY_BRANDS: list.pipe(z.array(z.enum(highMobilityBrands))).optional(),
+  MERCEDES_URL: url.optional(),
+  MERCEDES_TOKEN_URL: url.optional(),
+  MERCEDES_CLIENT_ID: z.string().min(1).optional(),
+  MERCEDES_CLIENT_SECRET: z.string().min(1).optional(),
+  RECHECK_ELIGIBLE_DAYS: whole(1, 3650).default(30),
+  RECHECK_INELIGIBLE_DAYS: whole(1, 3650).default(7),
+  RECHECK_FAILED_DAYS: whole(1, 3650).default(1),
+  PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
+  WORKERS: onOff.default(true),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  CORS_ORIGINS: list.default([]),
+});
+
+type Settings = z.output<typeof settings>;
+
+export interface Config extends Settings {
+  CONTRACTS_AUTH: 'open' | 'required';
+  /** No database and no issuer were named: the gateway issues its own tokens. */
+  developmentIdentity: boolean;
+}
+
+/** All faults of the environment at once, one line each. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super(`The settings are not right:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.faults = faults;
+  }
+}
+
+/** Settings that only make sense together. */
+const groups: (keyof Settings)[][] = [
+  ['HIGH_MOBILITY_URL', 'HIGH_MOBILITY_CLIENT_ID', 'HIGH_MOBILITY_CLIENT_SECRET'],
+  ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
+];
+
+/** Reads the environment; an empty value counts as unset. Throws ConfigError naming every fault. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => name in settings.shape && value !== ''),
+  );
+  const parsed = settings.safeParse(given);
+  const faults = parsed.success
+    ? missing(parsed.data)
+    : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  // What is missing shows even where other values are wrong.
+  if (!parsed.success) faults.push(...missing(given as Partial<Settings>));
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
+  const data = parsed.data;
+  return {
+    ...data,
+    CONTRACTS_AUTH: data.CONTRACTS_AUTH ?? 'open',
+    developmentIdentity: !data.DATABASE_URL && !data.AUTH_ISSUER,
+  };
+}
+
+function missing(data: Partial<Settings>): string[] {
+  const faults = groups.flatMap((group) => {
+    const absent = group.filter((name) => data[name] === undefined);
+    const present = group.filter((name) => data[name] !== undefined);
+    return present.length > 0 ? absent.map((name) => `${name}: is required, because ${present[0]} is set`) : [];
+  });
+  if (data.DATABASE_URL) {
+    for (const name of ['AUTH_ISSUER', 'CONTRACTS_AUTH'] as const) {
+      if (data[name] === undefined) {
+        faults.push(`${name}: is required, because DATABASE_URL is set`);
+      }
+    }
+  } else if (data.DATABASE_READ_URLS?.length) {
+    faults.push('DATABASE_URL: is required, because DATABASE_READ_URLS is set');
+  }
+  return faults;
+}

@@ -1,0 +1,69 @@
+import { EventEmitter } from 'node:events';
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import type { Database } from '../entities/database.ts';
+
+/** Vehicles of a company whose eligibility has a new answer. */
+const eligibilityNews = z.object({ company: z.string(), vehicles: z.array(z.tuple([z.string(), z.string()])) });
+export type EligibilityNews = z.output<typeof eligibilityNews>;
+
+interface Events {
+  /** Rows of this kind have come due. */
+  due: [kind: string];
+  eligibility: [news: EligibilityNews];
+  /** The import with this id has moved on. */
+  import: [id: string];
+  /** The connection was away for a moment: whoever waits for something should look for themselves. */
+  missed: [];
+}
+
+/** What other processes, and this one, tell of their committed changes. */
+export class Changes extends EventEmitter<Events> {
+  private readonly stops: (() => Promise<void>)[] = [];
+
+  /** Listens on every channel of the database. */
+  static async open(database: Database): Promise<Changes> {
+    const changes = new Changes();
+    // One listener per open request or subscription; their number is bounded elsewhere.
+    changes.setMaxListeners(0);
+    const listen = async (channel: string, tell: (payload: string) => void) => {
+      changes.stops.push(
+        await database.listen(channel, (payload) => (payload === '' ? changes.emit('missed') : tell(payload))),
+      );
+    };
+    await listen('due', (kind) => changes.emit('due', kind));
+    await listen('import', (id) => changes.emit('import', id));
+    await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
+    return changes;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.stops.map((stop) => stop()));
+    this.removeAllListeners();
+  }
+}
+
+/** Statements that tell of a change when their transaction commits. */
+export const announce = {
+  due: (kind: 'vehicle' | 'import'): RawBuilder<unknown> => sql`select pg_notify('due', ${kind})`,
+  import: (id: string): RawBuilder<unknown> => sql`select pg_notify('import', ${id})`,
+  eligibility: (news: EligibilityNews): RawBuilder<unknown> =>
+    sql`select pg_notify('eligibility', ${JSON.stringify(news)})`,
+};
+
+/** Resolves true at the next news of one of these vehicles (or a gap in the news), false when the signal aborts. */
+export function newsOf(changes: Changes, company: string, vin: string, signal: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const hear = (news: EligibilityNews) => {
+    if (news.company === company && news.vehicles.some(([, changed]) => changed === vin)) resolve(true);
+  };
+  const missed = () => resolve(true);
+  const stop = () => resolve(false);
+  changes.on('eligibility', hear).on('missed', missed);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  return promise.finally(() => {
+    changes.off('eligibility', hear).off('missed', missed);
+    signal.removeEventListener('abort', stop);
+  });
+}

@@ -1,0 +1,203 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, contractCompanyOf } from './context.ts';
+import { ContractNotFound, Forbidden } from './errors.ts';
+import { readInput } from './input.ts';
+import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
+import { isId, isoTime, read, write } from './sql.ts';
+import { vinOrNull } from './vehicles.ts';
+
+export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
+export type ContractStatus = (typeof contractStatuses)[number];
+
+/** A contract as both faces show it: in force in [from, to), ISO 8601 UTC. */
+export interface Contract {
+  id: string;
+  company: string;
+  fleetId: string;
+  vehicleId: string;
+  name: string;
+  description: string;
+  vin: string;
+  manufacturer: string | null;
+  from: string;
+  to: string;
+  pack: string;
+  /** Follows from the clock. */
+  status: ContractStatus;
+  createdAt: string;
+}
+
+export const contractFilter = z.object({
+  fleetId: z.string().nullish(),
+  vin: z.string().nullish(),
+  pack: z.string().nullish(),
+  status: z.enum(contractStatuses).nullish(),
+});
+export type ContractFilter = z.output<typeof contractFilter>;
+
+/** Deletes a contract and gives it back as it was; throws ContractNotFound. */
+export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
+  const company = contractCompanyOf(ctx, 'contracts:write');
+  const [row] = isId(input.id)
+    ? await write<ContractRow>(
+        ctx,
+        sql`with c as (delete from contract c where c.id = ${input.id} ${ofCompany(company)} returning *)
+            select ${columns} from c join vehicle v on v.id = c.vehicle_id`,
+      )
+    : [];
+  if (!row) throw new ContractNotFound();
+  return toContract(ctx)(row);
+}
+
+/** One contract; throws ContractNotFound. */
+export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const [row] = isId(input.id)
+    ? await read<ContractRow>(ctx, sql`select ${columns} from ${source} where c.id = ${input.id} ${ofCompany(company)}`)
+    : [];
+  if (!row) throw new ContractNotFound();
+  return toContract(ctx)(row);
+}
+
+/** A page of a company's contracts, oldest first. A caller with a token may name its own company only: Forbidden. */
+export async function listContracts(
+  ctx: Context,
+  input: { company: string; page: Page; filter?: ContractFilter | null | undefined },
+): Promise<Slice<Contract>> {
+  const company = companyAsked(ctx, input.company);
+  const { within, tail } = pageSql(input.page, sql`c.id`);
+  const rows = await read<ContractRow>(
+    ctx,
+    sql`select ${columns} from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
+  );
+  return sliceOf(rows.map(toContract(ctx)), input.page);
+}
+
+/** How many contracts listContracts has in all. */
+export async function countContracts(
+  ctx: Context,
+  input: { company: string; filter?: ContractFilter | null | undefined },
+): Promise<number> {
+  const company = companyAsked(ctx, input.company);
+  const [row] = await read<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from ${source} where c.company = ${company} ${matching(ctx, input.filter)}`,
+  );
+  return row?.count ?? 0;
+}
+
+/** The rows a contract can hang on; contracts are read for many of them in one statement. */
+export type ContractParent = 'fleet' | 'vehicle';
+const parentColumn: Record<ContractParent, RawBuilder<unknown>> = {
+  fleet: sql`c.fleet_id`,
+  vehicle: sql`c.vehicle_id`,
+};
+const parentKey: Record<ContractParent, (contract: Contract) => string> = {
+  fleet: (contract) => contract.fleetId,
+  vehicle: (contract) => contract.vehicleId,
+};
+
+interface ContractsOfParents {
+  parent: ContractParent;
+  ids: readonly string[];
+  filter?: ContractFilter | null | undefined;
+}
+
+/** A page of contracts for each of these fleets or vehicles, oldest first. */
+export async function contractsOfParents(
+  ctx: Context,
+  input: ContractsOfParents & { page: Page },
+): Promise<Map<string, Slice<Contract>>> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const { within, tail } = pageSql(input.page, sql`c.id`);
+  const rows = await read<ContractRow>(
+    ctx,
+    sql`select page.* from unnest(${input.ids}::uuid[]) with ordinality parent(id, place)
+        cross join lateral (
+          select ${columns} from ${source}
+          where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
+        ) page
+        order by parent.place, ${input.page.backward ? sql`page.id desc` : sql`page.id`}`,
+  );
+  const byParent = Map.groupBy(rows.map(toContract(ctx)), parentKey[input.parent]);
+  return new Map(input.ids.map((parent) => [parent, sliceOf(byParent.get(parent) ?? [], input.page)]));
+}
+
+/** How many contracts contractsOfParents has in all for each. */
+export async function countContractsOfParents(ctx: Context, input: ContractsOfParents): Promise<Map<string, number>> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const column = parentColumn[input.parent];
+  const rows = await read<{ parent: string; count: number }>(
+    ctx,
+    sql`select ${column} as parent, count(*)::int as count from ${source}
+        where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(ctx, input.filter)} group by 1`,
+  );
+  const counts = new Map(rows.map((row) => [row.parent, row.count]));
+  return new Map(input.ids.map((parent) => [parent, counts.get(parent) ?? 0]));
+}
+
+function companyAsked(ctx: Context, company: string): string {
+  const own = contractCompanyOf(ctx, 'contracts:read');
+  if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
+  return company;
+}
+
+const ofCompany = (company: string | null) => (company === null ? sql`` : sql`and c.company = ${company}`);
+
+const byStatus: Record<ContractStatus, (now: Date) => RawBuilder<unknown>> = {
+  SCHEDULED: (now) => sql`and c.starts_at > ${now}::timestamptz`,
+  ACTIVE: (now) => sql`and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz`,
+  ENDED: (now) => sql`and c.ends_at <= ${now}::timestamptz`,
+};
+
+function matching(ctx: Context, filter?: ContractFilter | null) {
+  const { fleetId, vin, pack, status } = readInput(contractFilter, filter ?? {});
+  return sql`${fleetId ? sql`and c.fleet_id = ${isId(fleetId) ? fleetId : null}::uuid` : sql``}
+    ${vin ? sql`and v.vin = ${vinOrNull(vin)}` : sql``} ${pack ? sql`and c.pack = ${pack}` : sql``}
+    ${status ? byStatus[status](ctx.now()) : sql``}`;
+}
+
+export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
+  now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
+
+interface ContractRow {
+  id: string;
+  company: string;
+  fleet_id: string;
+  vehicle_id: string;
+  name: string;
+  description: string;
+  vin: string;
+  manufacturer: string | null;
+  starts_at: string;
+  ends_at: string;
+  pack: string;
+  created_at: string;
+}
+
+const source = sql`contract c join vehicle v on v.id = c.vehicle_id`;
+const columns = sql`c.id, c.company, c.fleet_id, c.vehicle_id, c.name, c.description, v.vin, v.manufacturer,
+  c.starts_at, c.ends_at, c.pack, c.created_at`;
+
+const toContract =
+  (ctx: Context) =>
+  (row: ContractRow): Contract => {
+    const from = isoTime(row.starts_at);
+    const to = isoTime(row.ends_at);
+    return {
+      id: row.id,
+      company: row.company,
+      fleetId: row.fleet_id,
+      vehicleId: row.vehicle_id,
+      name: row.name,
+      description: row.description,
+      vin: row.vin,
+      manufacturer: row.manufacturer,
+      from,
+      to,
+      pack: row.pack,
+      status: statusAt(ctx.now(), new Date(from), new Date(to)),
+      createdAt: isoTime(row.created_at),
+    };
+  };

@@ -1,0 +1,61 @@
+import type { CsvLayout } from './layout.ts';
+
+/** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
+export interface RejectedRow {
+  value: string;
+  cells: readonly string[] | null;
+  code: string;
+  message: string;
+}
+
+const ERROR_COLUMNS = ['error_code', 'error_message'];
+/** Spreadsheets run cells that begin so as formulas. */
+const FORMULA = /^(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+
+/**
+ * Writes refused rows as CSV lines in the layout of the file they came from, error_code and error_message behind its
+ * columns, so that the rows can be mended in place and uploaded again. A file without a header is given one.
+ * Cells more than the header has follow the error columns, which so stay below their names.
+ */
+export async function* rejectedCsv(
+  layout: CsvLayout,
+  rows: AsyncIterable<RejectedRow> | Iterable<RejectedRow>,
+): AsyncGenerator<string, void> {
+  const { delimiter } = layout;
+  let { columns } = layout;
+  let headed = false;
+  for await (const { value, cells, code, message } of rows) {
+    const own = cells ?? [value];
+    columns ??= numberedColumns(own.length);
+    if (!headed) yield headerLine(columns, delimiter);
+    headed = true;
+    const inColumns = columns.map((_, at) => own[at] ?? '').filter(isNoErrorIn(columns));
+    yield line([...inColumns, code, message, ...own.slice(columns.length)], delimiter);
+  }
+  if (!headed) yield headerLine(columns ?? numberedColumns(1), delimiter);
+}
+
+function numberedColumns(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => (at === 0 ? 'vin' : `column_${at + 1}`));
+}
+
+function headerLine(columns: readonly string[], delimiter: string): string {
+  return line([...columns.filter(isNoErrorIn(columns)), ...ERROR_COLUMNS], delimiter);
+}
+
+/** A file that was once rejected.csv has error columns; the new ones take their place. */
+function isNoErrorIn(columns: readonly string[]): (_: unknown, at: number) => boolean {
+  return (_, at) => !ERROR_COLUMNS.includes(columns[at] ?? '');
+}
+
+function line(cells: readonly string[], delimiter: string): string {
+  return `${cells.map((cell) => quoted(defused(cell), delimiter)).join(delimiter)}\n`;
+}
+
+function defused(cell: string): string {
+  return FORMULA.test(cell) ? `'${cell}` : cell;
+}
+
+function quoted(cell: string, delimiter: string): string {
+  return /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

@@ -1,0 +1,64 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, companyOf } from './context.ts';
+import { NothingToDelete, VehicleNotFound } from './errors.ts';
+import { ownerOfFleet } from './fleets.ts';
+import { id, readInput } from './input.ts';
+import { isId, write } from './sql.ts';
+import { toVehicle, type Vehicle, type VehicleRow, vehicleColumns, vinOrNull } from './vehicles.ts';
+
+const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
+export const deleteVehiclesInput = z.object({ fleetId: id, ids: names, vins: names });
+
+export interface DeletedVehicles {
+  deleted: { id: string; vin: string }[];
+  /** What was named and is not in this fleet, as it was named. */
+  notFound: { ids: string[]; vins: string[] };
+}
+
+/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
+export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
+  const company = companyOf(ctx, 'fleets:write');
+  const [row] = isId(input.id)
+    ? await write<VehicleRow>(
+        ctx,
+        sql`delete from vehicle v where v.company = ${company} and v.id = ${input.id} returning ${vehicleColumns}`,
+      )
+    : [];
+  if (!row) throw new VehicleNotFound();
+  return toVehicle(row);
+}
+
+/**
+ * Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts.
+ * Throws NothingToDelete when neither names any, and FleetNotFound.
+ */
+export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
+  const company = companyOf(ctx, 'fleets:write');
+  const { fleetId, ids, vins } = readInput(deleteVehiclesInput, input);
+  if (!ids?.length && !vins?.length) throw new NothingToDelete();
+  return ctx.em.transactional(async () => {
+    await ownerOfFleet(ctx, company, fleetId);
+    // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
+    const deleted = await write<{ id: string; vin: string }>(
+      ctx,
+      sql`with doomed as (
+            select v.id from vehicle v
+            where v.company = ${company} and v.fleet_id = ${fleetId}::uuid
+              and (v.id = any(${(ids ?? []).filter(isId)}::uuid[])
+                or v.vin = any(${(vins ?? []).map(vinOrNull).filter((vin) => vin !== null)}::text[]))
+            order by v.vin for update
+          )
+          delete from vehicle v using doomed where v.id = doomed.id returning v.id, v.vin`,
+    );
+    const goneIds = new Set(deleted.map((row) => row.id));
+    const goneVins = new Set(deleted.map((row) => row.vin));
+    return {
+      deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      notFound: {
+        ids: (ids ?? []).filter((wanted) => !goneIds.has(wanted.toLowerCase())),
+        vins: (vins ?? []).filter((wanted) => !goneVins.has(vinOrNull(wanted) ?? '')),
+      },
+    };
+  });
+}

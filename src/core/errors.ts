@@ -1,0 +1,211 @@
+/** One fault of an input, at the place where it stands: `path` is dotted, as in `vins.3` or `email`. */
+export interface Fault {
+  path: string;
+  code: string;
+  message: string;
+}
+
+/** Everything a caller can be refused for. Wire names: clients branch on them, so they never change. */
+export type ErrorCode =
+  | 'VALIDATION_FAILED'
+  | 'MALFORMED_JSON'
+  | 'FLEET_ID_MISSING'
+  | 'NOTHING_TO_DELETE'
+  | 'MANUFACTURER_NOT_SUPPORTED'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'FLEET_NOT_FOUND'
+  | 'VEHICLE_NOT_FOUND'
+  | 'CONTRACT_NOT_FOUND'
+  | 'IMPORT_NOT_FOUND'
+  | 'WEBHOOK_NOT_FOUND'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'ELIGIBILITY_IN_PROGRESS'
+  | 'CONTRACT_OVERLAP'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'RATE_LIMITED'
+  | 'UNAVAILABLE'
+  | 'INTERNAL';
+
+/** A refusal the caller may read: `message` is written for them, `details` are extra members of the error body. */
+export abstract class DomainError extends Error {
+  abstract readonly code: ErrorCode;
+  /** Seconds after which trying again makes sense; becomes `Retry-After`. */
+  readonly retryAfter: number | undefined = undefined;
+  readonly errors: readonly Fault[] | undefined = undefined;
+  readonly details: Readonly<Record<string, unknown>> = {};
+}
+
+export class ValidationFailed extends DomainError {
+  readonly code = 'VALIDATION_FAILED';
+  override readonly errors: readonly Fault[];
+  override readonly details: Readonly<Record<string, unknown>>;
+  constructor(errors: readonly Fault[], message = summarise(errors), details: Record<string, unknown> = {}) {
+    super(message);
+    this.errors = errors;
+    this.details = details;
+  }
+}
+
+function summarise(errors: readonly Fault[]): string {
+  const [first] = errors;
+  if (!first) return 'The request is not valid.';
+  const place = first.path ? `${first.path}: ${first.message}` : first.message;
+  return errors.length === 1 ? place : `${place} (and ${errors.length - 1} more)`;
+}
+
+export class MalformedJson extends DomainError {
+  readonly code = 'MALFORMED_JSON';
+}
+
+export class FleetIdMissing extends DomainError {
+  readonly code = 'FLEET_ID_MISSING';
+  constructor() {
+    super('Name the fleet: a form field "fleetId" must come with the file.');
+  }
+}
+
+export class NothingToDelete extends DomainError {
+  readonly code = 'NOTHING_TO_DELETE';
+  constructor() {
+    super('Name the vehicles to delete: "ids", "vins" or both must hold at least one value.');
+  }
+}
+
+export class ManufacturerNotSupported extends DomainError {
+  readonly code = 'MANUFACTURER_NOT_SUPPORTED';
+  constructor(manufacturer: string | null) {
+    super(
+      manufacturer
+        ? `No configured provider answers for the manufacturer "${manufacturer}".`
+        : 'The manufacturer cannot be told from this VIN, so nobody can be asked.',
+    );
+  }
+}
+
+/** `reason` is null when nothing was sent: RFC 6750 then wants no error code in the challenge. */
+export class Unauthenticated extends DomainError {
+  readonly code = 'UNAUTHENTICATED';
+  readonly reason: 'invalid_token' | null;
+  constructor(message: string, reason: 'invalid_token' | null = 'invalid_token') {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export class Forbidden extends DomainError {
+  readonly code = 'FORBIDDEN';
+  /** The scope that is missing, for the challenge of RFC 6750. */
+  readonly scope: string | undefined;
+  constructor(message: string, scope?: string) {
+    super(message);
+    this.scope = scope;
+  }
+}
+
+export class FleetNotFound extends DomainError {
+  readonly code = 'FLEET_NOT_FOUND';
+  constructor() {
+    super('There is no fleet with this id.');
+  }
+}
+
+export class VehicleNotFound extends DomainError {
+  readonly code = 'VEHICLE_NOT_FOUND';
+  constructor(message = 'There is no vehicle with this id.') {
+    super(message);
+  }
+}
+
+export class ContractNotFound extends DomainError {
+  readonly code = 'CONTRACT_NOT_FOUND';
+  constructor() {
+    super('There is no contract with this id.');
+  }
+}
+
+export class ImportNotFound extends DomainError {
+  readonly code = 'IMPORT_NOT_FOUND';
+  constructor() {
+    super('There is no import with this id.');
+  }
+}
+
+export class NotFound extends DomainError {
+  readonly code = 'NOT_FOUND';
+}
+
+export class MethodNotAllowed extends DomainError {
+  readonly code = 'METHOD_NOT_ALLOWED';
+  readonly allow: readonly string[];
+  constructor(method: string, allow: readonly string[]) {
+    super(`${method} does nothing at this address, which knows ${allow.join(', ')}.`);
+    this.allow = allow;
+  }
+}
+
+export class EligibilityInProgress extends DomainError {
+  readonly code = 'ELIGIBILITY_IN_PROGRESS';
+  override readonly retryAfter: number;
+  override readonly details: Readonly<Record<string, unknown>>;
+  constructor(vin: string, retryAfter: number, details: Record<string, unknown>) {
+    super(`The manufacturer has not answered yet for ${vin}. Ask again in ${retryAfter} s.`);
+    this.retryAfter = retryAfter;
+    this.details = details;
+  }
+}
+
+export class ContractOverlap extends DomainError {
+  readonly code = 'CONTRACT_OVERLAP';
+  override readonly details: Readonly<Record<string, unknown>>;
+  constructor(conflicts: readonly string[]) {
+    super('This vehicle already has a contract for this pack in an overlapping period.');
+    this.details = { conflicts };
+  }
+}
+
+export class PayloadTooLarge extends DomainError {
+  readonly code = 'PAYLOAD_TOO_LARGE';
+}
+
+export class UnsupportedMediaType extends DomainError {
+  readonly code = 'UNSUPPORTED_MEDIA_TYPE';
+}
+
+export class IdempotencyKeyReused extends DomainError {
+  readonly code = 'IDEMPOTENCY_KEY_REUSED';
+  constructor() {
+    super('This Idempotency-Key was used before with another request. Use a new key for a new request.');
+  }
+}
+
+export class IdempotencyInProgress extends DomainError {
+  readonly code = 'IDEMPOTENCY_IN_PROGRESS';
+  override readonly retryAfter = 1;
+  constructor(message = 'The first request with this Idempotency-Key is still running.') {
+    super(message);
+  }
+}
+
+export class RateLimited extends DomainError {
+  readonly code = 'RATE_LIMITED';
+  override readonly retryAfter: number;
+  constructor(retryAfter: number) {
+    super(`Too many requests for this company. Try again in ${retryAfter} s.`);
+    this.retryAfter = retryAfter;
+  }
+}
+
+export class Unavailable extends DomainError {
+  readonly code = 'UNAVAILABLE';
+  override readonly retryAfter: number;
+  constructor(message: string, retryAfter = 2, options?: ErrorOptions) {
+    super(message);
+    this.retryAfter = retryAfter;
+    if (options?.cause !== undefined) this.cause = options.cause;
+  }
+}

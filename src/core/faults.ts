@@ -1,0 +1,50 @@
+import { DomainError, FleetNotFound, Unavailable, ValidationFailed, VehicleNotFound } from './errors.ts';
+
+/** What a broken rule of the database means to the caller, by the rule's name. */
+const byConstraint: Readonly<Record<string, () => DomainError>> = {
+  vehicle_fleet_id_fkey: () => new FleetNotFound(),
+  contract_fleet_id_fkey: () => new FleetNotFound(),
+  import_fleet_id_fkey: () => new FleetNotFound(),
+  contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
+};
+
+const unreachable = () => new Unavailable('The database cannot be reached right now. Nothing was changed; try again.');
+const notText = () => new ValidationFailed([], 'The request holds characters that are not text.');
+
+/** SQLSTATEs (or their classes) and Node's codes that mean something to the caller. */
+const byCode: Readonly<Record<string, () => DomainError>> = {
+  '08': unreachable, // connection exceptions
+  '53': unreachable, // out of connections, memory or disk
+  '57P': unreachable, // shut down, crashed, starting
+  '58': unreachable, // its operating system failed it
+  '25006': unreachable, // read-only: a standby that is being promoted
+  '40001': unreachable, // serialisation failure
+  '40P01': unreachable, // deadlock
+  '55P03': unreachable, // lock not available
+  '57014': () => new Unavailable('The database took too long. Nothing was changed; try again.'),
+  '22021': notText,
+  '22P05': notText,
+  ECONNREFUSED: unreachable,
+  ECONNRESET: unreachable,
+  ENOTFOUND: unreachable,
+  ETIMEDOUT: unreachable,
+  EPIPE: unreachable,
+};
+
+/** What pg says of a connection that is gone or was not to be had; it gives these no code. */
+const connectionMessages =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
+
+/** The refusal behind any error, or null for a fault of ours. Both faces go through here and nowhere else. */
+export function refusalOf(error: unknown): DomainError | null {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof DomainError) return cause;
+    const { constraint, code } = cause as { constraint?: unknown; code?: unknown };
+    const known =
+      (typeof constraint === 'string' && byConstraint[constraint]) ||
+      (typeof code === 'string' && (byCode[code] ?? byCode[code.slice(0, 3)] ?? byCode[code.slice(0, 2)])) ||
+      (connectionMessages.test(cause.message) && unreachable);
+    if (known) return Object.assign(known(), { cause: error });
+  }
+  return null;
+}

@@ -1,0 +1,174 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { Fleet as FleetEntity } from '../entities/fleet.ts';
+import { type Context, companyOf } from './context.ts';
+import { FleetNotFound, ValidationFailed } from './errors.ts';
+import { email, id, readInput, text } from './input.ts';
+import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
+import { isId, isoTime, newId, read, write } from './sql.ts';
+
+/** A fleet as both faces show it. Times are ISO 8601 UTC. */
+export interface Fleet {
+  id: string;
+  company: string;
+  name: string;
+  companyAddress: string;
+  email: string;
+  vat: string;
+  vehicleCount: number;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export const fleetFields = z.object({ name: text(255), companyAddress: text(255), email, vat: text(255) });
+export const createFleetInput = fleetFields;
+export const updateFleetInput = z.object({
+  id,
+  name: fleetFields.shape.name.optional(),
+  companyAddress: fleetFields.shape.companyAddress.optional(),
+  email: fleetFields.shape.email.optional(),
+  vat: fleetFields.shape.vat.optional(),
+});
+export const fleetFilter = z.object({
+  nameStartsWith: z.string().max(255).nullish(),
+  vat: z.string().max(255).nullish(),
+});
+export type FleetFilter = z.output<typeof fleetFilter>;
+
+/** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
+export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
+  const company = companyOf(ctx, 'fleets:write');
+  const fields = readInput(createFleetInput, input);
+  const now = ctx.now();
+  const fleet = ctx.em.create(FleetEntity, { id: newId(), company, ...fields, createdAt: now, updatedAt: now });
+  await ctx.em.flush();
+  return {
+    id: fleet.id,
+    company,
+    ...fields,
+    vehicleCount: 0,
+    createdAt: now.toISOString(),
+    updatedAt: now.toISOString(),
+  };
+}
+
+/** Changes the named fields of a fleet; throws FleetNotFound, or ValidationFailed when no field is named. */
+export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
+  const company = companyOf(ctx, 'fleets:write');
+  const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
+  const fleet = isId(fleetId) ? await ctx.em.findOne(FleetEntity, { id: fleetId, company }) : null;
+  if (!fleet) throw new FleetNotFound();
+  if (Object.values(fields).every((value) => value === undefined)) {
+    throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
+  }
+  ctx.em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
+  await ctx.em.flush();
+  return onPrimary(ctx, company, fleetId);
+}
+
+/** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
+export async function deleteFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
+  const company = companyOf(ctx, 'fleets:write');
+  return ctx.em.transactional(async () => {
+    const fleet = await onPrimary(ctx, company, input.id, sql`for update of f`);
+    await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
+    return fleet;
+  });
+}
+
+/** One fleet of the caller's company; throws FleetNotFound. */
+export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
+  const [fleet] = await fleetsById(ctx, [input.id]);
+  if (!fleet) throw new FleetNotFound();
+  return fleet;
+}
+
+/** The caller's fleets with these ids, in their order; null where there is none. */
+export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
+  const company = companyOf(ctx, 'fleets:read');
+  const rows = await read<FleetRow>(
+    ctx,
+    sql`select ${columns} from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
+  );
+  const byId = new Map(rows.map((row) => [row.id, toFleet(row)]));
+  return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
+}
+
+/** A page of the caller's fleets, oldest first. */
+export async function listFleets(
+  ctx: Context,
+  input: { page: Page; filter?: FleetFilter | null | undefined },
+): Promise<Slice<Fleet>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const { within, tail } = pageSql(input.page, sql`f.id`);
+  const rows = await read<FleetRow>(
+    ctx,
+    sql`select ${columns} from fleet f where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
+  );
+  return sliceOf(rows.map(toFleet), input.page);
+}
+
+/** How many fleets listFleets has in all. */
+export async function countFleets(ctx: Context, filter?: FleetFilter | null): Promise<number> {
+  const company = companyOf(ctx, 'fleets:read');
+  const [row] = await read<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from fleet f where f.company = ${company} ${matching(filter)}`,
+  );
+  return row?.count ?? 0;
+}
+
+function matching(filter?: FleetFilter | null) {
+  const { nameStartsWith, vat } = readInput(fleetFilter, filter ?? {});
+  return sql`${nameStartsWith ? sql`and f.name like ${likePrefix(nameStartsWith)}` : sql``} ${vat ? sql`and f.vat = ${vat}` : sql``}`;
+}
+
+/** A LIKE pattern for what begins with this text, taken literally. */
+export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
+
+async function onPrimary(ctx: Context, company: string, fleetId: string, lock = sql``): Promise<Fleet> {
+  const [row] = isId(fleetId)
+    ? await write<FleetRow>(
+        ctx,
+        sql`select ${columns} from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
+      )
+    : [];
+  if (!row) throw new FleetNotFound();
+  return toFleet(row);
+}
+
+/** Throws FleetNotFound unless the fleet is the company's (of any company when null); gives its company. Locks nothing. */
+export async function ownerOfFleet(ctx: Context, company: string | null, fleetId: string): Promise<string> {
+  const [row] = isId(fleetId)
+    ? await write<{ company: string }>(ctx, sql`select company from fleet where id = ${fleetId}`)
+    : [];
+  if (!row || (company !== null && row.company !== company)) throw new FleetNotFound();
+  return row.company;
+}
+
+interface FleetRow {
+  id: string;
+  company: string;
+  name: string;
+  company_address: string;
+  email: string;
+  vat: string;
+  vehicle_count: number;
+  created_at: string;
+  updated_at: string;
+}
+
+const columns = sql`f.id, f.company, f.name, f.company_address, f.email, f.vat, f.created_at, f.updated_at,
+  (select coalesce(sum(t.delta), 0)::int from vehicle_tally t where t.fleet_id = f.id) as vehicle_count`;
+
+const toFleet = (row: FleetRow): Fleet => ({
+  id: row.id,
+  company: row.company,
+  name: row.name,
+  companyAddress: row.company_address,
+  email: row.email,
+  vat: row.vat,
+  vehicleCount: row.vehicle_count,
+  createdAt: isoTime(row.created_at),
+  updatedAt: isoTime(row.updated_at),
+});

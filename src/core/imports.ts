@@ -1,0 +1,114 @@
+import { sql } from 'kysely';
+import { type Context, companyOf } from './context.ts';
+import { type Delimiter, rejectedCsv } from './csv.ts';
+import { ImportNotFound } from './errors.ts';
+import { isId, isoTime, isoTimeOrNull, write } from './sql.ts';
+
+export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
+export type ImportState = (typeof importStates)[number];
+
+/** One uploaded file and what became of its rows. Times are ISO 8601 UTC. */
+export interface Import {
+  id: string;
+  fleetId: string;
+  state: ImportState;
+  received: number;
+  created: number;
+  existing: number;
+  rejected: number;
+  startedAt: string;
+  finishedAt: string | null;
+}
+
+/** While a file arrives, each batch moves the import's lease on by this much. */
+export const IMPORT_LEASE_SECONDS = 120;
+
+/** A row of a file that was refused; `row` counts as people do: the first line is 1. */
+export interface RejectedRow {
+  row: number;
+  value: string;
+  code: string;
+  message: string;
+}
+
+/** An import of the caller's company, as far as it is; throws ImportNotFound. */
+export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
+  return toImport(await importRow(ctx, input.id));
+}
+
+/** The first refused rows of an import. */
+export async function listRejections(ctx: Context, input: { importId: string; limit: number }): Promise<RejectedRow[]> {
+  return write<RejectedRow>(
+    ctx,
+    sql`select row, value, code, message from import_rejection where import_id = ${input.importId} order by row limit ${input.limit}`,
+  );
+}
+
+const REJECTIONS_PAGE = 1000;
+
+/** The refused rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
+export async function streamRejectedCsv(ctx: Context, input: { importId: string }): Promise<AsyncIterable<string>> {
+  const { id, delimiter, columns } = await importRow(ctx, input.importId);
+  return rejectedCsv({ delimiter, columns }, rejections(ctx, id));
+}
+
+async function* rejections(ctx: Context, importId: string) {
+  let after = -1;
+  for (;;) {
+    const page = await write<RejectedRow & { cells: string[] | null }>(
+      ctx,
+      sql`select row, value, code, message, cells from import_rejection
+          where import_id = ${importId} and row > ${after} order by row limit ${REJECTIONS_PAGE}`,
+    );
+    yield* page;
+    if (page.length < REJECTIONS_PAGE) return;
+    after = page.at(-1)?.row ?? after;
+  }
+}
+
+// Imports are read from the primary: who asks is following one that moves on.
+async function importRow(ctx: Context, id: string): Promise<ImportRow> {
+  const company = companyOf(ctx, 'fleets:read');
+  const [row] = isId(id)
+    ? await write<ImportRow>(
+        ctx,
+        sql`select ${importColumns} from import i where i.id = ${id} and i.company = ${company}`,
+      )
+    : [];
+  if (!row) throw new ImportNotFound();
+  return row;
+}
+
+export interface ImportRow {
+  id: string;
+  company: string;
+  fleet_id: string;
+  state: ImportState;
+  mode: 'partial' | 'atomic';
+  dry_run: boolean;
+  received: number;
+  created: number;
+  existing: number;
+  rejected: number;
+  delimiter: Delimiter;
+  columns: string[] | null;
+  digest: string | null;
+  idempotency_key: string | null;
+  started_at: string;
+  finished_at: string | null;
+}
+
+export const importColumns = sql`i.id, i.company, i.fleet_id, i.state, i.mode, i.dry_run, i.received, i.created, i.existing,
+  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.started_at, i.finished_at`;
+
+export const toImport = (row: ImportRow): Import => ({
+  id: row.id,
+  fleetId: row.fleet_id,
+  state: row.state,
+  received: row.received,
+  created: row.created,
+  existing: row.existing,
+  rejected: row.rejected,
+  startedAt: isoTime(row.started_at),
+  finishedAt: isoTimeOrNull(row.finished_at),
+});

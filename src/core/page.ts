@@ -1,0 +1,92 @@
+import { type RawBuilder, sql } from 'kysely';
+import { parse, stringify } from 'uuid';
+import { z } from 'zod';
+import { ValidationFailed } from './errors.ts';
+import { readInput } from './input.ts';
+import { isId } from './sql.ts';
+
+export const PAGE_DEFAULT = 50;
+export const PAGE_MAX = 1000;
+
+const size = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
+
+/** Arguments of a Relay connection. */
+export const pageInput = z.object({
+  first: size.nullish(),
+  after: z.string().nullish(),
+  last: size.nullish(),
+  before: z.string().nullish(),
+});
+
+/** A part of a list in the order of its ids, which is the order of creation. */
+export interface Page {
+  limit: number;
+  after: string | null;
+  before: string | null;
+  /** Counts from the end. */
+  backward: boolean;
+}
+
+/** Items of a page, oldest first, and whether there are more on either side. */
+export interface Slice<T> {
+  items: T[];
+  hasNext: boolean;
+  hasPrevious: boolean;
+}
+
+/** Reads connection arguments; throws ValidationFailed for sizes out of range and cursors that are none of ours. */
+export function readPage(input: unknown): Page {
+  const { first, after, last, before } = readInput(pageInput, input);
+  if (first != null && last != null) {
+    throw new ValidationFailed([
+      { path: 'last', code: 'INVALID', message: 'goes without first: ask for one end of the list' },
+    ]);
+  }
+  return {
+    limit: first ?? last ?? PAGE_DEFAULT,
+    after: after == null ? null : idOfCursor(after, 'after'),
+    before: before == null ? null : idOfCursor(before, 'before'),
+    backward: last != null,
+  };
+}
+
+/** The whole list's first page of `limit` items. */
+export const firstPage = (limit: number): Page => ({ limit, after: null, before: null, backward: false });
+
+/** A cursor says where in the list a row stands; it stays right when rows are added or deleted around it. */
+export const cursorOf = (id: string): string => Buffer.from(parse(id)).toString('base64url');
+
+function idOfCursor(cursor: string, path: string): string {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const id = bytes.length === 16 && bytes.toString('base64url') === cursor ? stringify(bytes, 0) : '';
+  if (!isId(id))
+    throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list' }]);
+  return id;
+}
+
+/** `where` conditions and the tail of a statement that reads one row more than the page holds. */
+export function pageSql(
+  page: Page,
+  id: RawBuilder<unknown>,
+): { within: RawBuilder<unknown>; tail: RawBuilder<unknown> } {
+  const after = page.after ? sql`and ${id} > ${page.after}::uuid` : sql``;
+  const before = page.before ? sql`and ${id} < ${page.before}::uuid` : sql``;
+  return {
+    within: sql`${after} ${before}`,
+    tail: page.backward
+      ? sql`order by ${id} desc limit ${page.limit + 1}`
+      : sql`order by ${id} limit ${page.limit + 1}`,
+  };
+}
+
+/** Makes a slice of the rows that pageSql's statement gave. */
+export function sliceOf<T>(rows: T[], page: Page): Slice<T> {
+  const more = rows.length > page.limit;
+  const items = more ? rows.slice(0, page.limit) : rows;
+  if (page.backward) items.reverse();
+  return {
+    items,
+    hasNext: page.backward ? page.before !== null : more,
+    hasPrevious: page.backward ? more : page.after !== null,
+  };
+}

@@ -1,0 +1,27 @@
+import type { RawBuilder } from 'kysely';
+import { v7, validate } from 'uuid';
+import type { Context } from './context.ts';
+
+/** Runs a statement on the primary, inside the open transaction if there is one. */
+export async function write<Row>(ctx: Pick<Context, 'em'>, statement: RawBuilder<Row>): Promise<Row[]> {
+  return (await statement.execute(ctx.em.getKysely())).rows;
+}
+
+/** Runs a query where reads go: a replica if there is one, else the primary. */
+export async function read<Row>(ctx: Pick<Context, 'em'>, query: RawBuilder<Row>): Promise<Row[]> {
+  return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
+}
+
+/** A new UUIDv7; within one process later ids are greater. */
+export const newId = (): string => v7();
+
+/** Whether the database would take this as an id. What is none cannot exist. */
+export const isId = (value: string): boolean => validate(value);
+
+/** PostgreSQL's text for a timestamp of a UTC session (`2026-11-20 08:00:00.12+00`) as ISO 8601 with milliseconds and Z. */
+export function isoTime(text: string): string {
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, text.lastIndexOf('+')).padEnd(3, '0').slice(0, 3)}Z`;
+}
+
+/** isoTime for a column that may be empty. */
+export const isoTimeOrNull = (text: string | null): string | null => (text === null ? null : isoTime(text));

@@ -1,0 +1,124 @@
+import { sql } from 'kysely';
+import type { Verification } from '../manufacturers/registry.ts';
+import { announce } from './changes.ts';
+import type { Context } from './context.ts';
+import { recheckAfter } from './eligibility.ts';
+import { isoTime, write } from './sql.ts';
+
+/** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
+export interface ClaimedVehicle {
+  id: string;
+  vin: string;
+  manufacturer: string | null;
+  /** The claim's end; whoever stores an answer shows by it that the claim is still theirs. */
+  until: string;
+}
+
+/** A claim lasts this long; a killed process's vehicles come due again after it. Longer than any one call may take. */
+const LEASE_SECONDS = 90;
+
+/**
+ * Claims up to `limit` vehicles that have come due, the longest waiting first. Rows that another process is
+ * claiming are skipped, so that any number of processes share the work without asking about a vehicle twice at a time.
+ */
+export async function claimDueVehicles(ctx: Context, limit: number): Promise<ClaimedVehicle[]> {
+  const until = new Date(ctx.now().getTime() + LEASE_SECONDS * 1000).toISOString();
+  return write<ClaimedVehicle>(
+    ctx,
+    sql`update vehicle v set due_at = ${until}::timestamptz, claimed = true
+        from (
+          select id from vehicle where due_at <= ${ctx.now()}::timestamptz
+          order by due_at limit ${limit} for update skip locked
+        ) due
+        where v.id = due.id
+        returning v.id, v.vin, v.manufacturer, ${until}::text as until`,
+  );
+}
+
+/** When the next vehicle comes due (ISO 8601), or null when none ever does. */
+export async function nextVehicleDue(ctx: Context): Promise<string | null> {
+  const [row] = await write<{ due_at: string }>(
+    ctx,
+    sql`select due_at from vehicle where due_at is not null order by due_at limit 1`,
+  );
+  return row ? isoTime(row.due_at) : null;
+}
+
+/** Asks the manufacturer once. No transaction is open meanwhile. */
+export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
+  return ctx.services.manufacturers.verify(vehicle.vin, vehicle.manufacturer);
+}
+
+/** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
+const RETRY_CAP_SECONDS = 900;
+
+/**
+ * Stores what the manufacturers said, in one statement. An answer stands until it has aged; no answer leaves everything
+ * as it was but for the next attempt. Vehicles deleted meanwhile, and claims that have run out, are passed over.
+ */
+export async function storeVerifications(
+  ctx: Context,
+  done: { vehicle: ClaimedVehicle; verification: Verification }[],
+): Promise<void> {
+  const now = ctx.now();
+  const facts = done.map(({ vehicle, verification: v }) => ({
+    id: vehicle.id,
+    until: vehicle.until,
+    status: v.status,
+    reason: v.reason,
+    raw_answer: v.raw ?? null,
+    ...(v.status === 'PENDING'
+      ? { asked: v.asked, retry_after: v.retryAfter ?? 0 }
+      : {
+          manufacturer: v.manufacturer,
+          data_delivery: v.dataDelivery,
+          connectivity_status: v.connectivityStatus,
+          primary_user_assigned: v.primaryUserAssigned,
+        }),
+  }));
+  await ctx.em.transactional(async () => {
+    const stored = await write<{ id: string; vin: string; company: string; answered: boolean }>(
+      ctx,
+      sql`with fact as (
+            select * from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as f(
+              id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean, retry_after real,
+              manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)
+          ), mine as (
+            select v.id from vehicle v join fact on fact.id = v.id
+            where v.claimed and v.due_at = fact.until order by v.vin for update of v
+          ), answered as (
+            update vehicle v set
+              status = fact.status, reason = fact.reason, raw_answer = fact.raw_answer,
+              manufacturer = coalesce(fact.manufacturer, v.manufacturer),
+              data_delivery = array(select jsonb_array_elements_text(fact.data_delivery)),
+              connectivity_status = fact.connectivity_status, primary_user_assigned = fact.primary_user_assigned,
+              attempts = v.faults + 1, faults = 0, verified_at = ${now}::timestamptz, claimed = false,
+              due_at = ${now}::timestamptz + case fact.status
+                when 'ELIGIBLE' then ${recheckAfter(ctx, 'ELIGIBLE')} when 'INELIGIBLE' then ${recheckAfter(ctx, 'INELIGIBLE')}
+                when 'UNSUPPORTED' then ${recheckAfter(ctx, 'UNSUPPORTED')} else ${recheckAfter(ctx, 'FAILED')} end
+            from fact, mine where fact.id = v.id and mine.id = v.id and fact.status <> 'PENDING'
+            returning v.id, v.vin, v.company, true as answered
+          ), unanswered as (
+            update vehicle v set
+              faults = v.faults + fact.asked::int, claimed = false,
+              attempts = case when v.status = 'PENDING' then v.faults + fact.asked::int else v.attempts end,
+              reason = case when v.status = 'PENDING' then fact.reason else v.reason end,
+              due_at = ${now}::timestamptz + make_interval(secs => greatest(fact.retry_after,
+                least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2)))
+            from fact, mine where fact.id = v.id and mine.id = v.id and fact.status = 'PENDING'
+            returning v.id, v.vin, v.company, false as answered
+          )
+          select * from answered union all select * from unanswered`,
+    );
+    const answered = stored.filter((row) => row.answered);
+    for (const [company, vehicles] of Map.groupBy(answered, (row) => row.company)) {
+      for (let start = 0; start < vehicles.length; start += NEWS_SIZE) {
+        const news = vehicles.slice(start, start + NEWS_SIZE).map((row): [string, string] => [row.id, row.vin]);
+        await write(ctx, announce.eligibility({ company, vehicles: news }));
+      }
+    }
+  });
+}
+
+/** PostgreSQL carries at most 8,000 bytes in a notification. */
+const NEWS_SIZE = 80;

@@ -1,0 +1,105 @@
+/** Why a value is not a VIN: `message` names the place, `suggestion` is a VIN it was probably meant to be. */
+export interface VinFault {
+  code: 'VIN_INVALID_LENGTH' | 'VIN_INVALID_CHARACTER' | 'VIN_SPREADSHEET_DAMAGE';
+  message: string;
+  suggestion?: string;
+}
+
+export interface Vin {
+  vin: string;
+  /** `VIN_CHECK_DIGIT`: well formed, but the check digit does not fit; a typing error is likely. */
+  warnings: string[];
+}
+
+const LENGTH = 17;
+const CHECK_DIGIT_AT = 8;
+const WEIGHTS = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2);
+/** The digits each letter counts for (ISO 3779, 49 CFR 565): I, O and Q do not occur. */
+const LETTERS = { 1: 'AJ', 2: 'BKS', 3: 'CLT', 4: 'DMU', 5: 'ENV', 6: 'FW', 7: 'GPX', 8: 'HY', 9: 'RZ' };
+const NOT_IN_A_VIN = 255;
+
+/** By character code: what the character counts for in the check digit, or NOT_IN_A_VIN. */
+const VALUES = new Uint8Array(128).fill(NOT_IN_A_VIN);
+for (let digit = 0; digit <= 9; digit++) VALUES[48 + digit] = digit;
+for (const [digit, letters] of Object.entries(LETTERS)) {
+  for (const letter of letters) VALUES[letter.charCodeAt(0)] = Number(digit);
+}
+
+/** North America (1–5) and China (L) prescribe the check digit; elsewhere its place holds anything. */
+const CHECK_DIGIT_DUE = new Uint8Array(128);
+for (const first of '12345L') CHECK_DIGIT_DUE[first.charCodeAt(0)] = 1;
+
+/** The letters a VIN never has because they are mistaken for these digits. */
+const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
+
+/** Spaces and dashes of every kind, and characters without width, as copied from documents and web pages. */
+const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
+/** What is left of a VIN such as 1234567E890123456 once a spreadsheet has read it as a number: `1.0E+16`, `1,23E+16`. */
+const SPREADSHEET_NUMBER = /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i;
+
+/** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as a fault, not thrown. */
+export function readVin(value: string): Vin | VinFault {
+  if (isClean(value)) return withWarnings(value);
+  const vin = value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+  return isClean(vin) ? withWarnings(vin) : faultOf(vin, value);
+}
+
+/** True for 17 characters of A–Z without I, O, Q, and 0–9: a VIN as it is stored. */
+function isClean(value: string): boolean {
+  if (value.length !== LENGTH) return false;
+  for (let at = 0; at < LENGTH; at++) {
+    const code = value.charCodeAt(at);
+    if (code > 127 || VALUES[code] === NOT_IN_A_VIN) return false;
+  }
+  return true;
+}
+
+function withWarnings(vin: string): Vin {
+  const checkDigitWrong = CHECK_DIGIT_DUE[vin.charCodeAt(0)] === 1 && vin[CHECK_DIGIT_AT] !== checkDigit(vin);
+  return { vin, warnings: checkDigitWrong ? ['VIN_CHECK_DIGIT'] : [] };
+}
+
+function checkDigit(vin: string): string {
+  let sum = 0;
+  for (let at = 0; at < LENGTH; at++) sum += (VALUES[vin.charCodeAt(at)] ?? 0) * (WEIGHTS[at] ?? 0);
+  return '0123456789X'.charAt(sum % 11);
+}
+
+function faultOf(vin: string, value: string): VinFault {
+  const trimmed = value.trim();
+  if (SPREADSHEET_NUMBER.test(trimmed)) {
+    const message = `A spreadsheet has turned this VIN into the number ${shortened(trimmed)}. Format the column as text and enter the VIN again.`;
+    return { code: 'VIN_SPREADSHEET_DAMAGE', message };
+  }
+  const characters = [...vin];
+  if (characters.length !== LENGTH) {
+    const found = characters.length === 0 ? 'this one is empty' : `this one has ${characters.length}`;
+    return { code: 'VIN_INVALID_LENGTH', message: `A VIN has ${LENGTH} characters; ${found}.` };
+  }
+  return characterFault(characters);
+}
+
+function characterFault(characters: readonly string[]): VinFault {
+  const wrong = characters.flatMap((character, at) => (allowed(character) ? [] : [{ character, at }]));
+  const places = wrong.map(({ character, at }) => `${named(character)} at position ${at + 1}`).join(', ');
+  const message = `A VIN holds the digits 0-9 and the letters A-Z without I, O and Q; this one has ${places}.`;
+  const suggestion = characters.map((character) => MISTAKEN[character] ?? character).join('');
+  if (!isClean(suggestion)) return { code: 'VIN_INVALID_CHARACTER', message };
+  return { code: 'VIN_INVALID_CHARACTER', message: `${message} Did you mean ${suggestion}?`, suggestion };
+}
+
+function allowed(character: string): boolean {
+  return (VALUES[character.charCodeAt(0)] ?? NOT_IN_A_VIN) !== NOT_IN_A_VIN;
+}
+
+/** Characters of other scripts may look like ours, or like nothing at all, so those are named by their number too. */
+function named(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code > 32 && code < 127) return character;
+  const number = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character) ? `${character} (${number})` : number;
+}
+
+function shortened(value: string): string {
+  return value.length > 40 ? `${value.slice(0, 40)}…` : value;
+}

@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+
+type OnNotify = (payload: string) => void;
+
+/** Hands each NOTIFY to those who listen on its channel. `send` runs a statement on the one connection that listens. */
+export class Changes {
+  readonly #listeners = new Map<string, Set<OnNotify>>();
+  readonly #send: (sql: string) => Promise<unknown>;
+
+  constructor(send: (sql: string) => Promise<unknown>) {
+    this.#send = send;
+  }
+
+  async listen(channel: string, onNotify: OnNotify): Promise<() => Promise<void>> {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(onNotify));
+    await this.#send(`listen ${pg.escapeIdentifier(channel)}`);
+    return async () => {
+      if (!listeners.delete(onNotify) || listeners.size > 0) return;
+      this.#listeners.delete(channel);
+      await this.#send(`unlisten ${pg.escapeIdentifier(channel)}`);
+    };
+  }
+
+  deliver(channel: string, payload: string): void {
+    for (const onNotify of this.#listeners.get(channel) ?? []) onNotify(payload);
+  }
+
+  /** After a new connection: listens again, and tells everyone with '' that something may have been missed. */
+  async resume(): Promise<void> {
+    for (const channel of this.#listeners.keys()) await this.#send(`listen ${pg.escapeIdentifier(channel)}`);
+    for (const channel of this.#listeners.keys()) this.deliver(channel, '');
+  }
+}
+
+const longestWait = 10_000;
+
+/** The connection that listens on a server: one, outside the pool, made again with growing delays when it is lost. */
+export class ListeningConnection {
+  readonly changes = new Changes((sql) => this.#send(sql));
+  readonly #config: pg.ClientConfig;
+  readonly #closing = new AbortController();
+  #client: pg.Client | undefined;
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config;
+  }
+
+  /** Connects; throws when the server cannot be reached. */
+  async connect(): Promise<void> {
+    const client = new pg.Client(this.#config);
+    const lost = Promise.withResolvers<void>();
+    client.on('notification', ({ channel, payload }) => this.changes.deliver(channel, payload ?? ''));
+    client.on('error', () => lost.resolve());
+    client.on('end', () => lost.resolve());
+    try {
+      await client.connect();
+      this.#client = client;
+      await this.changes.resume();
+    } catch (error) {
+      this.#client = undefined;
+      void client.end().catch(() => {});
+      throw error;
+    }
+    void lost.promise.then(() => this.#reconnect(client));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#client?.end();
+  }
+
+  /** Without a connection there is nothing to do now: the next one listens for everybody. */
+  async #send(sql: string): Promise<void> {
+    await this.#client?.query(sql).catch((error) => {
+      if (this.#client) throw error;
+    });
+  }
+
+  async #reconnect(lost: pg.Client): Promise<void> {
+    this.#client = undefined;
+    void lost.end().catch(() => {});
+    for (let wait = 100; !this.#closing.signal.aborted; wait = Math.min(wait * 2, longestWait)) {
+      try {
+        // Half of the wait is chance, so that many processes do not come back at once.
+        await delay(wait * (0.5 + Math.random() / 2), undefined, { signal: this.#closing.signal });
+        return await this.connect();
+      } catch {
+        // Not there yet, or closing.
+      }
+    }
+  }
+}

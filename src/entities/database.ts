@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Migrator } from '@mikro-orm/migrations';
+import { MikroORM, type Options } from '@mikro-orm/postgresql';
+import { PostgresDialect, sql } from 'kysely';
+import type { ClientConfig } from 'pg';
+import type { Config } from '../config.ts';
+import { Changes, ListeningConnection } from './changes.ts';
+import { entities } from './index.ts';
+import { insideTransaction, PGlitePool } from './pglite.ts';
+import { StartError } from './start-error.ts';
+
+/** The open database; the same for the embedded one and for a server. */
+export interface Database {
+  readonly orm: MikroORM;
+  readonly kind: 'embedded' | 'postgresql';
+  /**
+   * Calls back for each NOTIFY on the channel, from any process, until the returned function is called. After a lost
+   * connection it calls back once with '', since notifications may have been missed meanwhile.
+   */
+  listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>>;
+  /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
+  migrate(): Promise<string[]>;
+  pendingMigrations(): Promise<string[]>;
+  /** True when the database answers within 5 seconds and no migration is pending. */
+  ready(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_READ_URLS' | 'DATA_DIR'>;
+
+/** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
+export async function openDatabase(config: DatabaseConfig): Promise<Database> {
+  const database = await connectDatabase(config);
+  try {
+    await database.migrate();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+/** Opens the database as it is; throws when it cannot be reached, or when another process has the embedded one. */
+export async function connectDatabase(config: DatabaseConfig): Promise<Database> {
+  return config.DATABASE_URL
+    ? connectServer(config.DATABASE_URL, config.DATABASE_READ_URLS)
+    : openEmbedded(config.DATA_DIR);
+}
+
+const options: Options = {
+  entities,
+  extensions: [Migrator],
+  forceUtcTimezone: true,
+  preferTs: true,
+  migrations: {
+    path: fileURLToPath(new URL('../migrations', import.meta.url)),
+    glob: 'Migration*.ts',
+    snapshot: false,
+    silent: true,
+  },
+};
+
+async function openEmbedded(dataDir: string): Promise<Database> {
+  const pool = await PGlitePool.open(dataDir, (channel, payload) => changes.deliver(channel, payload));
+  const changes = new Changes(async (statement) => {
+    const connection = await pool.connect();
+    await connection.query(statement, []).finally(() => connection.release());
+  });
+  const dialect = new PostgresDialect({ pool });
+  const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
+  const connection = orm.em.getConnection();
+  const transactional = connection.transactional.bind(connection);
+  connection.transactional = (body, settings) => transactional((trx) => insideTransaction(() => body(trx)), settings);
+  return {
+    ...common(orm),
+    kind: 'embedded',
+    listen: (channel, onNotify) => changes.listen(channel, onNotify),
+    migrate: () => applyMigrations(orm),
+    async close() {
+      await orm.close();
+      await pool.end();
+    },
+  };
+}
+
+async function connectServer(url: string, readUrls: readonly string[]): Promise<Database> {
+  const listening = new ListeningConnection(session(url));
+  try {
+    await listening.connect();
+  } catch (error) {
+    const { host, pathname } = new URL(url);
+    const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
+    throw new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
+  }
+  const orm = await MikroORM.init({
+    ...options,
+    clientUrl: url,
+    pool: { min: 0, max: 10 },
+    driverOptions: { ...session(url), statement_timeout: 30_000 },
+    // Replicas lag behind: only reads that ask for one, with `em.getKysely({ type: 'read' })`, go there.
+    preferReadReplicas: false,
+    replicas: readUrls.map((clientUrl) => ({
+      clientUrl,
+      driverOptions: { ...session(clientUrl), statement_timeout: 30_000 },
+    })),
+  });
+  return {
+    ...common(orm),
+    kind: 'postgresql',
+    listen: (channel, onNotify) => listening.changes.listen(channel, onNotify),
+    migrate: () => migrateServer(url),
+    async close() {
+      await listening.close();
+      await orm.close();
+    },
+  };
+}
+
+function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations' | 'ready'> {
+  const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
+  return {
+    orm,
+    pendingMigrations,
+    async ready() {
+      const timer = new AbortController();
+      const upToDate = pendingMigrations().then(
+        (pending) => pending.length === 0,
+        () => false,
+      );
+      const tooLate = delay(5_000, false, { signal: timer.signal }).catch(() => false);
+      return Promise.race([upToDate, tooLate]).finally(() => timer.abort());
+    },
+  };
+}
+
+async function applyMigrations(orm: MikroORM): Promise<string[]> {
+  return (await orm.migrator.up()).map(({ name }) => name);
+}
+
+/** Any number will do, as long as every process of the service has the same. */
+const migrationLock = 4_071_926;
+
+/** Several processes may start at once: one migrates, the others wait, on connections whose statements may take long. */
+async function migrateServer(url: string): Promise<string[]> {
+  const orm = await MikroORM.init({
+    ...options,
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    clientUrl: url,
+    pool: { min: 0, max: 2 },
+    driverOptions: session(url),
+  });
+  try {
+    return await orm.em
+      .getKysely()
+      .connection()
+      .execute(async (holder) => {
+        await sql`select pg_advisory_lock(${migrationLock})`.execute(holder);
+        return applyMigrations(orm);
+      });
+  } finally {
+    // Ends the holder's connection, and with it the lock.
+    await orm.close();
+  }
+}
+
+/** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
+function session(url: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'fleet-gateway',
+    options: '-c timezone=UTC',
+    connectionTimeoutMillis: 5_000,
+    idle_in_transaction_session_timeout: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}

@@ -1,0 +1,18 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/** The answer to a request that named an Idempotency-Key, given again when the request is repeated. */
+export const IdempotencyKey = defineEntity({
+  name: 'IdempotencyKey',
+  tableName: 'idempotency_key',
+  properties: {
+    /** Empty for callers without a token. */
+    company: p.text().primary(),
+    key: p.text().primary(),
+    /** SHA-256 of method, path and body. */
+    request: p.text(),
+    status: p.integer().nullable(),
+    headers: p.json().nullable(),
+    body: p.text().nullable(),
+    createdAt: p.datetime(),
+  },
+});

@@ -1,0 +1,9 @@
+import { Contract } from './contract.ts';
+import { Fleet } from './fleet.ts';
+import { IdempotencyKey } from './idempotency-key.ts';
+import { Import, ImportRejection, ImportRow } from './import.ts';
+import { Vehicle } from './vehicle.ts';
+import { VehicleTally } from './vehicle-tally.ts';
+
+/** Every table of the service. */
+export const entities = [Fleet, Vehicle, VehicleTally, Contract, Import, ImportRow, ImportRejection, IdempotencyKey];

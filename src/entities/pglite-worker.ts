@@ -1,0 +1,59 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
+
+/** What the main thread asks for. Without parameters `sql` may hold several statements, as with a server. */
+export type Request = { id: number; sql: string; parameters: readonly unknown[] } | 'close';
+
+/** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
+export interface Fault {
+  message: string;
+  code?: string;
+  detail?: string;
+  hint?: string;
+  table?: string;
+  column?: string;
+  constraint?: string;
+  routine?: string;
+}
+
+export type Reply =
+  | 'ready'
+  | { id: number; result: { command: string; rowCount: number; rows: unknown[] } }
+  | { id: number; fault: Fault }
+  | { channel: string; payload: string };
+
+// Large numbers and times as text, exactly as the driver for a server is set up to give them.
+const text = (value: string) => value;
+const parsers = { 20: text, 1082: text, 1114: text, 1184: text, 1186: text };
+
+const port = parentPort as MessagePort;
+const reply = (message: Reply) => port.postMessage(message);
+const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers });
+await pg.exec("set timezone = 'UTC'");
+pg.onNotification((channel, payload) => reply({ channel, payload }));
+
+async function run(sql: string, parameters: readonly unknown[]) {
+  const result = parameters.length > 0 ? await pg.query(sql, [...parameters]) : (await pg.exec(sql)).at(-1);
+  return { command: result?.command ?? '', rowCount: result?.rowCount ?? 0, rows: result?.rows ?? [] };
+}
+
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { code, detail, hint, table, column, constraint, routine }: Partial<Fault> = error;
+  return { message: error.message, code, detail, hint, table, column, constraint, routine };
+}
+
+port.on('message', async (request: Request) => {
+  if (request === 'close') {
+    await pg.close();
+    port.close();
+    return;
+  }
+  const { id, sql, parameters } = request;
+  await run(sql, parameters).then(
+    (result) => reply({ id, result }),
+    (error) => reply({ id, fault: faultOf(error) }),
+  );
+});
+reply('ready');

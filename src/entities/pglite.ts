@@ -1,0 +1,129 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import type { Reply, Request } from './pglite-worker.ts';
+import { StartError } from './start-error.ts';
+
+type Result = Extract<Reply, { result: unknown }>['result'];
+
+/**
+ * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
+ * as with a server. It runs in a thread of its own: its queries are synchronous and would block the event loop.
+ */
+export class PGlitePool implements PostgresPool {
+  readonly options = {};
+  readonly #worker: Worker;
+  readonly #unlock: () => void;
+  readonly #onNotify: (channel: string, payload: string) => void;
+  readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
+  #turn: Promise<void> = Promise.resolve();
+  #lastId = 0;
+  #failure: Error | undefined;
+
+  /** Opens (or makes) the database in `{dataDir}/pglite`; throws when another process has it open. */
+  static async open(dataDir: string, onNotify: (channel: string, payload: string) => void): Promise<PGlitePool> {
+    mkdirSync(dataDir, { recursive: true });
+    const pool = new PGlitePool(dataDir, lock(dataDir), onNotify);
+    await pool.#ready.promise;
+    return pool;
+  }
+
+  private constructor(dataDir: string, unlock: () => void, onNotify: (channel: string, payload: string) => void) {
+    this.#unlock = unlock;
+    this.#onNotify = onNotify;
+    const script = new URL('./pglite-worker.ts', import.meta.url);
+    // Without this process's own flags, some of which a thread refuses.
+    this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv: [] });
+    this.#worker.on('message', (reply: Reply) => this.#receive(reply));
+    this.#worker.on('error', (error) =>
+      this.#stopped(new Error('The embedded database has failed.', { cause: error })),
+    );
+    this.#worker.on('exit', () => this.#stopped(new Error('The embedded database is closed.')));
+  }
+
+  /** Waits until nobody else has the connection; it is the caller's alone until released. */
+  async connect(): Promise<PostgresPoolClient> {
+    refuseInsideTransaction();
+    const before = this.#turn;
+    const turn = Promise.withResolvers<void>();
+    this.#turn = turn.promise;
+    await before;
+    const query = (sql: string, parameters: readonly unknown[] = []) => this.#query(sql, parameters);
+    return { query, release: turn.resolve } as PostgresPoolClient;
+  }
+
+  async end(): Promise<void> {
+    if (!this.#failure) this.#worker.postMessage('close' satisfies Request);
+    await this.#ended.promise;
+  }
+
+  #query(sql: string, parameters: readonly unknown[]): Promise<Result> {
+    const answer = Promise.withResolvers<Result>();
+    if (this.#failure) return Promise.reject(this.#failure);
+    const id = ++this.#lastId;
+    this.#worker.postMessage({ id, sql, parameters } satisfies Request);
+    this.#waiting.set(id, answer);
+    return answer.promise;
+  }
+
+  #receive(reply: Reply): void {
+    if (reply === 'ready') this.#ready.resolve();
+    else if ('channel' in reply) this.#onNotify(reply.channel, reply.payload);
+    else {
+      const answer = this.#waiting.get(reply.id);
+      this.#waiting.delete(reply.id);
+      if ('result' in reply) answer?.resolve(reply.result);
+      else answer?.reject(Object.assign(new Error(reply.fault.message), reply.fault));
+    }
+  }
+
+  #stopped(failure: Error): void {
+    this.#failure ??= failure;
+    for (const answer of this.#waiting.values()) answer.reject(this.#failure);
+    this.#waiting.clear();
+    this.#ready.reject(this.#failure);
+    this.#unlock();
+    this.#ended.resolve();
+  }
+}
+
+const transaction = new AsyncLocalStorage<{ open: boolean }>();
+
+/** Runs the body of a transaction so that a query which does not belong to it is refused instead of waiting. */
+export async function insideTransaction<T>(body: () => Promise<T>): Promise<T> {
+  const mark = { open: true };
+  return transaction.run(mark, body).finally(() => {
+    mark.open = false;
+  });
+}
+
+/** With one connection, a query beside the open transaction would wait for it, and it for the query: for ever. */
+function refuseInsideTransaction(): void {
+  if (transaction.getStore()?.open) {
+    throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
+  }
+}
+
+/** Two processes on one folder corrupt it. The lock is a SQLite file's, since that ends with its process, however. */
+function lock(dataDir: string): () => void {
+  const file = new DatabaseSync(join(dataDir, 'pglite.lock'), { timeout: 0 });
+  try {
+    file.exec('pragma locking_mode = exclusive; begin exclusive');
+  } catch (error) {
+    file.close();
+    const busy = error instanceof Error && 'errcode' in error && error.errcode === 5;
+    if (!busy) throw error;
+    throw new StartError(
+      `DATA_DIR ${dataDir} is in use by another process, and the embedded database serves one at a time. ` +
+        'Stop the other one, choose another DATA_DIR, or share a server through DATABASE_URL.',
+    );
+  }
+  return () => {
+    if (file.isOpen) file.close();
+  };
+}

@@ -1,0 +1,17 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { Fleet } from './fleet.ts';
+
+/**
+ * How many vehicles of each status a fleet has, as a sum of small changes that triggers append.
+ * A counter in one row would make every writer of a fleet wait for the slowest; see docs/decisions.
+ */
+export const VehicleTally = defineEntity({
+  name: 'VehicleTally',
+  tableName: 'vehicle_tally',
+  properties: {
+    id: p.bigint().primary().autoincrement(),
+    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade'),
+    status: p.text(),
+    delta: p.integer(),
+  },
+});

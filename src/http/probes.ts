@@ -1,0 +1,20 @@
+import { Router } from 'express';
+import type { Services } from '../core/context.ts';
+
+/** Whether the process should still get new work. */
+export interface Lifecycle {
+  draining: boolean;
+}
+
+/** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and is migrated. */
+export function probes({ database }: Pick<Services, 'database'>, lifecycle: Lifecycle): Router {
+  const router = Router();
+  router.get('/livez', (_req, res) => void res.set('Cache-Control', 'no-store').json({ status: 'ok' }));
+  router.get('/readyz', async (_req, res) => {
+    const status = lifecycle.draining ? 'draining' : (await database.ready()) ? 'ready' : 'unavailable';
+    res.set('Cache-Control', 'no-store');
+    if (status !== 'ready') res.set('Retry-After', '2');
+    res.status(status === 'ready' ? 200 : 503).json({ status });
+  });
+  return router;
+}

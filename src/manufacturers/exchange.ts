@@ -1,0 +1,84 @@
+import type { Dispatcher } from 'undici';
+import { request } from 'undici';
+import { Fault, type FaultKind } from './fault.ts';
+import { secondsToWait } from './retry-after.ts';
+
+/** One call to an upstream; at most one of `json` and `form` is its body. */
+export interface UpstreamRequest {
+  method: 'GET' | 'POST';
+  url: string;
+  headers?: Record<string, string>;
+  json?: unknown;
+  form?: Record<string, string>;
+}
+
+/** An answer that is the protocol's business: 2xx, 3xx or 4xx other than 429. `body` is parsed JSON where it was JSON. */
+export interface Reply {
+  outcome: 'REPLY';
+  status: number;
+  body: unknown;
+}
+
+const kindOf = new Map<string, FaultKind>([['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'BAD_ANSWER']]);
+
+/** What of a body that is not JSON is kept for support. */
+const KEPT_TEXT = 1000;
+
+/**
+ * Sends one request and reads its whole answer within `timeoutMs`. Throws Fault for everything that is no answer:
+ * time-out, broken connection, 429, 5xx, a 2xx that is not JSON.
+ */
+export async function exchange(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  let status: number;
+  let headers: Record<string, string | string[] | undefined>;
+  let text: string;
+  try {
+    const response = await request(call.url, { dispatcher, signal, ...encoded(call) });
+    status = response.statusCode;
+    headers = response.headers;
+    text = await response.body.text();
+  } catch (error) {
+    const fault = codeOf(error);
+    throw new Fault(signal.aborted ? 'TIMEOUT' : (kindOf.get(fault) ?? 'UNREACHABLE'), { raw: { fault } });
+  }
+  const parsed = parse(text);
+  const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;
+  const raw = { status, body };
+  const retryAfter = secondsToWait(headers['retry-after']);
+  if (status === 429) throw new Fault('BUSY', { retryAfter, raw });
+  // A server that says when to come back is alive.
+  if (status >= 500) throw new Fault(retryAfter === undefined ? 'ERROR' : 'BUSY', { retryAfter, raw });
+  if (status < 300 && parsed === undefined) throw new Fault('BAD_ANSWER', { raw });
+  return { outcome: 'REPLY', status, body };
+}
+
+function encoded({ method, headers, json, form }: UpstreamRequest) {
+  const accept = { accept: 'application/json', ...headers };
+  if (json !== undefined) {
+    return { method, headers: { ...accept, 'content-type': 'application/json' }, body: JSON.stringify(json) };
+  }
+  if (form) {
+    const type = 'application/x-www-form-urlencoded';
+    return { method, headers: { ...accept, 'content-type': type }, body: new URLSearchParams(form).toString() };
+  }
+  return { method, headers: accept };
+}
+
+/** null for an empty body, undefined for what is not JSON. Text a database cannot store (NUL, half characters) is mended. */
+function parse(text: string): unknown {
+  if (text === '') return null;
+  try {
+    return JSON.parse(text, (_key, value) =>
+      typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\uFFFD') : value,
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code alone: messages of the network stack may quote what was sent. */
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof Error ? error.name : 'unknown';
+}

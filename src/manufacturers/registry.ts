@@ -1,0 +1,193 @@
+import type { Config } from '../config.ts';
+import { type BrandId, brandIds, brands, highMobilityBrands } from './brands.ts';
+import { HighMobility } from './high-mobility.ts';
+import { Mercedes } from './mercedes.ts';
+import type { ConnectivityStatus, DataDelivery, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
+import { openSandbox, sandboxBrands } from './sandbox.ts';
+import { candidateBrands, wmiTable } from './wmi.ts';
+
+export interface Manufacturer {
+  /** Slug: `mercedes-benz`. */
+  id: string;
+  name: string;
+  /** Slug of the provider that answers for it. */
+  provider: string | null;
+  supported: boolean;
+  wmis: string[];
+}
+
+/** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
+export interface Verified {
+  status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
+  /** The brand that answered; the likeliest one where none did. */
+  manufacturer: string | null;
+  dataDelivery: DataDelivery[];
+  connectivityStatus: ConnectivityStatus | null;
+  primaryUserAssigned: boolean | null;
+  reason: Reason | null;
+  raw: unknown;
+}
+
+/** No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent. */
+export interface Unanswered {
+  status: 'PENDING';
+  reason: Reason;
+  retryAfter?: number | undefined;
+  asked: boolean;
+  raw: unknown;
+}
+
+export type Verification = Verified | Unanswered;
+
+/** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
+export interface Manufacturers {
+  list(): Manufacturer[];
+  /** undefined for an unknown slug. */
+  nameOf(id: string): string | undefined;
+  candidates(vin: string): string[];
+  /** Whether a configured provider answers for at least one of the VIN's candidates. */
+  supports(vin: string): boolean;
+  /** The likeliest brand, or null when the VIN's maker is unknown. */
+  manufacturerOf(vin: string): string | null;
+  /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
+  verify(vin: string, remembered?: string | null): Promise<Verification>;
+  state(): ({ id: string } & ProviderState)[];
+  close(): Promise<void>;
+}
+
+/** Providers in the order of preference; the first of them that is configured and serves the brand answers for it. */
+const usualOrder = ['high-mobility', 'sandbox'];
+const orders: Partial<Record<BrandId, string[]>> = {
+  'mercedes-benz': ['connect-your-fleet', ...usualOrder],
+};
+
+/** The providers the settings name; where they name none, the sandbox, on a port of its own of this machine. */
+export async function openManufacturers(config: Config): Promise<Manufacturers> {
+  const narrowed = (served: readonly BrandId[]) =>
+    served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
+  const providers: Provider[] = [];
+  if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
+    providers.push(
+      new HighMobility({
+        url: config.HIGH_MOBILITY_URL,
+        clientId: config.HIGH_MOBILITY_CLIENT_ID,
+        clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
+        brands: narrowed(highMobilityBrands),
+        concurrency: config.PROVIDER_CONCURRENCY,
+      }),
+    );
+  }
+  if (config.MERCEDES_URL && config.MERCEDES_TOKEN_URL && config.MERCEDES_CLIENT_ID && config.MERCEDES_CLIENT_SECRET) {
+    providers.push(
+      new Mercedes({
+        url: config.MERCEDES_URL,
+        tokenUrl: config.MERCEDES_TOKEN_URL,
+        clientId: config.MERCEDES_CLIENT_ID,
+        clientSecret: config.MERCEDES_CLIENT_SECRET,
+        concurrency: config.PROVIDER_CONCURRENCY,
+      }),
+    );
+  }
+  if (providers.length > 0) return manufacturersOf(providers);
+  const sandbox = await openSandbox();
+  // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
+  const client = new HighMobility({
+    ...sandbox,
+    id: 'sandbox',
+    brands: narrowed(sandboxBrands),
+    concurrency: 256,
+    timeoutMs: 15_000,
+  });
+  return manufacturersOf([client], () => sandbox.close());
+}
+
+/** The registry over these providers; `onClose` runs after their connections are closed. */
+export function manufacturersOf(
+  providers: readonly Provider[],
+  onClose: () => Promise<void> = async () => {},
+): Manufacturers {
+  const byBrand = new Map<BrandId, Provider>();
+  for (const id of brandIds) {
+    const provider = (orders[id] ?? usualOrder)
+      .map((name) => providers.find((one) => one.id === name && one.brands.has(id)))
+      .find((one) => one !== undefined);
+    if (provider) byBrand.set(id, provider);
+  }
+  const all: readonly Manufacturer[] = brandIds.map((id) => ({
+    id,
+    name: brands[id],
+    provider: byBrand.get(id)?.id ?? null,
+    supported: byBrand.has(id),
+    wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
+  }));
+  const names = new Map<string, string>(Object.entries(brands));
+
+  return {
+    list: () => structuredClone([...all]),
+    nameOf: (id) => names.get(id),
+    candidates: (vin) => [...candidateBrands(vin)],
+    supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
+    manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
+
+    async verify(vin, remembered) {
+      const candidates = candidateBrands(vin);
+      const refusals: unknown[] = [];
+      for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
+        const answer = await byBrand.get(id)?.verify(vin, id);
+        if (answer?.outcome === 'BRAND_REFUSED') refusals.push(answer.raw);
+        else if (answer) return verification(answer, id);
+      }
+      return {
+        ...unknowns,
+        status: 'UNSUPPORTED',
+        manufacturer: candidates[0] ?? null,
+        reason: candidates.length === 0 ? makerUnknown : refusals.length === 0 ? noProvider : brandsRefused,
+        raw: refusals.length === 0 ? null : refusals,
+      };
+    },
+
+    state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
+    async close() {
+      await Promise.all(providers.map((provider) => provider.close()));
+      await onClose();
+    },
+  };
+}
+
+const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
+
+const makerUnknown: Reason = {
+  code: 'MANUFACTURER_UNKNOWN',
+  message: 'The manufacturer cannot be told from this VIN.',
+  actor: 'CUSTOMER',
+  retryable: false,
+};
+
+const noProvider: Reason = {
+  code: 'MANUFACTURER_NOT_SUPPORTED',
+  message: 'No configured provider answers for this manufacturer.',
+  actor: 'OPERATOR',
+  retryable: false,
+};
+
+const brandsRefused: Reason = {
+  code: 'MANUFACTURER_NOT_SUPPORTED',
+  message: 'The provider does not answer for the brands this VIN may be of.',
+  actor: 'OPERATOR',
+  retryable: false,
+};
+
+function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>, brand: BrandId): Verification {
+  const { raw, reason } = answer;
+  switch (answer.outcome) {
+    case 'NO_ANSWER':
+      return { status: 'PENDING', reason: answer.reason, retryAfter: answer.retryAfter, asked: answer.asked, raw };
+    case 'FAILED':
+      return { ...unknowns, status: 'FAILED', manufacturer: brand, reason, raw };
+    case 'ANSWERED': {
+      const { eligible, dataDelivery, connectivityStatus, primaryUserAssigned } = answer;
+      const status = eligible ? 'ELIGIBLE' : 'INELIGIBLE';
+      return { status, manufacturer: brand, dataDelivery, connectivityStatus, primaryUserAssigned, reason, raw };
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { type BrandId, brandIds, withheldFromSandbox } from './brands.ts';
+
+/** What a VIN's last character makes the sandbox do; with every other one the vehicle is eligible. */
+const behaviours: Partial<Record<string, 'INELIGIBLE' | 'SLOW' | 'FAILS_TWICE'>> = {
+  7: 'INELIGIBLE',
+  8: 'SLOW',
+  9: 'FAILS_TWICE',
+};
+
+/** What a VIN of the kind FAILS_TWICE meets before its answer. To be asked again at once keeps its peers from waiting. */
+const failures = [429, 503];
+
+const LARGEST_BODY = 16 * 1024;
+
+const credentials = z.object({ client_id: z.literal('sandbox'), client_secret: z.literal('sandbox') });
+const question = z.object({ vin: z.string(), brand: z.string() });
+
+/** The brands the sandbox answers for. */
+export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => !withheldFromSandbox.includes(id));
+
+export interface Sandbox {
+  url: string;
+  clientId: string;
+  clientSecret: string;
+  close(): Promise<void>;
+}
+
+/** A local server that speaks High Mobility's protocol; its answers follow from the VIN's last character. */
+export async function openSandbox({ slowMs = 10_000 } = {}): Promise<Sandbox> {
+  const token = randomUUID();
+  const failed = new Map<string, number>();
+  const stop = new AbortController();
+
+  async function answer(request: IncomingMessage): Promise<Answer> {
+    const body = await readJson(request);
+    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
+      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
+      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
+    }
+    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, refusal('Not found')];
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, refusal('Not authorized', 'Authorization')];
+    const asked = question.safeParse(body);
+    if (!asked.success) return [422, refusal('Invalid request')];
+    const { vin, brand } = asked.data;
+    if (!sandboxBrands.some((id) => id === brand)) return [422, refusal('The brand is invalid', 'brand')];
+    return eligibility(vin);
+  }
+
+  async function eligibility(vin: string): Promise<Answer> {
+    const behaviour = behaviours[vin.slice(-1)];
+    if (behaviour === 'SLOW') await sleep(slowMs, undefined, { signal: stop.signal });
+    if (behaviour === 'FAILS_TWICE') {
+      const times = failed.get(vin) ?? 0;
+      const status = failures[times];
+      if (status) {
+        failed.set(vin, times + 1);
+        return [status, refusal('Try again'), { 'retry-after': '0' }];
+      }
+      failed.delete(vin);
+    }
+    if (behaviour === 'INELIGIBLE') return [200, { vin, eligible: false, data_delivery: [] }];
+    const connected = { connectivity_status: 'activated', primary_user_assigned: true };
+    return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
+  }
+
+  const server = createServer((request, response) => {
+    answer(request).then(
+      (given) => send(response, given),
+      () => response.destroy(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    clientId: 'sandbox',
+    clientSecret: 'sandbox',
+    async close() {
+      stop.abort();
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+type Answer = [status: number, body: unknown, headers?: Record<string, string>];
+
+function refusal(title: string, source?: string) {
+  return { errors: [{ title, source }] };
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > LARGEST_BODY) throw new Error('The body is too large.');
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function send(response: ServerResponse, [status, body, headers]: Answer): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}

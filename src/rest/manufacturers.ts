@@ -1,0 +1,17 @@
+import { companyOf } from '../core/context.ts';
+import type { Route } from './route.ts';
+
+export const manufacturerRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/manufacturers',
+    async answer(ctx) {
+      companyOf(ctx, 'fleets:read');
+      const manufacturers = ctx.services.manufacturers.list();
+      return {
+        status: 200,
+        body: manufacturers.map(({ id, name, provider, supported, wmis }) => ({ id, name, provider, supported, wmis })),
+      };
+    },
+  },
+];

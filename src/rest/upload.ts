@@ -1,0 +1,128 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import busboy from 'busboy';
+import { mayBeCsv } from '../core/csv.ts';
+import {
+  DomainError,
+  FleetIdMissing,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  ValidationFailed,
+} from '../core/errors.ts';
+
+export interface Upload {
+  fleetId: string;
+  /** The file's bytes as they arrive. Throws ValidationFailed when the form is torn. */
+  file: AsyncIterable<Buffer>;
+  /** Frees what the upload holds; to be called when it has been read or refused. */
+  discard(): Promise<void>;
+}
+
+interface Options {
+  /** From the address, for clients that cannot order their fields. */
+  fleetId: unknown;
+  maxFileBytes: number;
+}
+
+const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
+
+/**
+ * Reads a multipart form up to its file. When the fleet is named before the file, the file is read as it arrives;
+ * else it waits on disk until the form ends, since nobody knows yet whose it is.
+ * Throws FleetIdMissing, UnsupportedMediaType, PayloadTooLarge and ValidationFailed.
+ */
+export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, maxFileBytes }: Options): Promise<Upload> {
+  const form = openForm(req);
+  const discards: (() => unknown)[] = [() => req.unpipe(form), () => form.destroy()];
+  const discard = async () => {
+    for (const one of discards) await one();
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<Upload>();
+  let fleetId = typeof fromQuery === 'string' && fromQuery ? fromQuery : undefined;
+  let waiting: Promise<string> | undefined;
+  let filed = false;
+
+  form.on('field', (name, value, { valueTruncated }) => {
+    if (name === 'fleetId' && !valueTruncated) fleetId ||= value;
+    if (name === 'vins') reject(noFile('must be a file, not a text field'));
+  });
+  form.on('file', (name, stream, { mimeType }) => {
+    stream.on('error', () => {}); // Whoever reads it hears of it; nobody may.
+    if (name !== 'vins') return void stream.resume();
+    filed = true;
+    if (!mayBeCsv(mimeType))
+      return reject(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
+    if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream), discard });
+    waiting = setAside(stream, maxFileBytes, (remove) => discards.push(remove));
+    waiting.catch(reject);
+  });
+  for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
+    form.on(event, () =>
+      reject(new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`)),
+    );
+  }
+  form.on('close', async () => {
+    if (fleetId === undefined) return reject(new FleetIdMissing());
+    if (!filed) return reject(noFile('is required: the CSV file'));
+    const path = await waiting?.catch(() => undefined);
+    if (path) resolve({ fleetId, file: piecesOf(createReadStream(path)), discard });
+  });
+  form.on('error', (error) => reject(tornForm(error)));
+  pipeline(req, form).catch((error) => reject(tornForm(error)));
+  return promise.catch(async (error) => {
+    await discard();
+    throw error;
+  });
+}
+
+function openForm(req: IncomingMessage): busboy.Busboy {
+  const type = req.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\b/i.test(type)) {
+    throw new UnsupportedMediaType('Send the file as multipart/form-data, with the fields fleetId and vins.');
+  }
+  try {
+    return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+const noFile = (message: string) => new ValidationFailed([{ path: 'vins', code: 'INVALID_TYPE', message }]);
+
+const tornForm = (cause: unknown) =>
+  cause instanceof DomainError
+    ? cause
+    : Object.assign(new ValidationFailed([], 'The multipart form is torn or cut off.'), { cause });
+
+async function* piecesOf(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+/** Writes a part to a temporary file, at most `maxBytes` of it, and gives its path. */
+async function setAside(
+  stream: Readable,
+  maxBytes: number,
+  onDiscard: (remove: () => Promise<void>) => void,
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-'));
+  onDiscard(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, 'upload');
+  let bytes = 0;
+  const bound = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      done(bytes > maxBytes ? new PayloadTooLarge(`The file is larger than ${maxBytes} bytes.`) : null, chunk);
+    },
+  });
+  await pipeline(stream, bound, createWriteStream(path));
+  return path;
+}

@@ -1,0 +1,524 @@
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parsedRows, readPlainBlock } from '../src/core/csv/rows.ts';
+import { type CsvLimits, type CsvRow, mayBeCsv, type RejectedRow, readCsv, rejectedCsv } from '../src/core/csv.ts';
+import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../src/core/errors.ts';
+import { readVin } from '../src/core/vin.ts';
+
+const A = 'WVWZZZ1KZAW000001';
+const B = 'WVWZZZ1KZAW000002';
+const C = 'WVWZZZ1KZAW000003';
+const LIMITS: CsvLimits = { bytes: 1_000_000, rowLength: 10_000, columns: 100, fieldLength: 5_000, rows: 100_000 };
+
+interface ReadFile {
+  columns: string[] | null;
+  delimiter: string;
+  rows: CsvRow[];
+}
+
+async function readChunks(chunks: Iterable<Buffer>, limits: Partial<CsvLimits> = {}): Promise<ReadFile> {
+  const table = await readCsv(Readable.from(chunks), { ...LIMITS, ...limits });
+  const rows: CsvRow[] = [];
+  for await (const batch of table.rows) rows.push(...batch);
+  return { columns: table.columns, delimiter: table.delimiter, rows };
+}
+
+const read = (content: string | Buffer, limits?: Partial<CsvLimits>) => readChunks([Buffer.from(content)], limits);
+const values = async (content: string | Buffer) => (await read(content)).rows.map(({ value }) => value);
+const refusal = (content: string | Buffer, limits?: Partial<CsvLimits>): Promise<unknown> =>
+  read(content, limits).then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+const bigEndian = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16();
+const littleEndian = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+
+describe('shapes of a file', () => {
+  test.each([
+    ['one column with a header', `vin\n${A}\n${B}\n`],
+    ['no line break at the end', `vin\n${A}\n${B}`],
+    ['no header', `${A}\n${B}\n`],
+    ['CRLF', `vin\r\n${A}\r\n${B}\r\n`],
+    ['lone returns', `vin\r${A}\r${B}\r`],
+    ['quoted', `"vin"\n"${A}"\n"${B}"\n`],
+    ['some quoted', `vin\n"${A}"\n${B}\n`],
+    ['a byte order mark', `\ufeffvin\n${A}\n${B}\n`],
+    ['a byte order mark and quotes', `\ufeff"vin";"plate"\n"${A}";x\n${B};y\n`],
+    ['UTF-16, little end first', littleEndian(`vin\tplate\r\n${A}\tä\r\n${B}\tö\r\n`)],
+    ['UTF-16, big end first', bigEndian(`vin\tplate\r\n${A}\tä\r\n${B}\tö\r\n`)],
+    ['commas', `plate,vin\nx,${A}\ny,${B}\n`],
+    ['semicolons', `plate;vin\n"Golf, blue";${A}\ny;${B}\n`],
+    ['tabs', `plate\tvin\nx\t${A}\n\t${B}\n`],
+    ['bars', `plate|vin\nx|${A}\ny|${B}\n`],
+    ['no header and two columns', `${A};Golf, blue\n${B};Polo\n`],
+    ['blank lines', `\n\n  \nvin\n\n${A}\n   \n${B}\n\n`],
+    ['lines of delimiters alone', `;;\nvin;b;c\n;;\n${A};x;y\n ; ;\n"";"";""\n${B};;\n`],
+    ["Excel's separator line", `sep=;\r\nvin;plate\r\n${A};x\r\n${B};y\r\n`],
+    ["Excel's separator line, no header", `"sep=|"\n${A}|x, y, z\n${B}|\n`],
+    ['the VIN as a formula of text', `vin,plate\n="${A}",x\n"=""${B}""",y\n`],
+    ['the VIN with an apostrophe', `vin\n'${A}\n'${B}\n`],
+    ['rows shorter and longer than the header', `vin,plate,model\n${A}\n${B},x,y,z\n`],
+    ['two files joined, each with its byte order mark', `\ufeffvin\n${A}\n\ufeff${B}\n`],
+  ])('%s', async (_, content) => {
+    expect(await values(content)).toEqual([A, B]);
+  });
+
+  test.each([
+    'VIN',
+    ' Vin ',
+    'vin_number',
+    'VIN-Number',
+    'Vehicle Identification Number',
+    'vehicleIdentificationNumber',
+    'FIN',
+    'Chassis Number',
+    'chassis',
+    'vehicle id number',
+  ])('the column may be called "%s"', async (name) => {
+    expect(await values(`plate,${name},model\nx,${A},y\n`)).toEqual([A]);
+  });
+
+  test('of several fitting columns, vin is meant before chassis', async () => {
+    expect(await values(`chassis,VIN\n4711,${A}\n`)).toEqual([A]);
+  });
+
+  test('columns, delimiter, row numbers and all cells are told', async () => {
+    expect(await read(`\nPlate; VIN\n\nx;${A}\n"two\nlines";${B}\nz;${C}`)).toEqual({
+      columns: ['Plate', ' VIN'],
+      delimiter: ';',
+      rows: [
+        { row: 4, value: A, cells: ['x', A] },
+        { row: 5, value: B, cells: ['two\nlines', B] },
+        { row: 6, value: C, cells: ['z', C] },
+      ],
+    });
+  });
+
+  test('the header is row 1, also below a separator line', async () => {
+    expect((await read(`vin\n${A}`)).rows).toEqual([{ row: 2, value: A, cells: null }]);
+    expect((await read(`sep=,\nvin\n${A}`)).rows).toEqual([{ row: 2, value: A, cells: null }]);
+    expect(await read(A)).toEqual({ columns: null, delimiter: ',', rows: [{ row: 1, value: A, cells: null }] });
+  });
+
+  test.each(['BADVIN1', 'WVWZZZ1KZAW00000O', '1.0E+16', '1,23E+16', '12'])(
+    'without a header, a first row "%s" is a bad row, not a header',
+    async (bad) => {
+      expect(await values(`${bad}\n${A}\n`)).toEqual([bad, A]);
+    },
+  );
+
+  test('a number with a decimal comma is one cell, though a comma separates cells', async () => {
+    const { rows } = await read(`vin,plate\n1,23E+16,x\n${A},y\n`);
+    expect(rows[0]).toEqual({ row: 2, value: '1,23E+16', cells: ['1,23E+16', 'x'] });
+    expect(readVin('1,23E+16')).toMatchObject({ code: 'VIN_SPREADSHEET_DAMAGE' });
+  });
+
+  test('a row without a VIN among its cells is kept, to be refused by name', async () => {
+    expect((await read(`plate,vin\nx\ny,${A}\n`)).rows[0]).toEqual({ row: 2, value: '', cells: ['x'] });
+  });
+});
+
+describe('what cannot be read', () => {
+  test.each(['', '\n \n;;\n', '\ufeff', 'vin\n', 'vin;plate\n;\n'])('%j holds no rows', async (content) => {
+    const error = await refusal(content);
+    expect(error).toBeInstanceOf(ValidationFailed);
+    expect(error).toMatchObject({ message: expect.stringContaining('holds no rows'), errors: [{ code: 'NO_ROWS' }] });
+  });
+
+  test('a header without a VIN column: what was found and what is accepted', async () => {
+    const error = await refusal(`Fahrgestellnummer;plate\n${A};x\n`);
+    expect(error).toBeInstanceOf(ValidationFailed);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/Found: "Fahrgestellnummer", "plate"\..*vin_number.*chassis/),
+      details: { found: ['Fahrgestellnummer', 'plate'] },
+    });
+  });
+
+  test.each([
+    ['PNG', Buffer.from('\x89PNG\r\n\x1a\n\0\0', 'latin1'), 'PNG'],
+    ['JPEG', Buffer.from('\xff\xd8\xff\xe0', 'latin1'), 'JPEG'],
+    ['PDF', Buffer.from('%PDF-1.7\n'), 'PDF'],
+    ['XLSX', Buffer.from('PK\x03\x04\x14\0', 'latin1'), 'save it as "CSV UTF-8"'],
+    ['XLS', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1', 'latin1'), 'save it as "CSV UTF-8"'],
+    ['gzip', gzipSync(`vin\n${A}\n`), 'Unpack'],
+    ['NUL bytes', Buffer.from(`vin\n${A}\0\n`), 'NUL'],
+    ['UTF-16 without its mark', Buffer.from(`vin\n${A}\n`, 'utf16le'), 'byte order mark'],
+    ['UTF-16 cut within a character', littleEndian(`vin\n${A}\n`).subarray(0, -1), 'UTF-16'],
+    ['Latin-1', Buffer.from(`vin,owner\n${A},Müller\n`, 'latin1'), 'UTF-8'],
+    ['UTF-8 cut within a character', Buffer.from(`${A},ü`).subarray(0, -1), 'UTF-8'],
+    ['HTML', Buffer.from(`\n<html><table><tr><td>${A}`), 'HTML'],
+    ['JSON', Buffer.from(`["${A}"]`), 'JSON'],
+  ])('%s is no CSV text, whatever its name', async (_, content, hint) => {
+    const error = await refusal(content);
+    expect(error).toBeInstanceOf(UnsupportedMediaType);
+    expect(error).toMatchObject({ message: expect.stringContaining(hint) });
+  });
+
+  test('invalid text far into the file is noticed too', async () => {
+    const rows = Buffer.from(`${A}\n`.repeat(20_000));
+    expect(await refusal(Buffer.concat([rows, Buffer.from([0xff])]))).toBeInstanceOf(UnsupportedMediaType);
+  });
+
+  test('too many bytes or rows: too large, with the number', async () => {
+    const content = `vin\n${`${A}\n`.repeat(1_000)}`;
+    for (const [limits, number] of [
+      [{ bytes: content.length - 1 }, '18,003'],
+      [{ rows: 999 }, '999'],
+    ] as const) {
+      const error = await refusal(content, limits);
+      expect(error).toBeInstanceOf(PayloadTooLarge);
+      expect(error).toMatchObject({ message: expect.stringContaining(number) });
+    }
+    expect(await refusal(content, { bytes: content.length, rows: 1_000 })).toBeNull();
+  });
+
+  test.each([
+    ['a long row', `vin,a\n${A},x\n${B},${'x '.repeat(5_000)}\n`, 3, 'ROW_TOO_LONG', '10,000'],
+    ['a long row of one column', `vin\n${A}\n\n${'x'.repeat(10_001)}\n`, 4, 'ROW_TOO_LONG', '10,000'],
+    ['a long header', `${'x'.repeat(10_001)}`, 1, 'ROW_TOO_LONG', '10,000'],
+    ['many columns', `vin,a\n${A}${','.repeat(100)}\n`, 2, 'TOO_MANY_COLUMNS', '100'],
+    ['many columns of nothing', `vin,a\n${','.repeat(100)}\n`, 2, 'TOO_MANY_COLUMNS', '100'],
+    ['many columns in the header', `vin${',a'.repeat(100)}\n`, 1, 'TOO_MANY_COLUMNS', '100'],
+    ['a long cell', `vin,a\n${A},${'x'.repeat(5_001)}\n`, 2, 'FIELD_TOO_LONG', '5,000'],
+    ['a long cell of one column', `vin\n${'1'.repeat(5_001)}\n`, 2, 'FIELD_TOO_LONG', '5,000'],
+    ['a quote never closed', `vin,a\n${A},"x\n${B},y\n`, 2, 'QUOTE_NOT_CLOSED', 'never closed'],
+    ['a quote never closed, in the header', `"vin\n${A}\n`, 1, 'QUOTE_NOT_CLOSED', 'never closed'],
+    ['text behind a closing quote', `vin,a\n${A},x\n"${B}"x,y\n`, 3, 'QUOTE_MISPLACED', 'written twice'],
+    ['text behind a closing quote, in the header', `"vin"x,a\n${A}\n`, 1, 'QUOTE_MISPLACED', 'written twice'],
+  ])('%s: the row and the limit are named', async (_, content, row, code, number) => {
+    const error = await refusal(content);
+    expect(error).toBeInstanceOf(ValidationFailed);
+    expect(error).toMatchObject({
+      message: expect.stringContaining(`Row ${row} `),
+      details: { row },
+      errors: [{ code, message: expect.stringContaining(number) }],
+    });
+  });
+
+  test('a quote never closed is noticed at once, not at the end of the file', async () => {
+    let pulled = 0;
+    function* endless() {
+      yield Buffer.from('vin,a\n"');
+      for (;;) {
+        pulled++;
+        yield Buffer.from(`${A},x\n`.repeat(1_000));
+      }
+    }
+    await expect(readChunks(endless(), { bytes: 1e9 })).rejects.toBeInstanceOf(ValidationFailed);
+    expect(pulled).toBeLessThan(20);
+  });
+
+  test('a lone inch sign is text, and quotes nothing', async () => {
+    expect((await read(`vin,wheel\n${A},17" alloy\n${B},18"\n`)).rows.map(({ cells }) => cells?.[1])).toEqual([
+      '17" alloy',
+      '18"',
+    ]);
+  });
+});
+
+describe('as a stream', () => {
+  test('no more is read ahead than a few pieces, however slow the reader', async () => {
+    let pulled = 0;
+    function* chunks() {
+      for (let made = 0; made < 1_000; made++) {
+        pulled++;
+        yield Buffer.from(`${A}\n`.repeat(3_600));
+      }
+    }
+    const table = await readCsv(Readable.from(chunks(), { highWaterMark: 1 }), { ...LIMITS, bytes: 1e9, rows: 1e9 });
+    for await (const batch of table.rows) {
+      expect(batch.length).toBeLessThanOrEqual(5_000);
+      await pause(20);
+      expect(pulled).toBeLessThan(10);
+      break;
+    }
+  });
+
+  test('batches stay small though rows are tiny', async () => {
+    const table = await readCsv(Readable.from([Buffer.from('1\n'.repeat(40_000))]), LIMITS);
+    const sizes: number[] = [];
+    for await (const batch of table.rows) sizes.push(batch.length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(40_000);
+  });
+
+  test('a reader that stops destroys the input', async () => {
+    const input = Readable.from([Buffer.from(`${A}\n`.repeat(5_000)), Buffer.from(`${B}\n`.repeat(50_000))]);
+    const table = await readCsv(input, LIMITS);
+    for await (const _ of table.rows) break;
+    expect(input.destroyed).toBe(true);
+  });
+
+  test('a file that is refused is not read on', async () => {
+    for (const content of ['%PDF-1.7', 'plate\nx\n', `vin\n"${A}"x\n`]) {
+      const input = Readable.from([
+        Buffer.from(content),
+        ...Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')),
+      ]);
+      const reading = readCsv(input, LIMITS).then(async ({ rows }) => {
+        for await (const _ of rows);
+      });
+      await expect(reading).rejects.toThrow();
+      expect(input.destroyed).toBe(true);
+    }
+  });
+
+  test("the input's own error is passed on, early and late", async () => {
+    const lost = new Error('connection lost');
+    async function* failing(content: string): AsyncGenerator<Buffer> {
+      yield Buffer.from(content);
+      throw lost;
+    }
+    for (const content of ['', 'vi', `vin\n${`${A}\n`.repeat(9_000)}`]) {
+      await expect(readChunks(failing(content) as unknown as Iterable<Buffer>)).rejects.toBe(lost);
+    }
+  });
+
+  test('an input destroyed in mid-file is an error, not a shorter file', async () => {
+    const input = new Readable({ read() {} });
+    input.push(Buffer.from(`vin\n${`${A}\n`.repeat(9_000)}`));
+    const table = await readCsv(input, LIMITS);
+    const reading = (async () => {
+      for await (const _ of table.rows) input.destroy();
+    })();
+    await expect(reading).rejects.toThrow();
+  });
+});
+
+/** Files made of every character that means something to a CSV reader, and of some that are long in UTF-8. */
+const crumb = fc.constantFrom(
+  '"',
+  '""',
+  ',',
+  ';',
+  '\t',
+  '|',
+  '\n',
+  '\r\n',
+  '\r',
+  ' ',
+  'x',
+  '1',
+  'ä',
+  '😀',
+  "'",
+  '=',
+  A,
+);
+const crumbs = fc.array(crumb, { maxLength: 60 }).map((parts) => parts.join(''));
+const outcome = (reading: Promise<ReadFile>): Promise<unknown> =>
+  reading.catch((error: Error) => ({ refused: error.constructor.name, message: error.message }));
+
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const ends = [...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
+}
+
+describe('for any file', () => {
+  test('where the bytes are cut on their way changes nothing', async () => {
+    const encode = fc.constantFrom(
+      (text: string) => Buffer.from(text),
+      (text: string) => Buffer.from(`\ufeff${text}`),
+      littleEndian,
+      bigEndian,
+    );
+    const header = fc.constantFrom('', 'vin\r\n', 'a,vin\n', '"a";"vin"\r', 'sep=|\r\nvin|a\n');
+    await fc.assert(
+      fc.asyncProperty(
+        header,
+        crumbs,
+        encode,
+        fc.array(fc.nat(), { maxLength: 20 }),
+        async (head, body, bytesOf, places) => {
+          const bytes = bytesOf(head + body);
+          expect(await outcome(readChunks(cut(bytes, places)))).toEqual(await outcome(readChunks([bytes])));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('large files too, cut anywhere or into single bytes', async () => {
+    const line = fc.constantFrom(A, `"${A}"`, `${A},ä😀`, `"${A}","a\r\n""b"""`, '', 'x', ' , ');
+    const newline = fc.constantFrom('\n', '\r\n', '\r');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(line, { minLength: 50 }),
+        newline,
+        fc.integer({ min: 1, max: 9 }),
+        async (lines, end, size) => {
+          const bytes = Buffer.from(
+            `vin${end}${`${lines.join(end)}${end}`.repeat(60_000 / lines.join(end).length + 1)}`,
+          );
+          const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+            bytes.subarray(at * size, (at + 1) * size),
+          );
+          expect(await outcome(readChunks(chunks))).toEqual(await outcome(readChunks([bytes])));
+        },
+      ),
+      { numRuns: 8 },
+    );
+  });
+
+  test('lines without quotes and delimiters: the direct way and the parser agree', async () => {
+    const character = fc.constantFrom(' ', 'x', '1', 'ä', '😀', "'", '=', ';', '\u00a0', '\u2028', '\v', '', A);
+    const lines = fc.array(
+      fc.array(character, { maxLength: 30 }).map((parts) => parts.join('')),
+      { minLength: 1 },
+    );
+    const start = { layout: { columns: null, delimiter: ',' as const }, vinAt: 0, text: '', row: 1 };
+    await fc.assert(
+      fc.asyncProperty(lines, fc.integer({ min: 10, max: 80 }), async (all, fieldLength) => {
+        const text = `${all.join('\n')}\n`;
+        const limits = { ...LIMITS, fieldLength };
+        const settled = (rows: () => CsvRow[] | Promise<CsvRow[]>) =>
+          new Promise((resolve) => resolve(rows())).catch((error: Error) => error.message);
+        const direct = await settled(() => readPlainBlock(text, 7, limits).rows);
+        expect(direct).toEqual(await settled(() => parsedRows(text, 7, start, limits)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('one column, quoted or not, is the same file', async () => {
+    const name = fc.constantFrom('x', '1', A, 'ä', "'", 'x y');
+    await fc.assert(
+      fc.asyncProperty(fc.array(name, { minLength: 1 }), async (names) => {
+        const plain = await read(`vin\n${names.join('\n')}`);
+        const quoted = await read(`vin\n${names.map((one) => `"${one}"`).join('\n')}`);
+        expect(quoted).toEqual(plain);
+      }),
+    );
+  });
+
+  test('what any program wrote as CSV is read back cell by cell', async () => {
+    const cell = fc.array(fc.constantFrom('"', ',', ';', '\t', '|', '\n', ' ', 'x', 'ä', '😀'), { maxLength: 8 });
+    const record = fc.array(
+      cell.map((parts) => parts.join('')),
+      { minLength: 2, maxLength: 5 },
+    );
+    const table = fc.array(record, { minLength: 1, maxLength: 20 });
+    const style = fc.record({
+      delimiter: fc.constantFrom(',', ';', '\t', '|'),
+      newline: fc.constantFrom('\n', '\r\n', '\r'),
+      always: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(table, style, async (records, { delimiter, newline, always }) => {
+        const write = (text: string) => (always || /[\s",;|]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+        const rows = records.map((cells) => [A, ...cells]);
+        const file = [['vin', 'a', 'b'], ...rows].map((cells) => cells.map(write).join(delimiter)).join(newline);
+        expect(await read(file)).toEqual({
+          columns: ['vin', 'a', 'b'],
+          delimiter,
+          rows: rows.map((cells, at) => ({ row: at + 2, value: A, cells })),
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+async function rejected(file: Pick<ReadFile, 'columns' | 'delimiter'>, rows: RejectedRow[]): Promise<string> {
+  const lines: string[] = [];
+  for await (const line of rejectedCsv(file as Parameters<typeof rejectedCsv>[0], rows)) lines.push(line);
+  return lines.join('');
+}
+
+const refuse = (rows: CsvRow[]): RejectedRow[] =>
+  rows.map(({ value, cells }) => ({
+    value,
+    cells,
+    code: 'VIN_INVALID_LENGTH',
+    message: 'Too short; sorry, "really".',
+  }));
+
+describe('rejected rows', () => {
+  test("stand in the file's own layout, code and message behind", async () => {
+    const file = await read(`Plate;VIN;Model\n"B;1";WVW1;"a ""b"""\nx;WVW2\ny;WVW3;z;more\n`);
+    expect(await rejected(file, refuse(file.rows))).toBe(
+      [
+        'Plate;VIN;Model;error_code;error_message',
+        '"B;1";WVW1;"a ""b""";VIN_INVALID_LENGTH;"Too short; sorry, ""really""."',
+        'x;WVW2;;VIN_INVALID_LENGTH;"Too short; sorry, ""really""."',
+        'y;WVW3;z;VIN_INVALID_LENGTH;"Too short; sorry, ""really"".";more',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a file without a header gets one', async () => {
+    const one = await read('WVW1\n');
+    expect(await rejected(one, refuse(one.rows))).toMatch(/^vin,error_code,error_message\nWVW1,VIN_INVALID_LENGTH,/);
+    const two = await read('WVW1|x\n');
+    expect(await rejected(two, refuse(two.rows))).toMatch(/^vin\|column_2\|error_code\|error_message\nWVW1\|x\|/);
+    expect(await rejected(one, [])).toBe('vin,error_code,error_message\n');
+  });
+
+  test('cells that spreadsheets would run as formulas are defused, the header too', async () => {
+    const cells = ['=1+1', '+49', '-1', '@x', '\tx', ' =1', 'a=b'];
+    const file = { columns: ['vin', '=cmd', 'c', 'd', 'e', 'f', 'g', 'h'], delimiter: ',' };
+    const text = await rejected(file, [{ value: 'WVW1', cells: ['WVW1', ...cells], code: 'X', message: '=Y' }]);
+    expect(text).toBe("vin,'=cmd,c,d,e,f,g,h,error_code,error_message\nWVW1,'=1+1,'+49,'-1,'@x,'\tx,' =1,a=b,X,'=Y\n");
+  });
+
+  test('sent back as they are, they are the same rows; sent twice, the columns do not pile up', async () => {
+    const first = await read(`VIN,phone\n-${A},=1\n@${B},"+49 1, 2"\n`);
+    const text = await rejected(first, refuse(first.rows));
+    const second = await read(text);
+    expect(second.columns).toEqual(['VIN', 'phone', 'error_code', 'error_message']);
+    expect(second.rows.map(({ value }) => readVin(value))).toEqual(first.rows.map(({ value }) => readVin(value)));
+    expect(await rejected(second, refuse(second.rows))).toBe(text);
+  });
+
+  test('for any cells and layout, the VINs and the other cells survive', async () => {
+    const cell = fc
+      .array(fc.constantFrom('"', ',', ';', '\t', '|', '\n', ' ', '=', '-', '@', "'", 'x', 'ä'), { maxLength: 6 })
+      .map((parts) => parts.join(''));
+    const vin = fc.constantFrom(A, `-${B}`, `=${C}`, 'short', `'${A}`);
+    const delimiter = fc.constantFrom(',', ';', '\t', '|');
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(cell, vin), { minLength: 1 }), delimiter, async (records, by) => {
+        const rows = records.map(([other, value]) => ({ value, cells: [other, value], code: 'X', message: 'Y' }));
+        const again = await read(await rejected({ columns: ['other', 'chassis'], delimiter: by }, rows));
+        expect(again.rows.map(({ value }) => value)).toEqual(records.map(([, value]) => value.replace(/^'/, '')));
+        const others = again.rows.map(({ cells }) => cells?.[0]?.replace(/^'/, '').trim());
+        const expected = records.map(([other]) => other.replace(/^'/, '').trim());
+        expect(others).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('the label of a file part', () => {
+  test.each([
+    '',
+    'text/csv',
+    'Text/CSV; charset=utf-16',
+    'text/plain',
+    'text/tab-separated-values',
+    'application/csv',
+    'application/vnd.ms-excel',
+    'application/octet-stream',
+  ])('"%s" may be CSV: its content decides', (label) => {
+    expect(mayBeCsv(label)).toBe(true);
+  });
+
+  test.each([
+    'image/png',
+    'application/pdf',
+    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    'application/zip',
+    'application/gzip',
+    'application/json',
+    'text/html',
+    'video/mp4',
+  ])('"%s" is refused unread', (label) => {
+    expect(mayBeCsv(label)).toBe(false);
+  });
+});

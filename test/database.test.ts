@@ -1,0 +1,239 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
+import { sql } from 'kysely';
+import { describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../src/entities/database.ts';
+import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
+
+const { database, env } = await testDatabase();
+/** For tests that need a database to themselves. */
+const other = await databaseEnv();
+const execute = (statement: string) => database.orm.em.fork().execute<Record<string, unknown>[]>(statement);
+
+const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, 10_000);
+
+const ids = {
+  fleet: '00000000-0000-7000-8000-000000000001',
+  vehicle: '00000000-0000-7000-8000-000000000002',
+};
+await execute(`insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+  values ('${ids.fleet}', 'acme', '0', 'Here 1', 'fleet@acme.example', 'DE1', now(), now())`);
+const insertVehicle = `insert into vehicle (id, company, fleet_id, vin, created_at)
+  values ('${ids.vehicle}', 'acme', '${ids.fleet}', 'WBA00000000000001', now())`;
+await execute(insertVehicle);
+
+describe('both databases', () => {
+  test('a NOTIFY is heard when its transaction commits, and never when it rolls back', async () => {
+    const heard: string[] = [];
+    const stop = await database.listen('Some channel', (payload) => heard.push(payload));
+    const notify = (payload: string) => sql`select pg_notify('Some channel', ${payload})`;
+    const failure = database.orm.em.fork().transactional(async (em) => {
+      await notify('rolled back').execute(em.getKysely());
+      throw new Error('no');
+    });
+    await expect(failure).rejects.toThrow('no');
+    await database.orm.em.fork().transactional(async (em) => {
+      await notify('committed').execute(em.getKysely());
+      expect(heard).toEqual([]);
+    });
+    await eventually(() => expect(heard).toEqual(['committed']));
+    await stop();
+    await notify('too late').execute(database.orm.em.fork().getKysely());
+    expect(heard).toEqual(['committed']);
+  });
+
+  test('a unique violation is an exception of its own, with the constraint it names', async () => {
+    const failure = await execute(insertVehicle.replace(ids.vehicle, ids.fleet)).catch((error) => error);
+    expect(failure).toBeInstanceOf(UniqueConstraintViolationException);
+    expect(failure).toMatchObject({ code: '23505', constraint: 'vehicle_vin', table: 'vehicle' });
+  });
+
+  test('an exclusion violation is told by its code and constraint', async () => {
+    const contract = (id: number) => `insert into contract
+      (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+      values ('00000000-0000-7000-8000-00000000010${id}', 'acme', '${ids.fleet}', '${ids.vehicle}', 'n', 'd', 'p',
+        '2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z', now())`;
+    await execute(contract(1));
+    const failure = await execute(contract(2)).catch((error) => error);
+    expect(failure).toBeInstanceOf(DriverException);
+    expect(failure).toMatchObject({ code: '23P01', constraint: 'contract_no_overlap' });
+  });
+
+  test('transactions that lock a row follow one another', async () => {
+    const increment = () =>
+      database.orm.em.fork().transactional(async (em) => {
+        const [row] = await em.execute<{ name: string }[]>(
+          `select name from fleet where id = '${ids.fleet}' for update`,
+        );
+        await em.execute('update fleet set name = ? where id = ?', [String(Number(row?.name) + 1), ids.fleet]);
+      });
+    await Promise.all(Array.from({ length: 20 }, increment));
+    expect(await execute(`select name from fleet where id = '${ids.fleet}'`)).toEqual([{ name: '20' }]);
+  });
+
+  test('a nested transaction that fails takes nothing but its own changes with it', async () => {
+    await database.orm.em.fork().transactional(async (em) => {
+      await em.execute(`update fleet set vat = 'outer' where id = '${ids.fleet}'`);
+      const nested = em.transactional(async (inner) => {
+        await inner.execute(`update fleet set vat = 'inner' where id = '${ids.fleet}'`);
+        throw new Error('no');
+      });
+      await expect(nested).rejects.toThrow('no');
+    });
+    expect(await execute(`select vat from fleet where id = '${ids.fleet}'`)).toEqual([{ vat: 'outer' }]);
+  });
+
+  test('values go in and come out alike', async () => {
+    const at = new Date('2026-03-01T12:00:00.120Z');
+    const { rows } = await sql`
+      select ${at}::timestamptz as at, ${['a', null, 'b,"c"']}::text[] as texts, ${[1, 2]}::int[] as ints,
+        ${JSON.stringify({ a: [1] })}::jsonb as json, ${true}::boolean as yes, ${null}::text as none, ${7}::int as int,
+        ${'9007199254740993'}::int8 as big, 1.50 as exact, count(*) as count from fleet
+    `.execute(database.orm.em.fork().getKysely());
+    expect(rows).toEqual([
+      {
+        at: '2026-03-01 12:00:00.12+00',
+        texts: ['a', null, 'b,"c"'],
+        ints: [1, 2],
+        json: { a: [1] },
+        yes: true,
+        none: null,
+        int: 7,
+        big: '9007199254740993',
+        exact: '1.50',
+        count: '1',
+      },
+    ]);
+  });
+
+  test('the entities name exactly the columns that the migrations make', async () => {
+    const columns = await execute(`
+      select table_name || '.' || column_name as name, is_nullable = 'YES' as nullable
+      from information_schema.columns where table_schema = 'public' and table_name not like 'mikro_orm_%'`);
+    const declared = [...database.orm.getMetadata().getAll().values()].flatMap((entity) =>
+      entity.props.flatMap((property) =>
+        property.fieldNames.map((field) => ({
+          name: `${entity.tableName}.${field}`,
+          nullable: property.nullable ?? false,
+        })),
+      ),
+    );
+    const byName = (a: Record<string, unknown>, b: Record<string, unknown>) =>
+      String(a.name) < String(b.name) ? -1 : 1;
+    expect(declared.sort(byName)).toEqual(columns.sort(byName));
+  });
+
+  test('it is ready only while no migration is pending', async () => {
+    expect(await database.ready()).toBe(true);
+    await execute(`update mikro_orm_migrations set name = 'was ' || name`);
+    expect(await database.ready()).toBe(false);
+    await execute(`update mikro_orm_migrations set name = substr(name, 5)`);
+    expect(await database.ready()).toBe(true);
+  });
+});
+
+describe.runIf(database.kind === 'embedded')('embedded', () => {
+  const run = (script: string, DATA_DIR: string) =>
+    spawn(process.execPath, ['--input-type=module', '--eval', script], {
+      env: { ...process.env, DATA_DIR },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  const open = `
+    import { openDatabase } from './src/entities/database.ts';
+    const { orm } = await openDatabase({ DATA_DIR: process.env.DATA_DIR, DATABASE_READ_URLS: [] });`;
+
+  test('a second process on the same DATA_DIR is refused', async () => {
+    const second = run(open, env.DATA_DIR);
+    const [output, [code]] = await Promise.all([text(second.stderr), once(second, 'exit')]);
+    expect(output).toContain(`DATA_DIR ${env.DATA_DIR} is in use by another process`);
+    expect(code).toBe(1);
+  });
+
+  test('what was committed survives kill -9', async () => {
+    const child = run(
+      `${open}
+      await orm.em.fork().execute("create table kept as select generate_series(1, 1000) as n");
+      console.log('committed');
+      setInterval(() => {}, 1000);`,
+      other.DATA_DIR,
+    );
+    await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+    child.kill('SIGKILL');
+    if (child.signalCode === null && child.exitCode === null) await once(child, 'exit');
+    const reopened = await openDatabase(databaseConfig(other));
+    const [row] = await reopened.orm.em.fork().execute<{ n: number }[]>('select count(*)::int as n from kept');
+    await reopened.close();
+    expect(row).toEqual({ n: 1000 });
+  });
+
+  test('a query beside the open transaction is refused, where it would wait for ever', async () => {
+    const { promise: committed, resolve: commit } = Promise.withResolvers<void>();
+    const later = await database.orm.em.fork().transactional(async () => {
+      await expect(execute('select 1')).rejects.toThrow('outside the open transaction');
+      await expect(database.orm.em.fork().transactional(async () => {})).rejects.toThrow(
+        'outside the open transaction',
+      );
+      return [committed.then(() => execute('select 1 as one'))];
+    });
+    commit();
+    expect(await later[0]).toEqual([{ one: 1 }]);
+  });
+
+  test('long queries leave the event loop free', async () => {
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 5);
+    await execute('select count(*) from generate_series(1, 2000000)');
+    clearInterval(timer);
+    expect(ticks).toBeGreaterThan(3);
+  });
+});
+
+describe.runIf(database.kind === 'postgresql')('postgresql', () => {
+  test('processes that start at once on an empty database migrate it once', async () => {
+    const config = databaseConfig(other);
+    const emptied = await openDatabase(config);
+    await emptied.orm.em.fork().execute('drop schema public cascade; create schema public');
+    await emptied.close();
+    const all = await Promise.all([1, 2, 3].map(() => openDatabase(config)));
+    expect(await Promise.all(all.map((each) => each.ready()))).toEqual([true, true, true]);
+    await Promise.all(all.map((each) => each.close()));
+  });
+
+  test('another process hears a NOTIFY, and hears again after its connection was cut', async () => {
+    const heard: string[] = [];
+    const second = await openDatabase(databaseConfig(env));
+    await second.listen('news', (payload) => heard.push(payload));
+    await execute(`select pg_notify('news', 'first')`);
+    await eventually(() => expect(heard).toEqual(['first']));
+    await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen "news"'`);
+    // '' says that something may have been missed.
+    await eventually(() => expect(heard).toEqual(['first', '']));
+    await execute(`select pg_notify('news', 'second')`);
+    await eventually(() => expect(heard).toEqual(['first', '', 'second']));
+    await second.close();
+  });
+
+  test('queries work again after every connection was cut', async () => {
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+    await Promise.all([execute('select pg_sleep(0.01)'), execute('select pg_sleep(0.01)')]);
+    await execute(cut);
+    await eventually(async () => expect(await execute('select 1 as one')).toEqual([{ one: 1 }]));
+    expect(await database.ready()).toBe(true);
+  });
+
+  test('a statement may run for 30 seconds, and a transaction lie idle for 60', async () => {
+    const [row] = await execute(`select current_setting('statement_timeout') as statement,
+      current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as zone`);
+    expect(row).toEqual({ statement: '30s', idle: '1min', zone: 'UTC' });
+  });
+
+  test('a server that cannot be reached is named, and the password is not', async () => {
+    const opening = openDatabase({ ...databaseConfig(env), DATABASE_URL: 'postgresql://me:secret@127.0.0.1:1/fleets' });
+    const failure = await opening.catch((error) => error);
+    expect(failure.message).toMatch(/^Cannot connect to the database at 127\.0\.0\.1:1\/fleets: .*ECONNREFUSED/);
+    expect(failure.message).not.toContain('secret');
+  });
+});

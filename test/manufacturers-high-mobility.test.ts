@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { HighMobility, type HighMobilityOptions } from '../src/manufacturers/high-mobility.ts';
+import {
+  eligible,
+  halfAnAnswer,
+  hangUp,
+  json,
+  silence,
+  slow,
+  stall,
+  text,
+  UpstreamServer,
+} from './support/upstream.ts';
+
+const VIN = 'W0LPE6DJ1BG062799';
+
+let upstream: UpstreamServer;
+let provider: HighMobility;
+
+function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
+  const { url } = upstream;
+  const credentials = { clientId: 'client', clientSecret: 'secret' };
+  return new HighMobility({ url, ...credentials, brands: ['opel', 'vauxhall'], timeoutMs: 300, ...options });
+}
+
+const ask = () => provider.verify(VIN, 'opel');
+
+beforeEach(async () => {
+  upstream = await UpstreamServer.start();
+  provider = connect();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await provider.close();
+  await upstream.close();
+});
+
+describe('High Mobility: the protocol', () => {
+  test('the token is asked for by JSON, the question carries it as a bearer', async () => {
+    await ask();
+    const [token, question] = upstream.received;
+    expect(token).toMatchObject({ method: 'POST', path: '/v1/access_tokens' });
+    expect(token?.headers['content-type']).toBe('application/json');
+    expect(question).toMatchObject({ method: 'POST', path: '/v1/eligibility' });
+    expect(question?.headers.authorization).toMatch(/^Bearer /);
+    expect(JSON.parse(question?.body ?? '')).toEqual({ vin: VIN, brand: 'opel' });
+  });
+
+  test('eligible is an answer, with its details and the raw answer', async () => {
+    upstream.next('eligibility', eligible({ connectivity_status: 'activated', primary_user_assigned: true }));
+    expect(await ask()).toMatchObject({
+      outcome: 'ANSWERED',
+      eligible: true,
+      dataDelivery: ['PULL', 'PUSH'],
+      connectivityStatus: 'ACTIVATED',
+      primaryUserAssigned: true,
+      reason: null,
+      raw: { eligible: true, data_delivery: ['pull', 'push'] },
+    });
+  });
+
+  test('optional fields may be missing', async () => {
+    expect(await ask()).toMatchObject({ eligible: true, connectivityStatus: null, primaryUserAssigned: null });
+  });
+
+  test('a value unknown to us is no fault of the answer', async () => {
+    upstream.next(
+      'eligibility',
+      eligible({ data_delivery: ['push', 'carrier pigeon'], connectivity_status: 'asleep' }),
+    );
+    expect(await ask()).toMatchObject({ eligible: true, dataDelivery: ['PUSH'], connectivityStatus: 'UNKNOWN' });
+  });
+
+  test.each([
+    ['no reason is the manufacturer’s', {}, 'NOT_ELIGIBLE', 'MANUFACTURER'],
+    ['unknown connectivity too', { connectivity_status: 'unknown' }, 'NOT_ELIGIBLE', 'MANUFACTURER'],
+    ['deactivated', { connectivity_status: 'deactivated' }, 'CONNECTIVITY_DEACTIVATED', 'CUSTOMER'],
+    ['no primary user', { primary_user_assigned: false }, 'PRIMARY_USER_MISSING', 'CUSTOMER'],
+  ])('ineligible always has a reason: %s', async (_name, extra, code, actor) => {
+    upstream.next('eligibility', eligible({ eligible: false, data_delivery: [], ...extra }));
+    expect(await ask()).toMatchObject({
+      outcome: 'ANSWERED',
+      eligible: false,
+      reason: { code, actor, retryable: true, message: expect.any(String) },
+    });
+  });
+
+  test.each([
+    ['source', [{ title: 'invalid', source: 'brand' }]],
+    ['pointer', [{ title: 'invalid', source: '/data/brand' }]],
+    ['text', [{ title: 'The brand is invalid' }]],
+    ['vin and brand together', [{ title: 'invalid', detail: 'invalid VIN and brand' }]],
+  ])('422 naming the brand refuses the brand: by %s', async (_name, errors) => {
+    upstream.next('eligibility', json(422, { errors }));
+    expect(await ask()).toEqual({ outcome: 'BRAND_REFUSED', raw: { errors } });
+  });
+
+  test.each([
+    ['source', [{ title: 'invalid', source: 'vin', detail: 'does not fit the brand' }]],
+    ['text', [{ title: 'vin should be 17 character(s)' }]],
+  ])('422 naming the VIN has failed, and the customer must act: by %s', async (_name, errors) => {
+    upstream.next('eligibility', json(422, { errors }));
+    const reason = { code: 'VIN_REFUSED', actor: 'CUSTOMER', retryable: false };
+    expect(await ask()).toMatchObject({ outcome: 'FAILED', reason, raw: { errors } });
+  });
+
+  test.each([
+    ['of another field', { errors: [{ title: 'Not today', source: 'application' }] }],
+    ['without errors', { message: 'no' }],
+    ['without a body', null],
+  ])('any other 422 has failed on the manufacturer’s side: %s', async (_name, body) => {
+    upstream.next('eligibility', json(422, body));
+    expect(await ask()).toMatchObject({ outcome: 'FAILED', reason: { code: 'REFUSED', actor: 'MANUFACTURER' } });
+  });
+
+  test.each([400, 403, 404, 302])(
+    'a status the protocol does not know (%i) is the operator’s, and asked again',
+    async (status) => {
+      upstream.next('eligibility', json(status, { oh: 'no' }));
+      expect(await ask()).toMatchObject({
+        outcome: 'NO_ANSWER',
+        asked: true,
+        reason: { code: 'PROVIDER_UNEXPECTED', actor: 'OPERATOR', retryable: true },
+        raw: { status, body: { oh: 'no' } },
+      });
+    },
+  );
+});
+
+describe('High Mobility: the token', () => {
+  test('is shared: a hundred questions at once need one', async () => {
+    await Promise.all(Array.from({ length: 100 }, ask));
+    expect(upstream.count('token')).toBe(1);
+    expect(upstream.count('eligibility')).toBe(100);
+  });
+
+  test('is renewed 30 s before it runs out, not earlier', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const start = Date.now();
+    await ask();
+    vi.setSystemTime(start + 269_000);
+    await ask();
+    expect(upstream.count('token')).toBe(1);
+    vi.setSystemTime(start + 271_000);
+    await Promise.all([ask(), ask(), ask()]);
+    expect(upstream.count('token')).toBe(2);
+  });
+
+  test('a token shorter than that margin is used for half its life', async () => {
+    upstream.tokenLifetime = 20;
+    vi.useFakeTimers({ toFake: ['Date'] });
+    await ask();
+    await ask();
+    expect(upstream.count('token')).toBe(1);
+    vi.setSystemTime(Date.now() + 11_000);
+    await ask();
+    expect(upstream.count('token')).toBe(2);
+  });
+
+  test('401 mid-way drops the token and asks once more', async () => {
+    await ask();
+    upstream.revokeTokens();
+    expect(await ask()).toMatchObject({ outcome: 'ANSWERED', eligible: true });
+    expect(upstream.count('token')).toBe(2);
+  });
+
+  test('401 for many at once renews the token once', async () => {
+    await ask();
+    upstream.revokeTokens();
+    const answers = await Promise.all(Array.from({ length: 10 }, ask));
+    expect(answers.every((answer) => answer.outcome === 'ANSWERED')).toBe(true);
+    expect(upstream.count('token')).toBe(2);
+  });
+
+  test('401 with a fresh token too is the operator’s, and asked again later', async () => {
+    upstream.always('eligibility', text(401, 'go away'));
+    expect(await ask()).toMatchObject({
+      outcome: 'NO_ANSWER',
+      reason: { code: 'PROVIDER_CREDENTIALS', actor: 'OPERATOR', retryable: true },
+      raw: { status: 401, body: 'go away' },
+    });
+    expect(upstream.count('eligibility')).toBe(2);
+  });
+
+  test('a bad secret is an operator’s fault', async () => {
+    await provider.close();
+    provider = connect({ clientSecret: 'wrong' });
+    const answer = await ask();
+    expect(answer).toMatchObject({
+      outcome: 'NO_ANSWER',
+      reason: { code: 'PROVIDER_CREDENTIALS', actor: 'OPERATOR' },
+      raw: { status: 400, body: { error: 'invalid_request' } },
+    });
+    expect(upstream.count('eligibility')).toBe(0);
+    expect(JSON.stringify(answer)).not.toContain('wrong');
+  });
+
+  test('a bad secret is not tried a thousand times, and the reason stays the operator’s', async () => {
+    await provider.close();
+    provider = connect({ clientSecret: 'wrong', concurrency: 4 });
+    const answers = await Promise.all(Array.from({ length: 1000 }, ask));
+    expect(upstream.count('token')).toBeLessThan(10);
+    for (const answer of answers) expect(answer).toMatchObject({ reason: { actor: 'OPERATOR' } });
+  });
+
+  test('a token answer of another shape is unreadable, and is not kept', async () => {
+    upstream.next('token', json(200, { token: 'tell-nobody' }));
+    const answer = await ask();
+    expect(answer).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BAD_ANSWER' } });
+    expect(JSON.stringify(answer)).not.toContain('tell-nobody');
+  });
+});
+
+describe('High Mobility: a moody upstream gives no answer, and is asked again', () => {
+  test.each([
+    ['silence', silence, 'PROVIDER_TIMEOUT'],
+    ['an answer that stalls', stall, 'PROVIDER_TIMEOUT'],
+    ['too slow', slow(600, eligible()), 'PROVIDER_TIMEOUT'],
+    ['a closed socket', hangUp, 'PROVIDER_UNREACHABLE'],
+    ['half an answer', halfAnAnswer, 'PROVIDER_UNREACHABLE'],
+    ['a huge answer', text(200, 'x'.repeat(1_000_000)), 'PROVIDER_BAD_ANSWER'],
+    ['500', json(500, { errors: [] }), 'PROVIDER_ERROR'],
+    ['502 in HTML', text(502, '<h1>Bad gateway</h1>'), 'PROVIDER_ERROR'],
+    ['200 that is not JSON', text(200, '<h1>Hello</h1>'), 'PROVIDER_BAD_ANSWER'],
+    ['truncated JSON', text(200, '{"vin":"W0L'), 'PROVIDER_BAD_ANSWER'],
+    ['JSON of another shape', json(200, { eligible: 'yes' }), 'PROVIDER_BAD_ANSWER'],
+    ['an empty answer', text(200, ''), 'PROVIDER_BAD_ANSWER'],
+  ])('%s', async (_name, behaviour, code) => {
+    upstream.next('eligibility', behaviour);
+    expect(await ask()).toMatchObject({
+      outcome: 'NO_ANSWER',
+      asked: true,
+      reason: { code, actor: 'MANUFACTURER', retryable: true },
+    });
+    expect(await ask()).toMatchObject({ outcome: 'ANSWERED' });
+  });
+
+  test('nobody listens', async () => {
+    await upstream.close();
+    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_UNREACHABLE' }, raw: { fault: 'ECONNREFUSED' } });
+    upstream = await UpstreamServer.start();
+  });
+
+  test('what a database cannot store is mended in the raw answer', async () => {
+    upstream.next('eligibility', text(200, '{"eligible":true,"data_delivery":[],"note":"\\u0000\\ud800"}'));
+    expect(await ask()).toMatchObject({ outcome: 'ANSWERED', raw: { note: '\uFFFD\uFFFD' } });
+  });
+
+  test('no failure names the VIN', async () => {
+    for (const behaviour of [silence, hangUp, json(500, {}), json(429, {}, { 'retry-after': '0' })]) {
+      upstream.next('eligibility', behaviour);
+      expect(JSON.stringify(await ask())).not.toContain(VIN);
+    }
+  });
+
+  test('a call under way when the provider is closed answers too', async () => {
+    upstream.next('eligibility', silence);
+    const answer = ask();
+    await vi.waitFor(() => expect(upstream.count('eligibility')).toBe(1));
+    await provider.close();
+    expect(await answer).toMatchObject({ outcome: 'NO_ANSWER' });
+  });
+});

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { brandIds } from '../src/manufacturers/brands.ts';
+import { HighMobility } from '../src/manufacturers/high-mobility.ts';
+import { openSandbox, type Sandbox, sandboxBrands } from '../src/manufacturers/sandbox.ts';
+
+const SLOW_MS = 300;
+
+let sandbox: Sandbox;
+let client: HighMobility;
+
+beforeAll(async () => {
+  sandbox = await openSandbox({ slowMs: SLOW_MS });
+  client = new HighMobility({ ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
+});
+
+afterAll(async () => {
+  await client.close();
+  await sandbox.close();
+});
+
+const vin = (last: string, serial = '00000') => `WBA8E9C50GK${serial}${last}`;
+const ask = (last: string, serial?: string) => client.verify(vin(last, serial), 'bmw');
+
+describe('Sandbox', () => {
+  test.each(['0', '1', '2', '3', '4', '5', '6', 'A', 'X'])('a VIN ending in %s is eligible', async (last) => {
+    expect(await ask(last)).toMatchObject({
+      outcome: 'ANSWERED',
+      eligible: true,
+      dataDelivery: ['PULL', 'PUSH'],
+      connectivityStatus: 'ACTIVATED',
+      primaryUserAssigned: true,
+    });
+  });
+
+  test('7 is ineligible, with a reason', async () => {
+    expect(await ask('7')).toMatchObject({ outcome: 'ANSWERED', eligible: false, reason: { code: 'NOT_ELIGIBLE' } });
+  });
+
+  test('8 is slow, then eligible', async () => {
+    const before = performance.now();
+    expect(await ask('8')).toMatchObject({ outcome: 'ANSWERED', eligible: true });
+    expect(performance.now() - before).toBeGreaterThanOrEqual(SLOW_MS - 5);
+  });
+
+  test('9 fails with 429, then with 503, then is eligible', async () => {
+    expect(await ask('9')).toMatchObject({ outcome: 'NO_ANSWER', retryAfter: 0, raw: { status: 429 } });
+    expect(await ask('9')).toMatchObject({ outcome: 'NO_ANSWER', retryAfter: 0, raw: { status: 503 } });
+    expect(await ask('9')).toMatchObject({ outcome: 'ANSWERED', eligible: true });
+  });
+
+  test('many slow and many failing vehicles hold nobody up', async () => {
+    const slow = Array.from({ length: 40 }, (_, at) => ask('8', String(10_000 + at)));
+    const failing = Array.from({ length: 40 }, (_, at) => ask('9', String(10_000 + at)));
+    const before = performance.now();
+    await Promise.all(Array.from({ length: 100 }, (_, at) => ask('1', String(10_000 + at))));
+    expect(performance.now() - before).toBeLessThan(SLOW_MS);
+    await Promise.all([...slow, ...failing]);
+    expect(client.state()).toEqual({ breaker: 'CLOSED', probeAt: null, pausedUntil: null });
+  });
+
+  test('serves every brand of the table but two', async () => {
+    expect(brandIds.filter((id) => !sandboxBrands.includes(id))).toEqual(['ferrari', 'porsche']);
+    expect(await client.verify(vin('1'), 'ferrari')).toMatchObject({ outcome: 'BRAND_REFUSED' });
+  });
+
+  test('keeps to the protocol: a bad secret is 400, no token 401', async () => {
+    const post = (path: string, body: string) => fetch(`${sandbox.url}${path}`, { method: 'POST', body });
+    expect((await post('/v1/access_tokens', '{"client_id":"sandbox","client_secret":"guess"}')).status).toBe(400);
+    expect((await post('/v1/access_tokens', 'not json')).status).toBe(400);
+    expect((await post('/v1/eligibility', `{"vin":"${vin('1')}","brand":"bmw"}`)).status).toBe(401);
+    expect((await fetch(sandbox.url)).status).toBe(404);
+  });
+
+  test('closes at once, though answers are under way', async () => {
+    const other = await openSandbox();
+    const asking = new HighMobility({ ...other, id: 'sandbox', brands: sandboxBrands });
+    await asking.verify(vin('1'), 'bmw');
+    const slow = asking.verify(vin('8'), 'bmw');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const before = performance.now();
+    await other.close();
+    expect(await slow).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_UNREACHABLE' } });
+    expect(performance.now() - before).toBeLessThan(500);
+    await asking.close();
+  });
+});

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { HighMobility, type HighMobilityOptions } from '../src/manufacturers/high-mobility.ts';
+import { secondsToWait } from '../src/manufacturers/retry-after.ts';
+import { eligible, hangUp, json, silence, slow, UpstreamServer } from './support/upstream.ts';
+
+const VIN = 'WF0XXXGCDX1234567';
+
+let upstream: UpstreamServer;
+let provider: HighMobility;
+
+function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
+  return new HighMobility({
+    url: upstream.url,
+    clientId: 'client',
+    clientSecret: 'secret',
+    brands: ['ford'],
+    timeoutMs: 200,
+    probeAfterMs: 100,
+    ...options,
+  });
+}
+
+const ask = () => provider.verify(VIN, 'ford');
+const askMany = (times: number) => Promise.all(Array.from({ length: times }, ask));
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+beforeEach(async () => {
+  upstream = await UpstreamServer.start();
+  provider = connect();
+});
+
+afterEach(async () => {
+  await provider.close();
+  await upstream.close();
+});
+
+describe('Upstream: connections', () => {
+  test('are bounded, and so are the calls under way', async () => {
+    await provider.close();
+    provider = connect({ concurrency: 4, timeoutMs: 2_000 });
+    upstream.always('eligibility', slow(10, eligible()));
+    await askMany(60);
+    expect(upstream.mostAtOnce).toBe(4);
+  });
+
+  test('are used again: 200 calls open no more than the bound', async () => {
+    await provider.close();
+    provider = connect({ concurrency: 4 });
+    await askMany(100);
+    await askMany(100);
+    expect(upstream.connections).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('Upstream: a pause', () => {
+  test('429 with Retry-After holds every call off, not one', async () => {
+    await ask();
+    upstream.next('eligibility', json(429, {}, { 'retry-after': '60' }));
+    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, retryAfter: 60, asked: true });
+    const asked = upstream.received.length;
+    for (const answer of await askMany(50)) {
+      expect(answer).toMatchObject({
+        outcome: 'NO_ANSWER',
+        reason: { code: 'PROVIDER_BUSY' },
+        asked: false,
+        retryAfter: 60,
+      });
+    }
+    expect(upstream.received.length).toBe(asked);
+    const until = provider.state().pausedUntil?.getTime() ?? 0;
+    expect(until - Date.now()).toBeGreaterThan(55_000);
+    expect(provider.state().breaker).toBe('CLOSED');
+  });
+
+  test('a short one is sat out, and the calls that waited are answered', async () => {
+    await ask();
+    upstream.next('eligibility', json(429, {}, { 'retry-after': '1' }));
+    await ask();
+    const before = performance.now();
+    for (const answer of await askMany(20)) expect(answer).toMatchObject({ outcome: 'ANSWERED' });
+    expect(performance.now() - before).toBeGreaterThan(900);
+  });
+
+  test('a 429 that names no time pauses for a second', async () => {
+    upstream.next('eligibility', json(429, {}));
+    expect((await ask()) as object).not.toHaveProperty('retryAfter', expect.anything());
+    const left = (provider.state().pausedUntil?.getTime() ?? 0) - Date.now();
+    expect(left).toBeGreaterThan(500);
+    expect(left).toBeLessThanOrEqual(1_000);
+  });
+
+  test('Retry-After: 0 holds nobody off', async () => {
+    upstream.next('eligibility', json(429, {}, { 'retry-after': '0' }));
+    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, retryAfter: 0 });
+    expect(provider.state().pausedUntil).toBeNull();
+  });
+
+  test('503 with Retry-After pauses and does not count as dead', async () => {
+    await ask();
+    for (let times = 0; times < 10; times++) upstream.next('eligibility', json(503, {}, { 'retry-after': '0' }));
+    await askMany(10);
+    expect(provider.state().breaker).toBe('CLOSED');
+    upstream.next('eligibility', json(503, {}, { 'retry-after': new Date(Date.now() + 90_000).toUTCString() }));
+    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' } });
+    expect(await ask()).toMatchObject({ asked: false });
+  });
+
+  test('429 at the token endpoint pauses as well', async () => {
+    upstream.next('token', json(429, {}, { 'retry-after': '30' }));
+    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, retryAfter: 30 });
+    expect(await ask()).toMatchObject({ asked: false });
+  });
+
+  test('Retry-After is read as seconds and as an HTTP date, up to an hour', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    expect(secondsToWait('120', now)).toBe(120);
+    expect(secondsToWait('Thu, 01 Jan 2026 00:01:30 GMT', now)).toBe(90);
+    expect(secondsToWait('Wed, 31 Dec 2025 00:00:00 GMT', now)).toBe(0);
+    expect(secondsToWait('999999999999', now)).toBe(3600);
+    for (const odd of [undefined, '', 'soon', '-5', '1.5', '2026-01-01', 'Nonsense, 99 Foo 2026']) {
+      expect(secondsToWait(odd, now)).toBeUndefined();
+    }
+  });
+});
+
+describe('Upstream: the circuit breaker', () => {
+  test('a dead upstream costs a few time-outs and then one probe, not a thousand', async () => {
+    await ask();
+    await provider.close();
+    provider = connect({ concurrency: 8, probeAfterMs: 60_000 });
+    upstream.always('eligibility', silence);
+    const before = performance.now();
+    const answers = await askMany(1000);
+    expect(performance.now() - before).toBeLessThan(1_500);
+    expect(answers.filter((answer) => answer.outcome === 'NO_ANSWER' && answer.asked).length).toBeLessThanOrEqual(16);
+    expect(answers.at(-1)).toMatchObject({ asked: false, reason: { code: 'PROVIDER_TIMEOUT' }, retryAfter: 60 });
+    expect(provider.state()).toMatchObject({ breaker: 'OPEN', probeAt: expect.any(Date) });
+  });
+
+  test('one probe finds out; the others do not wait for it', async () => {
+    upstream.always('eligibility', hangUp);
+    for (let times = 0; times < 5; times++) await ask();
+    upstream.always('eligibility', silence);
+    const asked = upstream.count('eligibility');
+    await pause(120);
+    const probe = ask();
+    await pause(30);
+    expect(provider.state().breaker).toBe('PROBING');
+    for (const answer of await askMany(20)) expect(answer).toMatchObject({ asked: false });
+    expect(await probe).toMatchObject({ asked: true, reason: { code: 'PROVIDER_TIMEOUT' } });
+    expect(upstream.count('eligibility')).toBe(asked + 1);
+    expect(provider.state().breaker).toBe('OPEN');
+  });
+
+  test('closes when the upstream is back', async () => {
+    upstream.always('eligibility', hangUp);
+    for (let times = 0; times < 5; times++) await ask();
+    expect(provider.state().breaker).toBe('OPEN');
+    upstream.always('eligibility', undefined);
+    await pause(120);
+    expect(await ask()).toMatchObject({ outcome: 'ANSWERED' });
+    expect(provider.state()).toEqual({ breaker: 'CLOSED', probeAt: null, pausedUntil: null });
+    for (const answer of await askMany(20)) expect(answer.outcome).toBe('ANSWERED');
+  });
+
+  test('a dead token endpoint opens it too', async () => {
+    upstream.always('token', silence);
+    await askMany(50);
+    expect(provider.state().breaker).toBe('OPEN');
+    expect(upstream.count('token')).toBeLessThan(5);
+  });
+
+  test('faults of single vehicles do not open it', async () => {
+    upstream.always('eligibility', json(422, { errors: [{ title: 'no', source: 'vin' }] }));
+    await askMany(50);
+    expect(provider.state().breaker).toBe('CLOSED');
+  });
+});

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { highMobilityBrands } from '../src/manufacturers/brands.ts';
+import { type Manufacturers, openManufacturers } from '../src/manufacturers/registry.ts';
+import { type Behaviour, eligible, json, UpstreamServer } from './support/upstream.ts';
+
+const OPEL = 'W0LPE6DJ1BG062791';
+const MERCEDES = 'W1K2130041A123456';
+const FERRARI = 'ZFF73SKA0B0180001';
+const UNKNOWN = 'QQQ00000000000001';
+
+let upstream: UpstreamServer;
+let manufacturers: Manufacturers;
+
+const credentials = { CLIENT_ID: 'client', CLIENT_SECRET: 'secret' };
+const prefixed = (prefix: string, values: Record<string, string>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}_${name}`, value]));
+const highMobility = () => prefixed('HIGH_MOBILITY', { URL: upstream.url, ...credentials });
+const mercedes = () => prefixed('MERCEDES', { URL: upstream.url, TOKEN_URL: upstream.tokenUrl, ...credentials });
+
+const byId = (id: string) => manufacturers.list().find((one) => one.id === id);
+const brandsAsked = () =>
+  upstream.received.filter((one) => one.endpoint === 'eligibility').map((one) => JSON.parse(one.body).brand);
+
+async function open(env: Record<string, string>): Promise<void> {
+  await manufacturers?.close();
+  manufacturers = await openManufacturers(readConfig(env));
+}
+
+/** Answers for these brands only. */
+const only =
+  (...served: string[]): Behaviour =>
+  (response, received) => {
+    const known = served.includes(JSON.parse(received.body).brand);
+    const refusal = json(422, { errors: [{ title: 'invalid', source: 'brand' }] });
+    return (known ? eligible() : refusal)(response, received);
+  };
+
+beforeEach(async () => {
+  upstream = await UpstreamServer.start();
+  await open(highMobility());
+});
+
+afterEach(async () => {
+  await manufacturers.close();
+  await upstream.close();
+});
+
+describe('Manufacturers: who is served by whom', () => {
+  test('without settings the sandbox serves every brand but two', async () => {
+    await open({});
+    expect(byId('volkswagen')).toMatchObject({ name: 'Volkswagen', provider: 'sandbox', supported: true });
+    expect(manufacturers.list().filter((one) => !one.supported)).toEqual([
+      { id: 'ferrari', name: 'Ferrari', provider: null, supported: false, wmis: ['ZFF'] },
+      { id: 'porsche', name: 'Porsche', provider: null, supported: false, wmis: ['WP0', 'WP1'] },
+    ]);
+    expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'opel' });
+    expect(manufacturers.state()).toEqual([{ id: 'sandbox', breaker: 'CLOSED', probeAt: null, pausedUntil: null }]);
+  });
+
+  test('High Mobility serves its own brands', () => {
+    const served = manufacturers.list().filter((one) => one.provider === 'high-mobility');
+    expect(served.map((one) => one.id)).toEqual([...highMobilityBrands]);
+    expect(byId('tesla')).toMatchObject({ provider: null, supported: false });
+  });
+
+  test('HIGH_MOBILITY_BRANDS narrows them', async () => {
+    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'bmw, mini' });
+    expect(
+      manufacturers
+        .list()
+        .filter((one) => one.supported)
+        .map((one) => one.id),
+    ).toEqual(['bmw', 'mini']);
+  });
+
+  test('HIGH_MOBILITY_BRANDS with a brand High Mobility has not stops the start', () => {
+    expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw,bwm' })).toThrow('HIGH_MOBILITY_BRANDS');
+  });
+
+  test('Connect Your Fleet takes mercedes-benz from High Mobility, and nothing else', async () => {
+    expect(byId('mercedes-benz')?.provider).toBe('high-mobility');
+    await open({ ...highMobility(), ...mercedes() });
+    expect(byId('mercedes-benz')?.provider).toBe('connect-your-fleet');
+    expect(byId('bmw')?.provider).toBe('high-mobility');
+    expect(await manufacturers.verify(MERCEDES)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'mercedes-benz' });
+    expect(upstream.count('eligibility')).toBe(0);
+    expect(manufacturers.state().map((one) => one.id)).toEqual(['high-mobility', 'connect-your-fleet']);
+  });
+
+  test('Connect Your Fleet alone is no reason for a sandbox', async () => {
+    await open(mercedes());
+    expect(
+      manufacturers
+        .list()
+        .filter((one) => one.supported)
+        .map((one) => one.id),
+    ).toEqual(['mercedes-benz']);
+  });
+
+  test('what a VIN says', () => {
+    expect(manufacturers.candidates(OPEL)).toEqual(['opel', 'vauxhall']);
+    expect(manufacturers.manufacturerOf(OPEL)).toBe('opel');
+    expect(manufacturers.supports(OPEL)).toBe(true);
+    expect(manufacturers.manufacturerOf(FERRARI)).toBe('ferrari');
+    expect(manufacturers.supports(FERRARI)).toBe(false);
+    expect(manufacturers.manufacturerOf(UNKNOWN)).toBeNull();
+    expect(manufacturers.supports(UNKNOWN)).toBe(false);
+    expect(manufacturers.nameOf('citroen')).toBe('Citroën');
+    expect(manufacturers.nameOf('constructor')).toBeUndefined();
+  });
+
+  test('the list is a copy', () => {
+    manufacturers.list().length = 0;
+    expect(manufacturers.list().length).toBeGreaterThan(30);
+  });
+});
+
+describe('Manufacturers: one verification', () => {
+  test('asks the candidates in order and names the winner', async () => {
+    upstream.always('eligibility', only('vauxhall'));
+    expect(await manufacturers.verify(OPEL)).toMatchObject({
+      status: 'ELIGIBLE',
+      manufacturer: 'vauxhall',
+      reason: null,
+    });
+    expect(brandsAsked()).toEqual(['opel', 'vauxhall']);
+  });
+
+  test('asks the remembered brand first', async () => {
+    upstream.always('eligibility', only('vauxhall'));
+    await manufacturers.verify(OPEL, 'vauxhall');
+    expect(brandsAsked()).toEqual(['vauxhall']);
+  });
+
+  test('a remembered brand that is no candidate changes nothing', async () => {
+    await manufacturers.verify(OPEL, 'bmw');
+    expect(brandsAsked()).toEqual(['opel']);
+  });
+
+  test('candidates no provider serves are passed over', async () => {
+    expect(await manufacturers.verify('UU1HSDCL5L0000001')).toMatchObject({
+      status: 'ELIGIBLE',
+      manufacturer: 'renault',
+    });
+    expect(brandsAsked()).toEqual(['renault']);
+  });
+
+  test('all candidates refused is UNSUPPORTED, with the raw answers', async () => {
+    upstream.always('eligibility', only());
+    const refusal = { errors: [{ title: 'invalid', source: 'brand' }] };
+    expect(await manufacturers.verify(OPEL)).toMatchObject({
+      status: 'UNSUPPORTED',
+      manufacturer: 'opel',
+      reason: { code: 'MANUFACTURER_NOT_SUPPORTED', actor: 'OPERATOR' },
+      raw: [refusal, refusal],
+    });
+  });
+
+  test('no provider is UNSUPPORTED without a call, and so is an unknown maker', async () => {
+    expect(await manufacturers.verify(FERRARI)).toEqual({
+      status: 'UNSUPPORTED',
+      manufacturer: 'ferrari',
+      dataDelivery: [],
+      connectivityStatus: null,
+      primaryUserAssigned: null,
+      reason: expect.objectContaining({ code: 'MANUFACTURER_NOT_SUPPORTED' }),
+      raw: null,
+    });
+    expect(await manufacturers.verify(UNKNOWN)).toMatchObject({
+      status: 'UNSUPPORTED',
+      manufacturer: null,
+      reason: { code: 'MANUFACTURER_UNKNOWN' },
+    });
+    expect(upstream.received).toEqual([]);
+  });
+
+  test('INELIGIBLE has a reason and ends the asking', async () => {
+    upstream.always('eligibility', eligible({ eligible: false, data_delivery: [] }));
+    expect(await manufacturers.verify(OPEL)).toMatchObject({
+      status: 'INELIGIBLE',
+      manufacturer: 'opel',
+      reason: { code: 'NOT_ELIGIBLE', actor: 'MANUFACTURER', retryable: true },
+    });
+    expect(brandsAsked()).toEqual(['opel']);
+  });
+
+  test('a refused VIN is FAILED and ends the asking', async () => {
+    upstream.always('eligibility', json(422, { errors: [{ title: 'invalid', source: 'vin' }] }));
+    expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'FAILED', reason: { actor: 'CUSTOMER' } });
+    expect(brandsAsked()).toEqual(['opel']);
+  });
+
+  test('no answer is PENDING, with Retry-After, and the next candidate is not asked', async () => {
+    upstream.next('eligibility', json(429, { errors: [] }, { 'retry-after': '7' }));
+    expect(await manufacturers.verify(OPEL)).toEqual({
+      status: 'PENDING',
+      reason: expect.objectContaining({ code: 'PROVIDER_BUSY', actor: 'MANUFACTURER', retryable: true }),
+      retryAfter: 7,
+      asked: true,
+      raw: { status: 429, body: { errors: [] } },
+    });
+    expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'PENDING', asked: false });
+    expect(brandsAsked()).toEqual(['opel']);
+    expect(manufacturers.state()[0]?.pausedUntil).toBeInstanceOf(Date);
+  });
+});

