@@ -11,7 +11,7 @@ import { openRateLimit } from './http/rate-limit.ts';
 import { contextOf } from './http/request-context.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/registry.ts';
-import { welcome } from './welcome.ts';
+import { welcome } from './http/welcome.ts';
 
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {

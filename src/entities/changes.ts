@@ -27,9 +27,9 @@ export class Changes {
     for (const onNotify of this.#listeners.get(channel) ?? []) onNotify(payload);
   }
 
-  /** After a new connection: listens again, and tells everyone with '' that something may have been missed. */
-  async resume(): Promise<void> {
-    for (const channel of this.#listeners.keys()) await this.#send(`listen ${pg.escapeIdentifier(channel)}`);
+  /** On a new connection: listens again, and tells everyone with '' that something may have been missed. */
+  async resume(send: (sql: string) => Promise<unknown>): Promise<void> {
+    for (const channel of this.#listeners.keys()) await send(`listen ${pg.escapeIdentifier(channel)}`);
     for (const channel of this.#listeners.keys()) this.deliver(channel, '');
   }
 }
@@ -56,8 +56,9 @@ export class ListeningConnection {
     client.on('end', () => lost.resolve());
     try {
       await client.connect();
+      this.#closing.signal.throwIfAborted();
       this.#client = client;
-      await this.changes.resume();
+      await this.changes.resume((sql) => client.query(sql));
     } catch (error) {
       this.#client = undefined;
       void client.end().catch(() => {});
@@ -71,11 +72,10 @@ export class ListeningConnection {
     await this.#client?.end();
   }
 
-  /** Without a connection there is nothing to do now: the next one listens for everybody. */
+  /** Where this fails there is no connection any more, and the next one listens for everybody. */
   async #send(sql: string): Promise<void> {
-    await this.#client?.query(sql).catch((error) => {
-      if (this.#client) throw error;
-    });
+    const client = this.#client;
+    await client?.query(sql).catch(() => client.end());
   }
 
   async #reconnect(lost: pg.Client): Promise<void> {

@@ -48,7 +48,8 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
     : openEmbedded(config.DATA_DIR);
 }
 
-const options: Options = {
+/** What MikroORM is to know whatever the database; mikro-orm.config.ts hands it to MikroORM's own tools. */
+export const options: Options = {
   entities,
   extensions: [Migrator],
   forceUtcTimezone: true,

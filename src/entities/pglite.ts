@@ -40,10 +40,10 @@ export class PGlitePool implements PostgresPool {
     // Without this process's own flags, some of which a thread refuses.
     this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv: [] });
     this.#worker.on('message', (reply: Reply) => this.#receive(reply));
-    this.#worker.on('error', (error) =>
-      this.#stopped(new Error('The embedded database has failed.', { cause: error })),
-    );
-    this.#worker.on('exit', () => this.#stopped(new Error('The embedded database is closed.')));
+    this.#worker.on('error', (error) => {
+      this.#failure = new Error('The embedded database has failed.', { cause: error });
+    });
+    this.#worker.on('exit', () => this.#stopped());
   }
 
   /** Waits until nobody else has the connection; it is the caller's alone until released. */
@@ -82,8 +82,8 @@ export class PGlitePool implements PostgresPool {
     }
   }
 
-  #stopped(failure: Error): void {
-    this.#failure ??= failure;
+  #stopped(): void {
+    this.#failure ??= new Error('The embedded database is closed.');
     for (const answer of this.#waiting.values()) answer.reject(this.#failure);
     this.#waiting.clear();
     this.#ready.reject(this.#failure);

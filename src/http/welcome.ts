@@ -1,4 +1,4 @@
-import type { HttpServices } from './http/request-context.ts';
+import type { HttpServices } from './request-context.ts';
 
 /** What a newcomer wants to know at start: where things are and a command that works. */
 export async function welcome(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Mercedes } from '../src/manufacturers/mercedes.ts';
-import { json, UpstreamServer } from './support/upstream.ts';
+import { Mercedes } from '../../src/manufacturers/mercedes.ts';
+import { json, UpstreamServer } from '../support/upstream.ts';
 
 const VIN = 'W1K2130041A123456';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
-import { highMobilityBrands } from '../src/manufacturers/brands.ts';
-import { type Manufacturers, openManufacturers } from '../src/manufacturers/registry.ts';
-import { type Behaviour, eligible, json, UpstreamServer } from './support/upstream.ts';
+import { readConfig } from '../../src/config.ts';
+import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { type Manufacturers, openManufacturers } from '../../src/manufacturers/registry.ts';
+import { type Behaviour, eligible, json, UpstreamServer } from '../support/upstream.ts';
 
 const OPEL = 'W0LPE6DJ1BG062791';
 const MERCEDES = 'W1K2130041A123456';

@@ -2,9 +2,9 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
-import { openAuthenticator } from '../src/http/caller.ts';
-import { makeKey } from './support/identity-provider.ts';
+import { readConfig } from '../../src/config.ts';
+import { openAuthenticator } from '../../src/http/caller.ts';
+import { makeKey } from '../support/identity-provider.ts';
 
 const audience = 'https://fleets.example';
 const secret = 'a secret of the test client alone';

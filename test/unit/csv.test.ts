@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsedRows, readPlainBlock } from '../src/core/csv/rows.ts';
-import { type CsvLimits, type CsvRow, mayBeCsv, type RejectedRow, readCsv, rejectedCsv } from '../src/core/csv.ts';
-import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../src/core/errors.ts';
-import { readVin } from '../src/core/vin.ts';
+import { parsedRows, readPlainBlock } from '../../src/core/csv/rows.ts';
+import { type CsvLimits, type CsvRow, mayBeCsv, type RejectedRow, readCsv, rejectedCsv } from '../../src/core/csv.ts';
+import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
+import { readVin } from '../../src/core/vin.ts';
 
 const A = 'WVWZZZ1KZAW000001';
 const B = 'WVWZZZ1KZAW000002';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { brandIds } from '../src/manufacturers/brands.ts';
-import { HighMobility } from '../src/manufacturers/high-mobility.ts';
-import { openSandbox, type Sandbox, sandboxBrands } from '../src/manufacturers/sandbox.ts';
+import { brandIds } from '../../src/manufacturers/brands.ts';
+import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
+import { openSandbox, type Sandbox, sandboxBrands } from '../../src/manufacturers/sandbox.ts';
 
 const SLOW_MS = 300;
 

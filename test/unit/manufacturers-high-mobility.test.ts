@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { HighMobility, type HighMobilityOptions } from '../src/manufacturers/high-mobility.ts';
+import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
 import {
   eligible,
   halfAnAnswer,
@@ -10,7 +10,7 @@ import {
   stall,
   text,
   UpstreamServer,
-} from './support/upstream.ts';
+} from '../support/upstream.ts';
 
 const VIN = 'W0LPE6DJ1BG062799';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { HighMobility, type HighMobilityOptions } from '../src/manufacturers/high-mobility.ts';
-import { secondsToWait } from '../src/manufacturers/retry-after.ts';
-import { eligible, hangUp, json, silence, slow, UpstreamServer } from './support/upstream.ts';
+import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
+import { secondsToWait } from '../../src/manufacturers/retry-after.ts';
+import { eligible, hangUp, json, silence, slow, UpstreamServer } from '../support/upstream.ts';
 
 const VIN = 'WF0XXXGCDX1234567';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readVin } from '../src/core/vin.ts';
+import { readVin } from '../../src/core/vin.ts';
 
 const LETTERS_AND_DIGITS = [...'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'];
 const anyVin = fc

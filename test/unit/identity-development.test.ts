@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
-import { Forbidden, Unauthenticated } from '../src/core/errors.ts';
-import { openAuthenticator } from '../src/http/caller.ts';
-import { challenge } from '../src/http/challenge.ts';
-import { tokenCommand } from '../src/http/token-command.ts';
+import { readConfig } from '../../src/config.ts';
+import { Forbidden, Unauthenticated } from '../../src/core/errors.ts';
+import { openAuthenticator } from '../../src/http/caller.ts';
+import { challenge } from '../../src/http/challenge.ts';
+import { tokenCommand } from '../../src/http/token-command.ts';
 
 let directory: string;
 const keyFile = () => join(directory, 'data', 'issuer-key.json');

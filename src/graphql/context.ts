@@ -1,0 +1,11 @@
+import type { Context } from '../core/context.ts';
+import type { Loaders } from './loaders.ts';
+
+/** What every resolver gets beside its arguments. */
+export interface FaceContext {
+  ctx: Context;
+  loaders: Loaders;
+  /** Aborts when the client has gone, or has its answer. */
+  closed: AbortSignal;
+  idempotencyKey: string | undefined;
+}

@@ -1,0 +1,63 @@
+import DataLoader from 'dataloader';
+import type { Context } from '../core/context.ts';
+import { type ContractFilter, type ContractParent, contractsOfParents, countContractsOfParents } from '../core/contracts.ts';
+import { FleetNotFound, VehicleNotFound } from '../core/errors.ts';
+import { fleetsById } from '../core/fleets.ts';
+import type { Page } from '../core/page.ts';
+import {
+  countVehiclesOfFleets,
+  eligibilitySummaries,
+  type VehicleFilter,
+  vehiclesById,
+  vehiclesOfFleets,
+} from '../core/vehicles.ts';
+
+type Filtered<Filter> = { filter?: Filter | null | undefined };
+type ContractsOf = { parent: ContractParent } & Filtered<ContractFilter>;
+
+export type Loaders = ReturnType<typeof openLoaders>;
+
+/**
+ * What nested fields read through: all that a level of a query needs of one kind is one statement, however many parents
+ * there are. Answers are remembered for the request; a stream of events must not (`cache: false`).
+ */
+export function openLoaders(ctx: Context, options: { cache: boolean }) {
+  /** One DataLoader for each set of arguments, since one statement serves one set. */
+  function byArguments<Args, Value>(read: (args: Args, ids: readonly string[]) => Promise<Map<string, Value>>) {
+    const loaders = new Map<string, DataLoader<string, Value>>();
+    return (id: string, args: Args): Promise<Value> => {
+      const key = JSON.stringify(args);
+      const loader =
+        loaders.get(key) ??
+        new DataLoader<string, Value>(async (ids) => {
+          const found = await read(args, ids);
+          return ids.map((one) => found.get(one) ?? new Error(`nothing was read for ${one}`));
+        }, options);
+      loaders.set(key, loader);
+      return loader.load(id);
+    };
+  }
+
+  const fleets = new DataLoader(
+    async (ids: readonly string[]) => (await fleetsById(ctx, ids)).map((fleet) => fleet ?? new FleetNotFound()),
+    options,
+  );
+  const vehicles = new DataLoader(
+    async (ids: readonly string[]) => (await vehiclesById(ctx, ids)).map((vehicle) => vehicle ?? new VehicleNotFound()),
+    options,
+  );
+
+  return {
+    fleet: (id: string) => fleets.load(id),
+    vehicle: (id: string) => vehicles.load(id),
+    vehiclesOfFleet: byArguments((args: { page: Page } & Filtered<VehicleFilter>, fleetIds) =>
+      vehiclesOfFleets(ctx, { ...args, fleetIds }),
+    ),
+    countVehiclesOfFleet: byArguments((args: Filtered<VehicleFilter>, fleetIds) =>
+      countVehiclesOfFleets(ctx, { ...args, fleetIds }),
+    ),
+    eligibilitySummary: byArguments((_args: null, fleetIds) => eligibilitySummaries(ctx, fleetIds)),
+    contracts: byArguments((args: { page: Page } & ContractsOf, ids) => contractsOfParents(ctx, { ...args, ids })),
+    countContracts: byArguments((args: ContractsOf, ids) => countContractsOfParents(ctx, { ...args, ids })),
+  };
+}

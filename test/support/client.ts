@@ -1,0 +1,50 @@
+/** An answer of the gateway; `body` is the parsed JSON where it was JSON, else the text (null when there is none). */
+export interface Answer<Body = Json> {
+  status: number;
+  headers: Headers;
+  body: Body;
+}
+
+/** JSON whose shape the test itself asserts. */
+// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
+export type Json = any;
+
+/** What a fetch may be told beside its method and body. */
+export type Headed = Record<string, string>;
+
+/** Someone who calls the gateway over HTTP, with one token or none. */
+export class Client {
+  readonly url: string;
+  readonly headers: Headed;
+
+  constructor(url: string, headers: Headed = {}) {
+    this.url = url;
+    this.headers = headers;
+  }
+
+  get = (path: string, headers?: Headed) => this.send('GET', path, undefined, headers);
+  post = (path: string, body?: unknown, headers?: Headed) => this.send('POST', path, body, headers);
+  patch = (path: string, body?: unknown, headers?: Headed) => this.send('PATCH', path, body, headers);
+  delete = (path: string, body?: unknown, headers?: Headed) => this.send('DELETE', path, body, headers);
+
+  /** Sends `body` as JSON; strings, forms and bytes go as they are, with the content type that `headers` name. */
+  async send(method: string, path: string, body?: unknown, headers: Headed = {}): Promise<Answer> {
+    const raw = typeof body === 'string' || body instanceof FormData || body instanceof Uint8Array;
+    const response = await fetch(new URL(path, this.url), {
+      method,
+      headers: {
+        ...this.headers,
+        ...(body !== undefined && !raw && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as BodyInit }),
+    });
+    const text = await response.text();
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && text ? JSON.parse(text) : text || null,
+    };
+  }
+}

@@ -1,0 +1,69 @@
+import type { Client, Json } from './client.ts';
+
+let lastVin = 0;
+
+/** A new VIN of a BMW; the sandbox's answer follows from its last digit (0: eligible at once). */
+export const newVin = (lastDigit = 0, wmi = 'WBA'): string =>
+  `${wmi}${String(++lastVin).padStart(13, '0')}${lastDigit}`;
+
+export const newVins = (count: number, lastDigit?: number): string[] =>
+  Array.from({ length: count }, () => newVin(lastDigit));
+
+/** A well-formed id of nothing. */
+export const unknownId = '01980000-0000-7000-8000-00000000dead';
+
+export const fleetFields = {
+  name: 'Field service',
+  companyAddress: '1 Main Street, Berlin',
+  email: 'fleet@acme.example',
+  vat: 'DE123456789',
+};
+
+/** A fleet as the gateway shows it. */
+export async function createFleet(client: Client, fields: Partial<typeof fleetFields> = {}): Promise<Json> {
+  return created(await client.post('/fleets', { ...fleetFields, ...fields }));
+}
+
+/** Vehicles with these VINs, in their order, in `fleet` or else in a new one. */
+export async function addVehicles(client: Client, vins: string[], fleet?: Json): Promise<Json[]> {
+  const { id: fleetId } = fleet ?? (await createFleet(client));
+  return created(await client.post('/vehicles', { fleetId, vins })).vehicles;
+}
+
+export async function addVehicle(client: Client, vin = newVin()): Promise<Json> {
+  const [vehicle] = await addVehicles(client, [vin]);
+  return vehicle;
+}
+
+/** The fields of a contract for this vehicle, valid through 2030 unless told otherwise. */
+export const contractFields = ({ fleetId, vin }: Json, fields: Record<string, unknown> = {}) => ({
+  fleetId,
+  name: 'Driving log',
+  description: 'Odometer and location for the driving log',
+  vin,
+  from: '2030-01-01T00:00:00Z',
+  to: '2031-01-01T00:00:00Z',
+  pack: 'driving-log',
+  ...fields,
+});
+
+export async function createContract(
+  client: Client,
+  vehicle?: Json,
+  fields: Record<string, unknown> = {},
+): Promise<Json> {
+  return created(await client.post('/contracts', contractFields(vehicle ?? (await addVehicle(client)), fields)));
+}
+
+/** The form of an upload: a fleet and one CSV file. */
+export function uploadForm(fleetId: string | undefined, csv: string, name = 'vins.csv', type = 'text/csv'): FormData {
+  const form = new FormData();
+  if (fleetId !== undefined) form.append('fleetId', fleetId);
+  form.append('vins', new Blob([csv], { type }), name);
+  return form;
+}
+
+function created({ status, body }: { status: number; body: Json }): Json {
+  if (status !== 201) throw new Error(`Could not be made: ${status} ${JSON.stringify(body)}`);
+  return body;
+}
