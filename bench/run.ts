@@ -71,7 +71,7 @@ try {
   const seeded = await seed(server.url, Number(options.others));
   const contenders: Contender[] = [
     await start('floor', 4801, ['bench/floor.ts', server.url, '4801'], {}),
-    await start('gateway', 4802, ['src/main.ts'], {
+    await start('gateway', 4802, [...(process.env.BENCH_NODE_ARGS?.split(' ') ?? []), 'src/main.ts'], {
       PORT: '4802',
       DATABASE_URL: server.url,
       AUTH_ISSUER: issuer.issuer,
@@ -86,7 +86,7 @@ try {
     report(workload, contenders, await measure(workload, contenders));
   }
 } finally {
-  for (const child of children) child.kill('SIGKILL');
+  for (const child of children) child.kill('SIGTERM');
   await issuer.stop();
   await server.stop();
   rmSync(folder, { recursive: true, force: true });

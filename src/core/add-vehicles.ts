@@ -7,7 +7,7 @@ import { PayloadTooLarge, ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
 import { newId, write } from './sql.ts';
-import { toVehicle, type Vehicle, type VehicleRow, vehicleColumns } from './vehicles.ts';
+import { type Vehicle, vehicleObject } from './vehicles.ts';
 import { readVin } from './vin.ts';
 
 /** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
@@ -152,9 +152,9 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
 }
 
 async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {
-  const rows = await write<VehicleRow>(
+  const rows = await write<{ json: Vehicle }>(
     ctx,
-    sql`select ${vehicleColumns} from vehicle v where v.company = ${company} and v.vin = any(${vins}::text[])`,
+    sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.vin = any(${vins}::text[])`,
   );
-  return new Map(rows.map((row) => [row.vin, toVehicle(row)]));
+  return new Map(rows.map(({ json }) => [json.vin, json]));
 }

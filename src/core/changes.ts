@@ -13,6 +13,8 @@ interface Events {
   eligibility: [news: EligibilityNews];
   /** The import with this id has moved on. */
   import: [id: string];
+  /** The log of this company's events has grown. */
+  event: [company: string];
   /** The connection was away for a moment: whoever waits for something should look for themselves. */
   missed: [];
 }
@@ -32,20 +34,23 @@ export class Changes extends EventEmitter<Events> {
       );
     };
     await listen('due', (kind) => changes.emit('due', kind));
+    await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
     await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
     return changes;
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.stops.map((stop) => stop()));
+    // One after another: they share a connection.
+    for (const stop of this.stops) await stop();
     this.removeAllListeners();
   }
 }
 
 /** Statements that tell of a change when their transaction commits. */
 export const announce = {
-  due: (kind: 'vehicle' | 'import'): RawBuilder<unknown> => sql`select pg_notify('due', ${kind})`,
+  due: (kind: 'vehicle' | 'import' | 'delivery'): RawBuilder<unknown> => sql`select pg_notify('due', ${kind})`,
+  event: (company: string): RawBuilder<unknown> => sql`select pg_notify('event', ${company})`,
   import: (id: string): RawBuilder<unknown> => sql`select pg_notify('import', ${id})`,
   eligibility: (news: EligibilityNews): RawBuilder<unknown> =>
     sql`select pg_notify('eligibility', ${JSON.stringify(news)})`,

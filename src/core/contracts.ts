@@ -4,7 +4,8 @@ import { type Context, contractCompanyOf } from './context.ts';
 import { ContractNotFound, Forbidden } from './errors.ts';
 import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { isId, isoTime, read, write } from './sql.ts';
+import { isoJson, type JsonPage, type JsonSql, jsonObject, readJsonPage, type Selection } from './selection.ts';
+import { isId, read, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
 export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
@@ -40,24 +41,27 @@ export type ContractFilter = z.output<typeof contractFilter>;
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = contractCompanyOf(ctx, 'contracts:write');
   const [row] = isId(input.id)
-    ? await write<ContractRow>(
+    ? await write<{ json: Contract }>(
         ctx,
         sql`with c as (delete from contract c where c.id = ${input.id} ${ofCompany(company)} returning *)
-            select ${columns} from c join vehicle v on v.id = c.vehicle_id`,
+            select ${contractObject} as json from c join vehicle v on v.id = c.vehicle_id`,
       )
     : [];
   if (!row) throw new ContractNotFound();
-  return toContract(ctx)(row);
+  return row.json;
 }
 
 /** One contract; throws ContractNotFound. */
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = contractCompanyOf(ctx, 'contracts:read');
   const [row] = isId(input.id)
-    ? await read<ContractRow>(ctx, sql`select ${columns} from ${source} where c.id = ${input.id} ${ofCompany(company)}`)
+    ? await read<{ json: Contract }>(
+        ctx,
+        sql`select ${contractObject} as json from ${source} where c.id = ${input.id} ${ofCompany(company)}`,
+      )
     : [];
   if (!row) throw new ContractNotFound();
-  return toContract(ctx)(row);
+  return row.json;
 }
 
 /** A page of a company's contracts, oldest first. A caller with a token may name its own company only: Forbidden. */
@@ -67,11 +71,23 @@ export async function listContracts(
 ): Promise<Slice<Contract>> {
   const company = companyAsked(ctx, input.company);
   const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await read<ContractRow>(
+  const rows = await read<{ json: Contract }>(
     ctx,
-    sql`select ${columns} from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
+    sql`select ${contractObject} as json from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
   );
-  return sliceOf(rows.map(toContract(ctx)), input.page);
+  return sliceOf(
+    rows.map(({ json }) => json),
+    input.page,
+  );
+}
+
+/** A page of listContracts as JSON. */
+export async function listContractsJson(
+  ctx: Context,
+  input: { company: string; page: Page; fields: Selection<Contract> },
+): Promise<JsonPage> {
+  const ofCompanyAsked = sql`${source} where c.company = ${companyAsked(ctx, input.company)}`;
+  return readJsonPage(ctx, jsonObject(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
 }
 
 /** How many contracts listContracts has in all. */
@@ -93,11 +109,6 @@ const parentColumn: Record<ContractParent, RawBuilder<unknown>> = {
   fleet: sql`c.fleet_id`,
   vehicle: sql`c.vehicle_id`,
 };
-const parentKey: Record<ContractParent, (contract: Contract) => string> = {
-  fleet: (contract) => contract.fleetId,
-  vehicle: (contract) => contract.vehicleId,
-};
-
 interface ContractsOfParents {
   parent: ContractParent;
   ids: readonly string[];
@@ -111,17 +122,17 @@ export async function contractsOfParents(
 ): Promise<Map<string, Slice<Contract>>> {
   const company = contractCompanyOf(ctx, 'contracts:read');
   const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await read<ContractRow>(
+  const rows = await read<{ parent: string; contracts: Contract[] }>(
     ctx,
-    sql`select page.* from unnest(${input.ids}::uuid[]) with ordinality parent(id, place)
+    sql`select parent.id as parent, page.contracts from unnest(${input.ids}::uuid[]) parent(id)
         cross join lateral (
-          select ${columns} from ${source}
-          where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
-        ) page
-        order by parent.place, ${input.page.backward ? sql`page.id desc` : sql`page.id`}`,
+          select coalesce(json_agg(c.json), '[]') as contracts from (
+            select ${contractObject} as json from ${source}
+            where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
+          ) c
+        ) page`,
   );
-  const byParent = Map.groupBy(rows.map(toContract(ctx)), parentKey[input.parent]);
-  return new Map(input.ids.map((parent) => [parent, sliceOf(byParent.get(parent) ?? [], input.page)]));
+  return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
 }
 
 /** How many contracts contractsOfParents has in all for each. */
@@ -161,43 +172,21 @@ function matching(ctx: Context, filter?: ContractFilter | null) {
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
   now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
 
-interface ContractRow {
-  id: string;
-  company: string;
-  fleet_id: string;
-  vehicle_id: string;
-  name: string;
-  description: string;
-  vin: string;
-  manufacturer: string | null;
-  starts_at: string;
-  ends_at: string;
-  pack: string;
-  created_at: string;
-}
-
 const source = sql`contract c join vehicle v on v.id = c.vehicle_id`;
-const columns = sql`c.id, c.company, c.fleet_id, c.vehicle_id, c.name, c.description, v.vin, v.manufacturer,
-  c.starts_at, c.ends_at, c.pack, c.created_at`;
 
-const toContract =
-  (ctx: Context) =>
-  (row: ContractRow): Contract => {
-    const from = isoTime(row.starts_at);
-    const to = isoTime(row.ends_at);
-    return {
-      id: row.id,
-      company: row.company,
-      fleetId: row.fleet_id,
-      vehicleId: row.vehicle_id,
-      name: row.name,
-      description: row.description,
-      vin: row.vin,
-      manufacturer: row.manufacturer,
-      from,
-      to,
-      pack: row.pack,
-      status: statusAt(ctx.now(), new Date(from), new Date(to)),
-      createdAt: isoTime(row.created_at),
-    };
-  };
+const contractJson: JsonSql<Contract> = {
+  id: 'c.id',
+  company: 'c.company',
+  fleetId: 'c.fleet_id',
+  vehicleId: 'c.vehicle_id',
+  name: 'c.name',
+  description: 'c.description',
+  vin: 'v.vin',
+  manufacturer: 'v.manufacturer',
+  from: isoJson('c.starts_at'),
+  to: isoJson('c.ends_at'),
+  pack: 'c.pack',
+  status: `case when now() < c.starts_at then 'SCHEDULED' when now() < c.ends_at then 'ACTIVE' else 'ENDED' end`,
+  createdAt: isoJson('c.created_at'),
+};
+const contractObject = jsonObject(contractJson);

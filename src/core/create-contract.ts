@@ -45,6 +45,8 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   try {
     // A transaction of its own, also within another: after a refusal the one around it can go on.
     await ctx.em.transactional(async (em) => {
+      // One at a time for each vehicle: two that overlap would wait for each other to commit, until one is cut off.
+      await write(ctx, sql`select from vehicle where id = ${vehicle.id} for no key update`);
       em.create(ContractEntity, {
         id: contractId,
         company,

@@ -5,7 +5,7 @@ import { NothingToDelete, VehicleNotFound } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
 import { isId, write } from './sql.ts';
-import { toVehicle, type Vehicle, type VehicleRow, vehicleColumns, vinOrNull } from './vehicles.ts';
+import { type Vehicle, vehicleObject, vinOrNull } from './vehicles.ts';
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
 export const deleteVehiclesInput = z.object({ fleetId: id, ids: names, vins: names });
@@ -20,13 +20,13 @@ export interface DeletedVehicles {
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
   const company = companyOf(ctx, 'fleets:write');
   const [row] = isId(input.id)
-    ? await write<VehicleRow>(
+    ? await write<{ json: Vehicle }>(
         ctx,
-        sql`delete from vehicle v where v.company = ${company} and v.id = ${input.id} returning ${vehicleColumns}`,
+        sql`delete from vehicle v where v.company = ${company} and v.id = ${input.id} returning ${vehicleObject} as json`,
       )
     : [];
   if (!row) throw new VehicleNotFound();
-  return toVehicle(row);
+  return row.json;
 }
 
 /**

@@ -9,9 +9,8 @@ import {
   type Eligibility,
   type EligibilityStatus,
   getVehicle,
-  toVehicle,
-  type VehicleRow,
-  vehicleColumns,
+  type Vehicle,
+  vehicleObject,
   vinOrNull,
 } from './vehicles.ts';
 
@@ -85,7 +84,7 @@ export async function verifyEligibility(ctx: Context, input: unknown): Promise<E
   const wanted = vins.map(vinOrNull);
   return ctx.em.transactional(async () => {
     // A claimed row is being asked about right now: its answer will be new enough.
-    const rows = await write<VehicleRow>(
+    const rows = await write<{ json: Vehicle }>(
       ctx,
       sql`with wanted as (
             select v.id from vehicle v
@@ -93,9 +92,9 @@ export async function verifyEligibility(ctx: Context, input: unknown): Promise<E
             order by v.vin for update
           )
           update vehicle v set due_at = case when v.claimed and v.due_at > ${ctx.now()}::timestamptz then v.due_at else ${ctx.now()}::timestamptz end
-          from wanted where v.id = wanted.id returning ${vehicleColumns}`,
+          from wanted where v.id = wanted.id returning ${vehicleObject} as json`,
     );
-    const byVin = new Map(rows.map((row) => [row.vin, toVehicle(row).eligibility]));
+    const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
     const found = wanted.map((vin, index) => {
       const eligibility = vin === null ? undefined : byVin.get(vin);
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);

@@ -5,7 +5,8 @@ import { type Context, companyOf } from './context.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
 import { email, id, readInput, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { isId, isoTime, newId, read, write } from './sql.ts';
+import { isoJson, type JsonPage, type JsonSql, jsonObject, readJsonPage, type Selection } from './selection.ts';
+import { isId, newId, read, write } from './sql.ts';
 
 /** A fleet as both faces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
@@ -86,11 +87,11 @@ export async function getFleet(ctx: Context, input: { id: string }): Promise<Fle
 /** The caller's fleets with these ids, in their order; null where there is none. */
 export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
   const company = companyOf(ctx, 'fleets:read');
-  const rows = await read<FleetRow>(
+  const rows = await read<{ json: Fleet }>(
     ctx,
-    sql`select ${columns} from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
+    sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
   );
-  const byId = new Map(rows.map((row) => [row.id, toFleet(row)]));
+  const byId = new Map(rows.map(({ json }) => [json.id, json]));
   return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
 }
 
@@ -101,11 +102,22 @@ export async function listFleets(
 ): Promise<Slice<Fleet>> {
   const company = companyOf(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`f.id`);
-  const rows = await read<FleetRow>(
+  const rows = await read<{ json: Fleet }>(
     ctx,
-    sql`select ${columns} from fleet f where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
+    sql`select ${fleetObject} as json from fleet f
+        where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
   );
-  return sliceOf(rows.map(toFleet), input.page);
+  return sliceOf(
+    rows.map(({ json }) => json),
+    input.page,
+  );
+}
+
+/** A page of the caller's fleets as JSON, oldest first. */
+export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
+  const company = companyOf(ctx, 'fleets:read');
+  const object = jsonObject(fleetJson, input.fields);
+  return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
 }
 
 /** How many fleets listFleets has in all. */
@@ -128,13 +140,13 @@ export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%
 
 async function onPrimary(ctx: Context, company: string, fleetId: string, lock = sql``): Promise<Fleet> {
   const [row] = isId(fleetId)
-    ? await write<FleetRow>(
+    ? await write<{ json: Fleet }>(
         ctx,
-        sql`select ${columns} from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
+        sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
       )
     : [];
   if (!row) throw new FleetNotFound();
-  return toFleet(row);
+  return row.json;
 }
 
 /** Throws FleetNotFound unless the fleet is the company's (of any company when null); gives its company. Locks nothing. */
@@ -146,29 +158,15 @@ export async function ownerOfFleet(ctx: Context, company: string | null, fleetId
   return row.company;
 }
 
-interface FleetRow {
-  id: string;
-  company: string;
-  name: string;
-  company_address: string;
-  email: string;
-  vat: string;
-  vehicle_count: number;
-  created_at: string;
-  updated_at: string;
-}
-
-const columns = sql`f.id, f.company, f.name, f.company_address, f.email, f.vat, f.created_at, f.updated_at,
-  (select coalesce(sum(t.delta), 0)::int from vehicle_tally t where t.fleet_id = f.id) as vehicle_count`;
-
-const toFleet = (row: FleetRow): Fleet => ({
-  id: row.id,
-  company: row.company,
-  name: row.name,
-  companyAddress: row.company_address,
-  email: row.email,
-  vat: row.vat,
-  vehicleCount: row.vehicle_count,
-  createdAt: isoTime(row.created_at),
-  updatedAt: isoTime(row.updated_at),
-});
+const fleetJson: JsonSql<Fleet> = {
+  id: 'f.id',
+  company: 'f.company',
+  name: 'f.name',
+  companyAddress: 'f.company_address',
+  email: 'f.email',
+  vat: 'f.vat',
+  vehicleCount: '(select coalesce(sum(t.delta), 0)::int from vehicle_tally t where t.fleet_id = f.id)',
+  createdAt: isoJson('f.created_at'),
+  updatedAt: isoJson('f.updated_at'),
+};
+const fleetObject = jsonObject(fleetJson);

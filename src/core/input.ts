@@ -17,7 +17,12 @@ export const id = z.string('is required and must be a string');
 
 /** A point in time: ISO 8601 with a zone; 30 February is refused, not moved to March. */
 export const time = z.iso
-  .datetime({ offset: true, error: 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z' })
+  .datetime({
+    offset: true,
+    // What is no date cannot be compared with another one either.
+    abort: true,
+    error: 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z',
+  })
   .transform((value) => new Date(value))
   .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9998');
 

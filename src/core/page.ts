@@ -8,13 +8,14 @@ import { isId } from './sql.ts';
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 1000;
 
-const size = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
+/** How many items a page may be asked to hold. */
+export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 
 /** Arguments of a Relay connection. */
 export const pageInput = z.object({
-  first: size.nullish(),
+  first: pageSize.nullish(),
   after: z.string().nullish(),
-  last: size.nullish(),
+  last: pageSize.nullish(),
   before: z.string().nullish(),
 });
 

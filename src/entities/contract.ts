@@ -17,6 +17,8 @@ export const Contract = defineEntity({
     startsAt: p.datetime(),
     endsAt: p.datetime(),
     createdAt: p.datetime(),
+    /** When its next event comes due: its start, then its end, then never. */
+    dueAt: p.datetime().nullable(),
   },
 });
 export type Contract = InferEntity<typeof Contract>;

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts';
 import { Changes, ListeningConnection } from './changes.ts';
 import { entities } from './index.ts';
 import { insideTransaction, PGlitePool } from './pglite.ts';
+import { PreparingClient } from './prepared.ts';
 import { StartError } from './start-error.ts';
 
 /** The open database; the same for the embedded one and for a server. */
@@ -98,12 +99,12 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     ...options,
     clientUrl: url,
     pool: { min: 0, max: 10 },
-    driverOptions: { ...session(url), statement_timeout: 30_000 },
+    driverOptions: { ...session(url), statement_timeout: 30_000, Client: PreparingClient },
     // Replicas lag behind: only reads that ask for one, with `em.getKysely({ type: 'read' })`, go there.
     preferReadReplicas: false,
     replicas: readUrls.map((clientUrl) => ({
       clientUrl,
-      driverOptions: { ...session(clientUrl), statement_timeout: 30_000 },
+      driverOptions: { ...session(clientUrl), statement_timeout: 30_000, Client: PreparingClient },
     })),
   });
   return {

@@ -1,9 +1,24 @@
 import { Contract } from './contract.ts';
+import { Delivery } from './delivery.ts';
+import { Event } from './event.ts';
 import { Fleet } from './fleet.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
 import { Import, ImportRejection, ImportRow } from './import.ts';
 import { Vehicle } from './vehicle.ts';
 import { VehicleTally } from './vehicle-tally.ts';
+import { Webhook } from './webhook.ts';
 
 /** Every table of the service. */
-export const entities = [Fleet, Vehicle, VehicleTally, Contract, Import, ImportRow, ImportRejection, IdempotencyKey];
+export const entities = [
+  Fleet,
+  Vehicle,
+  VehicleTally,
+  Contract,
+  Import,
+  ImportRow,
+  ImportRejection,
+  IdempotencyKey,
+  Event,
+  Webhook,
+  Delivery,
+];

@@ -1,24 +1,27 @@
 import { z } from 'zod';
-import { type Contract, deleteContract, getContract, listContracts } from '../core/contracts.ts';
+import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts.ts';
 import { createContract } from '../core/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
-import { listAnswer, pageAnswer, type Route, readListQuery } from './route.ts';
+import { pick, type Selection } from '../core/selection.ts';
+import { contractDocs } from './openapi/contracts.ts';
+import { listAnswer, type Route } from './route.ts';
 
-const shape = (contract: Contract) => ({
-  id: contract.id,
-  company: contract.company,
-  fleetId: contract.fleetId,
-  name: contract.name,
-  description: contract.description,
-  vin: contract.vin,
-  manufacturer: contract.manufacturer,
-  from: contract.from,
-  to: contract.to,
-  pack: contract.pack,
-  status: contract.status,
-  createdAt: contract.createdAt,
-});
+const fields: Selection<Contract> = {
+  id: true,
+  company: true,
+  fleetId: true,
+  name: true,
+  description: true,
+  vin: true,
+  manufacturer: true,
+  from: true,
+  to: true,
+  pack: true,
+  status: true,
+  createdAt: true,
+};
+const shape = (contract: Contract) => pick(contract, fields);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });
 const conditionsFields = z.object(
@@ -49,6 +52,7 @@ export const contractRoutes: Route[] = [
     path: '/contracts',
     body: 'json',
     token: 'optional',
+    docs: contractDocs.create,
     async answer(ctx, { body }) {
       const contract = await createContract(ctx, body);
       return { status: 201, headers: { Location: `/contracts/${contract.id}` }, body: shape(contract) };
@@ -58,24 +62,25 @@ export const contractRoutes: Route[] = [
     method: 'GET',
     path: '/contracts',
     token: 'optional',
-    async answer(ctx, { query }) {
-      const { company, text } = readConditions(query);
-      const page = readListQuery(query);
-      if (!page) return listAnswer((part) => listContracts(ctx, { company, page: part }), shape);
+    docs: contractDocs.list,
+    answer(ctx, request) {
+      const { company, text } = readConditions(request.query);
       const path = `/contracts?conditions=${encodeURIComponent(text)}`;
-      return pageAnswer(await listContracts(ctx, { company, page }), page, path, shape);
+      return listAnswer(request, path, (page) => listContractsJson(ctx, { company, page, fields }));
     },
   },
   {
     method: 'GET',
     path: '/contracts/:id',
     token: 'optional',
+    docs: contractDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getContract(ctx, { id: params.id ?? '' })) }),
   },
   {
     method: 'DELETE',
     path: '/contracts/:id',
     token: 'optional',
+    docs: contractDocs.delete,
     async answer(ctx, { params }) {
       await deleteContract(ctx, { id: params.id ?? '' });
       return { status: 204 };

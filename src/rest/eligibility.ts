@@ -1,20 +1,23 @@
 import { getAnswer, verifyEligibility } from '../core/eligibility.ts';
+import { pick, type Selection } from '../core/selection.ts';
 import type { Eligibility } from '../core/vehicles.ts';
+import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 
-const shape = (eligibility: Eligibility) => ({
-  vin: eligibility.vin,
-  status: eligibility.status,
-  eligible: eligibility.eligible,
-  manufacturer: eligibility.manufacturer,
-  dataDelivery: eligibility.dataDelivery,
-  connectivityStatus: eligibility.connectivityStatus,
-  primaryUserAssigned: eligibility.primaryUserAssigned,
-  reason: eligibility.reason,
-  attempts: eligibility.attempts,
-  verifiedAt: eligibility.verifiedAt,
-  nextAttemptAt: eligibility.nextAttemptAt,
-});
+const fields: Selection<Eligibility> = {
+  vin: true,
+  status: true,
+  eligible: true,
+  manufacturer: true,
+  dataDelivery: true,
+  connectivityStatus: true,
+  primaryUserAssigned: true,
+  reason: true,
+  attempts: true,
+  verifiedAt: true,
+  nextAttemptAt: true,
+};
+const shape = (eligibility: Eligibility) => pick(eligibility, fields);
 
 const LONGEST_WAIT = 30;
 
@@ -28,6 +31,7 @@ export const eligibilityRoutes: Route[] = [
   {
     method: 'GET',
     path: '/vehicles/eligibility/:vin',
+    docs: eligibilityDocs.get,
     async answer(ctx, { params, header, signal }) {
       const wait = preferredWait(header('Prefer'));
       const eligibility = await getAnswer(ctx, { vin: params.vin ?? '', wait, signal });
@@ -41,6 +45,7 @@ export const eligibilityRoutes: Route[] = [
   {
     method: 'POST',
     path: '/vehicles/eligibility/:vin/refresh',
+    docs: eligibilityDocs.refresh,
     async answer(ctx, { params }) {
       const [eligibility] = await verifyEligibility(ctx, { vins: [params.vin] });
       return { status: 202, body: eligibility && shape(eligibility) };

@@ -1,32 +1,33 @@
-import { createFleet, deleteFleet, type Fleet, getFleet, listFleets, updateFleet } from '../core/fleets.ts';
-import { listAnswer, pageAnswer, type Route, readListQuery } from './route.ts';
+import { createFleet, deleteFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets.ts';
+import { pick, type Selection } from '../core/selection.ts';
+import { fleetDocs } from './openapi/fleets.ts';
+import { listAnswer, type Route } from './route.ts';
 
-const shape = (fleet: Fleet) => ({
-  id: fleet.id,
-  company: fleet.company,
-  name: fleet.name,
-  companyAddress: fleet.companyAddress,
-  email: fleet.email,
-  vat: fleet.vat,
-  vehicleCount: fleet.vehicleCount,
-  createdAt: fleet.createdAt,
-  updatedAt: fleet.updatedAt,
-});
+const fields: Selection<Fleet> = {
+  id: true,
+  company: true,
+  name: true,
+  companyAddress: true,
+  email: true,
+  vat: true,
+  vehicleCount: true,
+  createdAt: true,
+  updatedAt: true,
+};
+const shape = (fleet: Fleet) => pick(fleet, fields);
 
 export const fleetRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets',
-    async answer(ctx, { query }) {
-      const page = readListQuery(query);
-      if (!page) return listAnswer((part) => listFleets(ctx, { page: part }), shape);
-      return pageAnswer(await listFleets(ctx, { page }), page, '/fleets', shape);
-    },
+    docs: fleetDocs.list,
+    answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleetsJson(ctx, { page, fields })),
   },
   {
     method: 'POST',
     path: '/fleets',
     body: 'json',
+    docs: fleetDocs.create,
     async answer(ctx, { body }) {
       const fleet = await createFleet(ctx, body);
       return { status: 201, headers: { Location: `/fleets/${fleet.id}` }, body: shape(fleet) };
@@ -35,6 +36,7 @@ export const fleetRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets/:fleetId',
+    docs: fleetDocs.get,
     answer: async (ctx, { params }) => ({
       status: 200,
       body: shape(await getFleet(ctx, { id: params.fleetId ?? '' })),
@@ -44,6 +46,7 @@ export const fleetRoutes: Route[] = [
     method: 'PATCH',
     path: '/fleets/:fleetId',
     body: 'json',
+    docs: fleetDocs.update,
     async answer(ctx, { params, body }) {
       const fields = typeof body === 'object' ? body : {};
       return { status: 200, body: shape(await updateFleet(ctx, { ...fields, id: params.fleetId })) };
@@ -52,6 +55,7 @@ export const fleetRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/fleets/:fleetId',
+    docs: fleetDocs.delete,
     answer: async (ctx, { params }) => ({
       status: 200,
       body: shape(await deleteFleet(ctx, { id: params.fleetId ?? '' })),

@@ -3,6 +3,7 @@ import { ValidationFailed } from '../core/errors.ts';
 import { importVehicles } from '../core/import-vehicles.ts';
 import { getImport, type Import, streamRejectedCsv } from '../core/imports.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
+import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
@@ -51,15 +52,17 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
 }
 
 export const importRoutes: Route[] = [
-  { method: 'POST', path: '/vehicles/file', body: 'upload', answer: uploadFile },
+  { method: 'POST', path: '/vehicles/file', body: 'upload', docs: importDocs.upload, answer: uploadFile },
   {
     method: 'GET',
     path: '/imports/:id',
+    docs: importDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getImport(ctx, { id: params.id ?? '' })) }),
   },
   {
     method: 'GET',
     path: '/imports/:id/rejected.csv',
+    docs: importDocs.rejectedCsv,
     answer: async (ctx, { params }) => ({
       status: 200,
       headers: { 'Content-Disposition': `attachment; filename="rejected.csv"` },

@@ -1,10 +1,12 @@
 import { companyOf } from '../core/context.ts';
+import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';
 
 export const manufacturerRoutes: Route[] = [
   {
     method: 'GET',
     path: '/manufacturers',
+    docs: manufacturerDocs.list,
     async answer(ctx) {
       companyOf(ctx, 'fleets:read');
       const manufacturers = ctx.services.manufacturers.list();

@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
-import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Page, readPage, type Slice } from '../core/page.ts';
+import { cursorOf, firstPage, PAGE_DEFAULT, PAGE_MAX, type Page, pageSize, readPage } from '../core/page.ts';
+import type { JsonPage } from '../core/selection.ts';
+import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
 export interface RestRequest {
@@ -22,6 +24,8 @@ export interface Answer {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
+  /** A body that is JSON text already. */
+  json?: string;
   stream?: { type: string; pieces: AsyncIterable<string> };
 }
 
@@ -33,6 +37,7 @@ export interface Route {
   body?: 'json' | 'upload';
   /** `optional` where contracts may be open to callers without a token; core decides. `none` asks nobody. */
   token?: 'optional' | 'none';
+  docs: RouteDocs;
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }
 
@@ -41,61 +46,38 @@ const listQuery = z.object({
     .string()
     .regex(/^\d{1,4}$/, 'is a whole number')
     .transform(Number)
+    .pipe(pageSize)
     .optional(),
   after: z.string('stands once').optional(),
 });
 
-/** The page that `?limit=…&after=…` asks for; null when neither is there, for the whole list. */
-export function readListQuery(query: Readonly<Record<string, unknown>>): Page | null {
-  const { limit, after } = readInput(listQuery, query);
-  if (limit === undefined && after === undefined) return null;
-  return readPage({ first: limit ?? PAGE_DEFAULT, after });
-}
-
-/** A page as a JSON array, with the way to the next one in `Link`. */
-export function pageAnswer<T extends { id: string }>(
-  slice: Slice<T>,
-  page: Page,
-  path: string,
-  shape: (item: T) => unknown,
-): Answer {
-  const last = slice.items.at(-1);
-  const body = slice.items.map(shape);
-  if (!slice.hasNext || !last) return { status: 200, body };
-  const next = `${path}${path.includes('?') ? '&' : '?'}limit=${page.limit}&after=${cursorOf(last.id)}`;
-  return { status: 200, headers: { Link: `<${next}>; rel="next"` }, body };
-}
+/** Reads a page of some list as JSON. */
+type ReadPage = (page: Page) => Promise<JsonPage>;
 
 /**
- * A whole list as a JSON array that is sent while it is read, in constant memory. What goes wrong with the first page
- * is still an error answer.
+ * A list as the request wants it: a page, with the way to the next one in `Link`, or the whole of it, sent while it is
+ * read. What goes wrong with the first page is still an error answer.
  */
-export async function listAnswer<T extends { id: string }>(
-  read: (page: Page) => Promise<Slice<T>>,
-  shape: (item: T) => unknown,
-): Promise<Answer> {
-  const first = await read(readPage({ first: PAGE_MAX }));
-  return { status: 200, stream: { type: 'application/json', pieces: arrayOf(first, read, shape) } };
+export async function listAnswer({ query }: RestRequest, path: string, read: ReadPage): Promise<Answer> {
+  const { limit, after } = readInput(listQuery, query);
+  const paged = limit !== undefined || after !== undefined;
+  const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after });
+  const { json, last, hasNext } = await read(page);
+  if (!hasNext || last === null) return { status: 200, json };
+  if (!paged) return { status: 200, stream: { type: 'application/json', pieces: wholeList(json, last, read) } };
+  const next = `${path}${path.includes('?') ? '&' : '?'}limit=${page.limit}&after=${cursorOf(last)}`;
+  return { status: 200, headers: { Link: `<${next}>; rel="next"` }, json };
 }
 
-async function* arrayOf<T extends { id: string }>(
-  first: Slice<T>,
-  read: (page: Page) => Promise<Slice<T>>,
-  shape: (item: T) => unknown,
-) {
-  let slice = first;
-  let opening = '[';
-  for (;;) {
-    const items = slice.items.map((item) => JSON.stringify(shape(item))).join(',');
-    if (items) {
-      yield `${opening}${items}`;
-      opening = ',';
-    }
-    const last = slice.items.at(-1);
-    if (!slice.hasNext || !last) break;
-    slice = await read({ limit: PAGE_MAX, after: last.id, before: null, backward: false });
+/** Pages, each read when the one before has been taken: constant memory, and no transaction held for a slow reader. */
+async function* wholeList(first: string, lastOfFirst: string, read: ReadPage): AsyncGenerator<string> {
+  yield first.slice(0, -1);
+  for (let after: string | null = lastOfFirst; after !== null; ) {
+    const { json, last, hasNext }: JsonPage = await read({ ...firstPage(PAGE_MAX), after });
+    if (last !== null) yield `,${json.slice(1, -1)}`;
+    after = hasNext ? last : null;
   }
-  yield opening === '[' ? '[]' : ']';
+  yield ']';
 }
 
 const flag = z.enum(['true', 'false'], 'is true or false').transform((value) => value === 'true');

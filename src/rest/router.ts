@@ -45,22 +45,30 @@ export function restRouter(services: HttpServices): Router {
     type: isJson,
     verify: keepDigest,
   });
-  for (const route of routes) {
-    const method = route.method.toLowerCase() as Lowercase<Route['method']>;
-    router[method](route.path, async (req, res) => {
-      res.locals.route = route.path;
-      const ctx = await openContext(services, req, res);
-      if (!ctx.caller && !route.token) throw new Unauthenticated('This needs a bearer token.', null);
-      if (route.body === 'json') await readBody(json, req, res);
-      await send(res, await answerOnce(ctx, route, req, res));
-    });
-  }
-  const byPath = Map.groupBy(routes, (route) => route.path);
-  for (const [path, same] of byPath) {
-    const allow = same.map((route) => route.method);
+  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
+    for (const route of same) {
+      const method = route.method.toLowerCase() as Lowercase<Route['method']>;
+      router[method](path, async (req, res) => {
+        res.locals.route = path;
+        const ctx = await openContext(services, req, res);
+        if (!ctx.caller && !route.token) throw new Unauthenticated('This needs a bearer token.', null);
+        if (route.body === 'json') await readBody(json, req, res);
+        await send(res, await answerOnce(ctx, route, req, res));
+      });
+    }
+    const methods = same.map((route) => route.method);
+    const allow = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+    router.options(
+      path,
+      (_req, res) =>
+        void res
+          .set('Allow', [...allow, 'OPTIONS'].join(', '))
+          .status(204)
+          .end(),
+    );
+    // Before the next path: a fixed one also fits the pattern with a parameter in its place.
     router.all(path, (req) => {
-      // A fixed path also fits the pattern with a parameter, which may know the method.
-      throw new MethodNotAllowed(req.method, allow.includes('GET') ? [...allow, 'HEAD'] : allow);
+      throw new MethodNotAllowed(req.method, allow);
     });
   }
   router.use(() => {
@@ -97,7 +105,7 @@ async function answerOnce(ctx: Context, route: Route, req: Request, res: Respons
     .update(`${route.method} ${req.originalUrl} ${res.locals.digest ?? ''}`)
     .digest('hex');
   const { status, headers, body } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
-  return { status, headers, ...(body && { body: JSON.parse(body) }) };
+  return { status, headers, ...(body && { json: body }) };
 }
 
 const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
@@ -107,25 +115,31 @@ const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
 });
 
 function requestOf(req: Request, res: Response): RestRequest {
-  const gone = new AbortController();
-  res.once('close', () => gone.abort());
   return {
     params: req.params as Record<string, string>,
     query: req.query,
     body: req.body,
-    signal: gone.signal,
+    get signal() {
+      const gone = new AbortController();
+      res.once('close', () => gone.abort());
+      return gone.signal;
+    },
     incoming: req,
     header: (name) => req.get(name),
   };
 }
 
-async function send(res: Response, { status, headers, body, stream }: Answer): Promise<void> {
+async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {
   res.status(status).set(headers ?? {});
+  const text = json ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);
     await pipeline(Readable.from(stream.pieces), res);
-  } else if (body === undefined) res.end();
-  else res.json(body);
+    return;
+  }
+  if (text !== undefined)
+    res.set({ 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(text)) });
+  res.end(text);
 }
 
 function problems({ log }: HttpServices): ErrorRequestHandler {

@@ -1,22 +1,21 @@
 import { addVehicles } from '../core/add-vehicles.ts';
 import type { Context } from '../core/context.ts';
 import { deleteVehicle, deleteVehicles } from '../core/delete-vehicles.ts';
-import { getVehicle, listVehicles, type Vehicle } from '../core/vehicles.ts';
-import { listAnswer, pageAnswer, type RestRequest, type Route, readAddQuery, readListQuery } from './route.ts';
+import { pick, type Selection } from '../core/selection.ts';
+import { getVehicle, listVehiclesJson, type Vehicle } from '../core/vehicles.ts';
+import { vehicleDocs } from './openapi/vehicles.ts';
+import { listAnswer, type RestRequest, type Route, readAddQuery } from './route.ts';
 
-const shape = (vehicle: Vehicle) => ({
-  id: vehicle.id,
-  fleetId: vehicle.fleetId,
-  vin: vehicle.vin,
-  manufacturer: vehicle.manufacturer,
-  eligibility: {
-    status: vehicle.eligibility.status,
-    eligible: vehicle.eligibility.eligible,
-    verifiedAt: vehicle.eligibility.verifiedAt,
-  },
-  warnings: vehicle.warnings,
-  createdAt: vehicle.createdAt,
-});
+const fields: Selection<Vehicle> = {
+  id: true,
+  fleetId: true,
+  vin: true,
+  manufacturer: true,
+  eligibility: { status: true, eligible: true, verifiedAt: true },
+  warnings: true,
+  createdAt: true,
+};
+const shape = (vehicle: Vehicle) => pick(vehicle, fields);
 
 const deleteMany = async (ctx: Context, { body }: RestRequest) => ({
   status: 200,
@@ -27,17 +26,18 @@ export const vehicleRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets/:fleetId/vehicles',
-    async answer(ctx, { params, query }) {
-      const fleetId = params.fleetId ?? '';
-      const page = readListQuery(query);
-      if (!page) return listAnswer((part) => listVehicles(ctx, { fleetId, page: part }), shape);
-      return pageAnswer(await listVehicles(ctx, { fleetId, page }), page, `/fleets/${fleetId}/vehicles`, shape);
+    docs: vehicleDocs.list,
+    answer(ctx, request) {
+      const fleetId = request.params.fleetId ?? '';
+      const path = `/fleets/${fleetId}/vehicles`;
+      return listAnswer(request, path, (page) => listVehiclesJson(ctx, { fleetId, page, fields }));
     },
   },
   {
     method: 'POST',
     path: '/vehicles',
     body: 'json',
+    docs: vehicleDocs.add,
     async answer(ctx, { body, query }) {
       const { mode, dryRun } = readAddQuery(query);
       const fields = typeof body === 'object' ? body : {};
@@ -45,9 +45,13 @@ export const vehicleRoutes: Route[] = [
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },
   },
+  { method: 'DELETE', path: '/vehicles', body: 'json', docs: vehicleDocs.deleteMany, answer: deleteMany },
+  // The same for those whose proxies drop the body of a DELETE.
+  { method: 'POST', path: '/vehicles/delete', body: 'json', docs: vehicleDocs.deleteManyByPost, answer: deleteMany },
   {
     method: 'GET',
     path: '/vehicles/:vehicleId',
+    docs: vehicleDocs.get,
     answer: async (ctx, { params }) => ({
       status: 200,
       body: shape(await getVehicle(ctx, { id: params.vehicleId ?? '' })),
@@ -56,12 +60,10 @@ export const vehicleRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/vehicles/:vehicleId',
+    docs: vehicleDocs.delete,
     answer: async (ctx, { params }) => ({
       status: 200,
       body: shape(await deleteVehicle(ctx, { id: params.vehicleId ?? '' })),
     }),
   },
-  { method: 'DELETE', path: '/vehicles', body: 'json', answer: deleteMany },
-  // The same for those whose proxies drop the body of a DELETE.
-  { method: 'POST', path: '/vehicles/delete', body: 'json', answer: deleteMany },
 ];

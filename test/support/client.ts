@@ -27,9 +27,9 @@ export class Client {
   patch = (path: string, body?: unknown, headers?: Headed) => this.send('PATCH', path, body, headers);
   delete = (path: string, body?: unknown, headers?: Headed) => this.send('DELETE', path, body, headers);
 
-  /** Sends `body` as JSON; strings, forms and bytes go as they are, with the content type that `headers` name. */
+  /** Sends `body` as JSON; strings, forms and blobs go as they are, with the content type that `headers` name. */
   async send(method: string, path: string, body?: unknown, headers: Headed = {}): Promise<Answer> {
-    const raw = typeof body === 'string' || body instanceof FormData || body instanceof Uint8Array;
+    const raw = typeof body === 'string' || body instanceof FormData || body instanceof Blob;
     const response = await fetch(new URL(path, this.url), {
       method,
       headers: {
@@ -37,7 +37,7 @@ export class Client {
         ...(body !== undefined && !raw && { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as BodyInit }),
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');

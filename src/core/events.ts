@@ -1,0 +1,211 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, companyOf } from './context.ts';
+import { NotFound, ValidationFailed } from './errors.ts';
+import { readInput, time } from './input.ts';
+import { type Page, readPage, type Slice, sliceOf } from './page.ts';
+import { type EventType, eventTypes } from './record-events.ts';
+import { isoJson, type JsonSql, jsonObject } from './selection.ts';
+import { isId, write } from './sql.ts';
+import { vinOrNull } from './vehicles.ts';
+
+// Events are read from the primary: the log must not be shorter on one page than it was on the last.
+
+/** A fact as both faces and webhooks show it. */
+export interface Event {
+  id: string;
+  type: EventType;
+  /** ISO 8601 UTC. */
+  timestamp: string;
+  company: string;
+  fleetId: string | null;
+  contractId: string | null;
+  vehicles: { id: string; vin: string }[];
+  vehicleCount: number;
+  /** The subject of the token, `anonymous` or `system`. */
+  actor: string;
+  requestId: string | null;
+  data: Record<string, unknown>;
+}
+
+export const eventFilter = z.object({
+  types: z.array(z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`)).nullish(),
+  fleetId: z.string().nullish(),
+  contractId: z.string().nullish(),
+  vehicleId: z.string().nullish(),
+  vin: z.string().nullish(),
+  since: time.nullish(),
+  until: time.nullish(),
+});
+export type EventFilter = z.input<typeof eventFilter>;
+
+/** One event of the caller's company; throws NotFound. */
+export async function getEvent(ctx: Context, input: { id: string }): Promise<Event> {
+  const visible = visibleTo(ctx);
+  const [row] = isId(input.id)
+    ? await write<{ json: Event }>(
+        ctx,
+        sql`select ${eventObject} as json from event e where e.id = ${input.id} ${visible}`,
+      )
+    : [];
+  if (!row) throw new NotFound('There is no event with this id, or it is no longer kept.');
+  return row.json;
+}
+
+/** A page of the events of the caller's company, in the order of the log; throws ValidationFailed. */
+export async function listEvents(
+  ctx: Context,
+  input: { page: Page; filter?: EventFilter | null | undefined },
+): Promise<Slice<Event>> {
+  const visible = visibleTo(ctx);
+  const { within, tail } = await pageOfLog(ctx, input.page);
+  const rows = await write<{ json: Event }>(
+    ctx,
+    sql`select ${eventObject} as json from event e where e.position is not null ${visible} ${matching(input.filter)} ${within} ${tail}`,
+  );
+  return sliceOf(
+    rows.map(({ json }) => json),
+    input.page,
+  );
+}
+
+/** How many events listEvents has in all. */
+export async function countEvents(ctx: Context, filter?: EventFilter | null): Promise<number> {
+  const visible = visibleTo(ctx);
+  const [row] = await write<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from event e where e.position is not null ${visible} ${matching(filter)}`,
+  );
+  return row?.count ?? 0;
+}
+
+/** Whose history a timeline is. */
+export type EventSubject = 'fleet' | 'vehicle' | 'contract';
+const about: Record<EventSubject, RawBuilder<unknown>> = {
+  fleet: sql`e.fleet_id = subject.id`,
+  vehicle: sql`e.vehicle_ids @> array[subject.id]`,
+  contract: sql`e.contract_id = subject.id`,
+};
+
+/** A page of events about each of these fleets, vehicles or contracts, in one statement. */
+export async function timelines(
+  ctx: Context,
+  input: { subject: EventSubject; ids: readonly string[]; page: Page; filter?: EventFilter | null | undefined },
+): Promise<Map<string, Slice<Event>>> {
+  const visible = visibleTo(ctx);
+  const { within, tail } = await pageOfLog(ctx, input.page);
+  const rows = await write<{ subject: string; json: Event }>(
+    ctx,
+    sql`select subject.id as subject, page.json from unnest(${input.ids}::uuid[]) with ordinality subject(id, place)
+        cross join lateral (
+          select e.position, ${eventObject} as json from event e
+          where e.position is not null and ${about[input.subject]} ${visible} ${matching(input.filter)} ${within} ${tail}
+        ) page
+        order by subject.place, ${input.page.backward ? sql`page.position desc` : sql`page.position`}`,
+  );
+  const bySubject = Map.groupBy(rows, (row) => row.subject);
+  const slice = (id: string) =>
+    sliceOf(
+      (bySubject.get(id) ?? []).map(({ json }) => json),
+      input.page,
+    );
+  return new Map(input.ids.map((id) => [id, slice(id)]));
+}
+
+/** How many events `timelines` has in all for each. */
+export async function countTimelines(
+  ctx: Context,
+  input: { subject: EventSubject; ids: readonly string[]; filter?: EventFilter | null | undefined },
+): Promise<Map<string, number>> {
+  const visible = visibleTo(ctx);
+  const rows = await write<{ subject: string; count: number }>(
+    ctx,
+    sql`select subject.id as subject, count(*)::int as count from unnest(${input.ids}::uuid[]) subject(id)
+        join event e on e.position is not null and ${about[input.subject]} ${visible} ${matching(input.filter)}
+        group by subject.id`,
+  );
+  const counts = new Map(rows.map((row) => [row.subject, row.count]));
+  return new Map(input.ids.map((id) => [id, counts.get(id) ?? 0]));
+}
+
+/** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
+export async function trimEvents(ctx: Context): Promise<boolean> {
+  const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
+  const rows = await write(
+    ctx,
+    sql`delete from event where id in (
+          select id from event where id < ${firstIdOf(oldest)}::uuid and position is not null order by id limit ${TRIMMED_AT_ONCE}
+        ) returning 1`,
+  );
+  return rows.length === TRIMMED_AT_ONCE;
+}
+const TRIMMED_AT_ONCE = 1000;
+
+/** The smallest UUIDv7 of a millisecond. */
+const firstIdOf = (time: number): string => {
+  const hex = Math.max(0, time).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+};
+
+/**
+ * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
+ * Throws ValidationFailed for an event that is not, or no longer, in the company's log: going on from anywhere else
+ * would pass something over in silence.
+ */
+export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
+  const company = companyOf(ctx, 'fleets:read');
+  const id = isId(after) ? after : readPage({ after }).after;
+  const [row] = await write<{ position: string }>(
+    ctx,
+    sql`select position::text from event where id = ${id}::uuid and company = ${company} and position is not null`,
+  );
+  if (row) return row.position;
+  const message = 'is no event that is still kept; read the present state, and follow on from now';
+  throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
+}
+
+/** Like pageSql, in the order of the log. */
+async function pageOfLog(ctx: Context, { after, before, backward, limit }: Page) {
+  const from = after ? sql`and e.position > ${await positionOf(ctx, after)}::bigint` : sql``;
+  const to = before ? sql`and e.position < ${await positionOf(ctx, before, 'before')}::bigint` : sql``;
+  return {
+    within: sql`${from} ${to}`,
+    tail: sql`order by ${backward ? sql`e.position desc` : sql`e.position`} limit ${limit + 1}`,
+  };
+}
+
+/** What the caller may read: events of its company, those of contracts only with the scope for contracts. */
+export function visibleTo(ctx: Context): RawBuilder<unknown> {
+  const company = companyOf(ctx, 'fleets:read');
+  const contracts = !ctx.caller?.scopes || ctx.caller.scopes.has('contracts:read');
+  return sql`and e.company = ${company} ${contracts ? sql`` : sql`and e.type not like 'contract.%'`}`;
+}
+
+/** `and` conditions of a filter; throws ValidationFailed. */
+export function matching(filter?: EventFilter | null): RawBuilder<unknown> {
+  const { types, fleetId, contractId, vehicleId, vin, since, until } = readInput(eventFilter, filter ?? {});
+  const idOrNull = (id: string) => (isId(id) ? id : null);
+  return sql`${types ? sql`and e.type = any(${types}::text[])` : sql``}
+    ${fleetId ? sql`and e.fleet_id = ${idOrNull(fleetId)}::uuid` : sql``}
+    ${contractId ? sql`and e.contract_id = ${idOrNull(contractId)}::uuid` : sql``}
+    ${vehicleId ? sql`and e.vehicle_ids @> array[${idOrNull(vehicleId)}::uuid]` : sql``}
+    ${vin ? sql`and e.vins @> array[${vinOrNull(vin)}::text]` : sql``}
+    ${since ? sql`and e.at >= ${since}::timestamptz` : sql``} ${until ? sql`and e.at < ${until}::timestamptz` : sql``}`;
+}
+
+const eventJson: JsonSql<Event> = {
+  id: 'e.id',
+  type: 'e.type',
+  timestamp: isoJson('e.at'),
+  company: 'e.company',
+  fleetId: 'e.fleet_id',
+  contractId: 'e.contract_id',
+  vehicles: `(select coalesce(json_agg(json_build_object('id', u.id, 'vin', u.vin) order by u.n), '[]')
+    from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
+  vehicleCount: 'cardinality(e.vehicle_ids)',
+  actor: 'e.actor',
+  requestId: 'e.request_id',
+  data: 'e.data',
+};
+/** The JSON object of an event `e`. */
+export const eventObject = jsonObject(eventJson);
