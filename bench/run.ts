@@ -147,7 +147,7 @@ async function measure(workload: Workload, contenders: Contender[]): Promise<Map
         url: `${contender.url}${workload.path}`,
         ...requestOf(workload),
         connections: workload.large ? 2 : 16,
-        duration: round === 0 ? 1 : Number(options.seconds),
+        duration: workload.large ? 8 : round === 0 ? 1 : Number(options.seconds),
         timeout: 60,
       });
       if (result.non2xx || result.errors)

@@ -1,10 +1,15 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
+import { graphqlRouter } from './graphql/server.ts';
+import { openMetrics } from './http/metrics.ts';
+import { onlyGet } from './http/operator-routes.ts';
+import { pagesRouter } from './http/pages.ts';
 import { type Lifecycle, probes } from './http/probes.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { requestId } from './http/request-id.ts';
 import { requestLog } from './http/request-log.ts';
-import { restRouter } from './rest/router.ts';
+import { openApiDocument } from './rest/openapi/document.ts';
+import { problems, restRouter } from './rest/router.ts';
 
 /** Both faces on one application: what is mounted where, in order. */
 export function createApp(services: HttpServices, lifecycle: Lifecycle): Express {
@@ -14,8 +19,15 @@ export function createApp(services: HttpServices, lifecycle: Lifecycle): Express
   app.set('query parser', 'simple');
   app.use(requestId);
   app.use(requestLog(services.log));
+  const metrics = openMetrics(services);
+  app.use(metrics.observe);
   app.use(helmet());
+  app.use(graphqlRouter(services));
   app.use(probes(services, lifecycle));
+  onlyGet(app, '/metrics', metrics.expose);
+  onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));
+  app.use(pagesRouter(services));
   app.use(restRouter(services));
+  app.use(problems(services));
   return app;
 }

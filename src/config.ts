@@ -29,6 +29,7 @@ export const settings = z.object({
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
   LIMIT_JSON_BYTES: whole(1).default(1024 * 1024),
   LIMIT_REJECTED_ROWS: whole(0).default(100_000),
+  LIMIT_UPLOADS: whole(1).default(4),
   RATE_LIMIT_PER_MINUTE: whole(0).default(0),
   HIGH_MOBILITY_URL: url.optional(),
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
@@ -41,16 +42,21 @@ export const settings = z.object({
   RECHECK_ELIGIBLE_DAYS: whole(1, 3650).default(30),
   RECHECK_INELIGIBLE_DAYS: whole(1, 3650).default(7),
   RECHECK_FAILED_DAYS: whole(1, 3650).default(1),
+  EVENTS_KEEP_DAYS: whole(1, 36_500).default(400),
+  WEBHOOK_LOOPBACK: onOff.optional(),
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
   WORKERS: onOff.default(true),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   CORS_ORIGINS: list.default([]),
+  METRICS_TOKEN: z.string().min(16).optional(),
 });
 
 type Settings = z.output<typeof settings>;
 
 export interface Config extends Settings {
   CONTRACTS_AUTH: 'open' | 'required';
+  /** Whether webhooks may go to this machine itself, and there over plain http: for trying them out. */
+  WEBHOOK_LOOPBACK: boolean;
   /** No database and no issuer were named: the gateway issues its own tokens. */
   developmentIdentity: boolean;
 }
@@ -83,10 +89,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (!parsed.success) faults.push(...missing(given as Partial<Settings>));
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
   const data = parsed.data;
+  const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
   return {
     ...data,
     CONTRACTS_AUTH: data.CONTRACTS_AUTH ?? 'open',
-    developmentIdentity: !data.DATABASE_URL && !data.AUTH_ISSUER,
+    WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
+    developmentIdentity,
   };
 }
 

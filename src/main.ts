@@ -1,22 +1,26 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { Changes } from './core/changes.ts';
 import { openDatabase } from './entities/database.ts';
 import { openAuthenticator } from './http/caller.ts';
 import { drain } from './http/drain.ts';
+import { openLog } from './http/log.ts';
 import { openRateLimit } from './http/rate-limit.ts';
 import { contextOf } from './http/request-context.ts';
+import { welcome } from './http/welcome.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/registry.ts';
-import { welcome } from './http/welcome.ts';
+
+/** For questions to manufacturers that are under way when the process is to end. */
+const LONGEST_QUESTION_MS = 3_000;
 
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const log = pino({ level: config.LOG_LEVEL });
+  const log = openLog(config);
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
   const changes = await Changes.open(database);
@@ -38,18 +42,23 @@ async function main(): Promise<void> {
   });
   const runner = config.WORKERS ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
   for (const warning of authenticator.warnings) log.warn(warning);
-  console.log(await welcome(services, (server.address() as AddressInfo).port));
 
   const stop = async (signal: string) => {
     log.info(`${signal}: finishing what is under way`);
     lifecycle.draining = true;
-    await Promise.all([drain(server), runner?.stop()]);
+    const drained = drain(server);
+    const finished = runner?.stop();
+    // A manufacturer that says nothing is not waited for: its vehicles come due again.
+    await Promise.race([finished, delay(LONGEST_QUESTION_MS)]);
     await manufacturers.close();
+    await Promise.all([drained, finished]);
     await changes.close();
     await database.close();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+  // Last of all: whoever reads that it is ready may also end it.
+  console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
 
 main().catch((error: unknown) => {

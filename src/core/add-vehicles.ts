@@ -6,6 +6,7 @@ import { recheckAfter } from './eligibility.ts';
 import { PayloadTooLarge, ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
+import { record } from './record-events.ts';
 import { newId, write } from './sql.ts';
 import { type Vehicle, vehicleObject } from './vehicles.ts';
 import { readVin } from './vin.ts';
@@ -66,7 +67,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     await ownerOfFleet(ctx, company, fleetId);
     const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
     const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
-    const createdVins = dryRun ? new Set<string>() : await insertVehicles(ctx, company, fleetId, wanted);
+    const vehicles = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
+    const createdVins = new Set(vehicles.map(({ vin }) => vin));
     const known = await knownVehicles(ctx, company, [...wanted]);
 
     const report: AddedVehicles = {
@@ -93,7 +95,10 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     }
     report.summary.rejected = report.rejected.length;
     if (!dryRun) refuse(report, mode);
-    if (createdVins.size > 0) await write(ctx, announce.due('vehicle'));
+    if (vehicles.length > 0) {
+      await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles });
+      await write(ctx, announce.due('vehicle'));
+    }
     return report;
   });
 }
@@ -117,10 +122,10 @@ function refuse(report: AddedVehicles, mode: (typeof addModes)[number]): void {
 }
 
 /**
- * Inserts what the company does not have yet and gives the VINs that were. One statement for the whole list: a flush
+ * Inserts what the company does not have yet and gives what that was. One statement for the whole list: a flush
  * per entity would cost ten times as much. Sorted, so that two lists in opposite order cannot wait for each other.
  */
-async function insertVehicles(ctx: Context, company: string, fleetId: string, vins: Set<string>): Promise<Set<string>> {
+async function insertVehicles(ctx: Context, company: string, fleetId: string, vins: Set<string>) {
   const { manufacturers } = ctx.services;
   const rows = [...vins].map((vin) => {
     const reading = readVin(vin);
@@ -132,7 +137,7 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
       supported: manufacturers.supports(vin),
     };
   });
-  const inserted = await write<{ vin: string }>(
+  return write<{ id: string; vin: string }>(
     ctx,
     sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)
         select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
@@ -146,9 +151,8 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
         ) r(id, vin, manufacturer, warnings, supported)
         order by r.vin
         on conflict (company, vin) do nothing
-        returning vin`,
+        returning id, vin`,
   );
-  return new Set(inserted.map((row) => row.vin));
 }
 
 async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {

@@ -8,6 +8,7 @@ import { type Contract, statusAt } from './contracts.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput, text, time } from './input.ts';
+import { contractDataOf, record } from './record-events.ts';
 import { newId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
@@ -56,6 +57,15 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
         startsAt: from,
         endsAt: to,
         createdAt: now,
+        dueAt: from,
+      });
+      await record(ctx, {
+        type: 'contract.created',
+        company,
+        fleetId,
+        contractId,
+        vehicles: [{ id: vehicle.id, vin }],
+        data: contractDataOf({ ...fields, from: from.toISOString(), to: to.toISOString() }),
       });
     });
   } catch (error) {

@@ -4,6 +4,7 @@ import { type Context, companyOf } from './context.ts';
 import { NothingToDelete, VehicleNotFound } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
+import { contractFacts, record, recordEach } from './record-events.ts';
 import { isId, write } from './sql.ts';
 import { type Vehicle, vehicleObject, vinOrNull } from './vehicles.ts';
 
@@ -19,14 +20,17 @@ export interface DeletedVehicles {
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
   const company = companyOf(ctx, 'fleets:write');
-  const [row] = isId(input.id)
-    ? await write<{ json: Vehicle }>(
-        ctx,
-        sql`delete from vehicle v where v.company = ${company} and v.id = ${input.id} returning ${vehicleObject} as json`,
-      )
-    : [];
-  if (!row) throw new VehicleNotFound();
-  return row.json;
+  return ctx.em.transactional(async () => {
+    const [row] = isId(input.id)
+      ? await write<{ json: Vehicle }>(
+          ctx,
+          sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = ${input.id} for update`,
+        )
+      : [];
+    if (!row) throw new VehicleNotFound();
+    await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
+    return row.json;
+  });
 }
 
 /**
@@ -42,15 +46,13 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
     // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
     const deleted = await write<{ id: string; vin: string }>(
       ctx,
-      sql`with doomed as (
-            select v.id from vehicle v
-            where v.company = ${company} and v.fleet_id = ${fleetId}::uuid
-              and (v.id = any(${(ids ?? []).filter(isId)}::uuid[])
-                or v.vin = any(${(vins ?? []).map(vinOrNull).filter((vin) => vin !== null)}::text[]))
-            order by v.vin for update
-          )
-          delete from vehicle v using doomed where v.id = doomed.id returning v.id, v.vin`,
+      sql`select v.id, v.vin from vehicle v
+          where v.company = ${company} and v.fleet_id = ${fleetId}::uuid
+            and (v.id = any(${(ids ?? []).filter(isId)}::uuid[])
+              or v.vin = any(${(vins ?? []).map(vinOrNull).filter((vin) => vin !== null)}::text[]))
+          order by v.vin for update`,
     );
+    if (deleted.length > 0) await removeVehicles(ctx, company, fleetId, deleted);
     const goneIds = new Set(deleted.map((row) => row.id));
     const goneVins = new Set(deleted.map((row) => row.vin));
     return {
@@ -61,4 +63,13 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
       },
     };
   });
+}
+
+/** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
+async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
+  const ids = sql`any(${vehicles.map(({ id }) => id)}::uuid[])`;
+  await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.vehicle_id = ${ids}`)));
+  await write(ctx, sql`delete from vehicle where id = ${ids}`);
+  const named = vehicles.map(({ id, vin }) => ({ id, vin }));
+  await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles: named });
 }

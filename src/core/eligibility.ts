@@ -52,14 +52,18 @@ async function waitForAnswer(
     AbortSignal.timeout(input.wait * 1000),
     ...(input.signal ? [input.signal] : []),
   ]);
-  while (eligibility.status === 'PENDING' && !signal.aborted) {
-    // Listening begins before the look, so that an answer in between is not missed.
-    const news = newsOf(ctx.services.changes, company, eligibility.vin, signal);
-    eligibility = await getEligibility(ctx, input);
-    if (eligibility.status === 'PENDING') await news;
+  try {
+    for (let news = true; news && eligibility.status === 'PENDING'; ) {
+      // Listening begins before the look, so that an answer in between is not missed.
+      const next = newsOf(ctx.services.changes, company, eligibility.vin, signal);
+      eligibility = await getEligibility(ctx, input);
+      if (eligibility.status === 'PENDING') news = await next;
+    }
+  } finally {
+    end.abort();
   }
-  end.abort();
-  return eligibility;
+  // Of a vehicle that was deleted meanwhile there is no news.
+  return eligibility.status === 'PENDING' ? getEligibility(ctx, input) : eligibility;
 }
 
 /** Never 0, so that nobody asks in a tight loop; never over a minute, since an answer may come sooner. */

@@ -135,6 +135,13 @@ export class ImportNotFound extends DomainError {
   }
 }
 
+export class WebhookNotFound extends DomainError {
+  readonly code = 'WEBHOOK_NOT_FOUND';
+  constructor() {
+    super('There is no webhook with this id.');
+  }
+}
+
 export class NotFound extends DomainError {
   readonly code = 'NOT_FOUND';
 }
@@ -194,8 +201,8 @@ export class IdempotencyInProgress extends DomainError {
 export class RateLimited extends DomainError {
   readonly code = 'RATE_LIMITED';
   override readonly retryAfter: number;
-  constructor(retryAfter: number) {
-    super(`Too many requests for this company. Try again in ${retryAfter} s.`);
+  constructor(retryAfter: number, message = `Too many requests for this company. Try again in ${retryAfter} s.`) {
+    super(message);
     this.retryAfter = retryAfter;
   }
 }

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { type Context, companyOf } from './context.ts';
 import { NotFound, ValidationFailed } from './errors.ts';
 import { readInput, time } from './input.ts';
-import { type Page, readPage, type Slice, sliceOf } from './page.ts';
+import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
 import { type EventType, eventTypes } from './record-events.ts';
 import { isoJson, type JsonSql, jsonObject } from './selection.ts';
-import { isId, write } from './sql.ts';
+import { firstIdOf, isId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
@@ -37,7 +37,8 @@ export const eventFilter = z.object({
   since: time.nullish(),
   until: time.nullish(),
 });
-export type EventFilter = z.input<typeof eventFilter>;
+/** A filter as it came in; matching judges it. */
+export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 /** One event of the caller's company; throws NotFound. */
 export async function getEvent(ctx: Context, input: { id: string }): Promise<Event> {
@@ -128,6 +129,8 @@ export async function countTimelines(
   return new Map(input.ids.map((id) => [id, counts.get(id) ?? 0]));
 }
 
+const TRIMMED_AT_ONCE = 1000;
+
 /** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
@@ -139,13 +142,6 @@ export async function trimEvents(ctx: Context): Promise<boolean> {
   );
   return rows.length === TRIMMED_AT_ONCE;
 }
-const TRIMMED_AT_ONCE = 1000;
-
-/** The smallest UUIDv7 of a millisecond. */
-const firstIdOf = (time: number): string => {
-  const hex = Math.max(0, time).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-};
 
 /**
  * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
@@ -154,7 +150,7 @@ const firstIdOf = (time: number): string => {
  */
 export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
   const company = companyOf(ctx, 'fleets:read');
-  const id = isId(after) ? after : readPage({ after }).after;
+  const id = readPage({ after: eventCursor(after) }).after;
   const [row] = await write<{ position: string }>(
     ctx,
     sql`select position::text from event where id = ${id}::uuid and company = ${company} and position is not null`,
@@ -163,6 +159,17 @@ export async function positionOf(ctx: Context, after: string, path = 'after'): P
   const message = 'is no event that is still kept; read the present state, and follow on from now';
   throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 }
+
+/** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
+export const eventCursor = (value: string): string => (isId(value) ? cursorOf(value) : value);
+
+/** Connection arguments of a list of events; throws ValidationFailed. */
+export const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
+  readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
+type EventPageInput = { after?: string | null | undefined; before?: string | null | undefined } & Record<
+  string,
+  unknown
+>;
 
 /** Like pageSql, in the order of the log. */
 async function pageOfLog(ctx: Context, { after, before, backward, limit }: Page) {

@@ -1,3 +1,4 @@
+import { LockMode } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
@@ -5,7 +6,16 @@ import { type Context, companyOf } from './context.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
 import { email, id, readInput, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { isoJson, type JsonPage, type JsonSql, jsonObject, readJsonPage, type Selection } from './selection.ts';
+import { contractFacts, record, recordEach, vehicleBatches } from './record-events.ts';
+import {
+  everyMember,
+  isoJson,
+  type JsonPage,
+  type JsonSql,
+  jsonObject,
+  readJsonPage,
+  type Selection,
+} from './selection.ts';
 import { isId, newId, read, write } from './sql.ts';
 
 /** A fleet as both faces show it. Times are ISO 8601 UTC. */
@@ -41,10 +51,13 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const company = companyOf(ctx, 'fleets:write');
   const fields = readInput(createFleetInput, input);
   const now = ctx.now();
-  const fleet = ctx.em.create(FleetEntity, { id: newId(), company, ...fields, createdAt: now, updatedAt: now });
-  await ctx.em.flush();
+  const fleetId = newId();
+  await ctx.em.transactional(async (em) => {
+    em.create(FleetEntity, { id: fleetId, company, ...fields, createdAt: now, updatedAt: now });
+    await record(ctx, { type: 'fleet.created', company, fleetId, data: fields });
+  });
   return {
-    id: fleet.id,
+    id: fleetId,
     company,
     ...fields,
     vehicleCount: 0,
@@ -57,14 +70,29 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
 export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
   const company = companyOf(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
-  const fleet = isId(fleetId) ? await ctx.em.findOne(FleetEntity, { id: fleetId, company }) : null;
-  if (!fleet) throw new FleetNotFound();
-  if (Object.values(fields).every((value) => value === undefined)) {
-    throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
-  }
-  ctx.em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
-  await ctx.em.flush();
-  return onPrimary(ctx, company, fleetId);
+  return ctx.em.transactional(async (em) => {
+    // Locked, so that what the event says was before is what was before.
+    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE };
+    const fleet = isId(fleetId) ? await em.findOne(FleetEntity, { id: fleetId, company }, lock) : null;
+    if (!fleet) throw new FleetNotFound();
+    if (Object.values(fields).every((value) => value === undefined)) {
+      throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
+    }
+    const changes = changesOf(fleet, fields);
+    em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
+    await em.flush();
+    if (Object.keys(changes).length > 0) {
+      await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
+    }
+    return onPrimary(ctx, company, fleetId);
+  });
+}
+
+/** Each field that gets another value, with both. */
+function changesOf<T extends object>(before: T, fields: Partial<T>): Record<string, { from: unknown; to: unknown }> {
+  const names = Object.keys(fields) as (keyof T & string)[];
+  const changed = names.filter((name) => fields[name] !== undefined && fields[name] !== before[name]);
+  return Object.fromEntries(changed.map((name) => [name, { from: before[name], to: fields[name] }]));
 }
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
@@ -72,6 +100,11 @@ export async function deleteFleet(ctx: Context, input: { id: string }): Promise<
   const company = companyOf(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const fleet = await onPrimary(ctx, company, input.id, sql`for update of f`);
+    await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.fleet_id = ${fleet.id}`)));
+    const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
+    await write(ctx, recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
+    const { name, vehicleCount } = fleet;
+    await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
     await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
     return fleet;
   });
@@ -95,16 +128,16 @@ export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<
   return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
 }
 
-/** A page of the caller's fleets, oldest first. */
+/** A page of the caller's fleets, oldest first; with `fields`, only these members of them. */
 export async function listFleets(
   ctx: Context,
-  input: { page: Page; filter?: FleetFilter | null | undefined },
+  input: { page: Page; filter?: FleetFilter | null | undefined; fields?: Selection<Fleet> | undefined },
 ): Promise<Slice<Fleet>> {
   const company = companyOf(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`f.id`);
   const rows = await read<{ json: Fleet }>(
     ctx,
-    sql`select ${fleetObject} as json from fleet f
+    sql`select ${jsonObject(fleetJson, input.fields)} as json from fleet f
         where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
   );
   return sliceOf(
@@ -170,3 +203,4 @@ const fleetJson: JsonSql<Fleet> = {
   updatedAt: isoJson('f.updated_at'),
 };
 const fleetObject = jsonObject(fleetJson);
+export const everyFleetMember = everyMember(fleetJson);

@@ -20,15 +20,19 @@ export interface Import {
   finishedAt: string | null;
 }
 
-/** While a file arrives, each batch moves the import's lease on by this much. */
-export const IMPORT_LEASE_SECONDS = 120;
-
 /** A row of a file that was refused; `row` counts as people do: the first line is 1. */
 export interface RejectedRow {
   row: number;
   value: string;
   code: string;
   message: string;
+}
+
+/** A row that repeats the VIN of an earlier one, `firstRow`, and so counts as existing. */
+export interface DuplicateRow {
+  row: number;
+  firstRow: number;
+  value: string;
 }
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
@@ -94,12 +98,13 @@ export interface ImportRow {
   columns: string[] | null;
   digest: string | null;
   idempotency_key: string | null;
+  duplicates: DuplicateRow[];
   started_at: string;
   finished_at: string | null;
 }
 
 export const importColumns = sql`i.id, i.company, i.fleet_id, i.state, i.mode, i.dry_run, i.received, i.created, i.existing,
-  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.started_at, i.finished_at`;
+  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates, i.started_at, i.finished_at`;
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,

@@ -33,6 +33,14 @@ function jsonText(table: object, selection?: object): string {
   return `json_build_object(${members.join(', ')})`;
 }
 
+/** A selection of everything that a table can make. */
+export function everyMember<T>(table: JsonSql<T>): Selection<T> {
+  const members = Object.entries(table as Record<string, string | JsonSql<unknown>>);
+  return Object.fromEntries(
+    members.map(([name, sql]) => [name, typeof sql === 'string' ? true : everyMember(sql)]),
+  ) as Selection<T>;
+}
+
 /** The wanted members of a value that is already there; the same object as jsonObject's. */
 export function pick<T extends object>(value: T, selection: Selection<T>): Partial<T> {
   const picked: Record<string, unknown> = {};

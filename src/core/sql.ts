@@ -15,6 +15,12 @@ export async function read<Row>(ctx: Pick<Context, 'em'>, query: RawBuilder<Row>
 /** A new UUIDv7; within one process later ids are greater. */
 export const newId = (): string => v7();
 
+/** The smallest UUIDv7 of a millisecond of the clock. */
+export function firstIdOf(time: number): string {
+  const hex = Math.max(0, time).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
 /** Whether the database would take this as an id. What is none cannot exist. */
 export const isId = (value: string): boolean => validate(value);
 

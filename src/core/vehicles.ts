@@ -6,7 +6,15 @@ import { VehicleNotFound } from './errors.ts';
 import { likePrefix, ownerOfFleet } from './fleets.ts';
 import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { isoJson, type JsonPage, type JsonSql, jsonObject, readJsonPage, type Selection } from './selection.ts';
+import {
+  everyMember,
+  isoJson,
+  type JsonPage,
+  type JsonSql,
+  jsonObject,
+  readJsonPage,
+  type Selection,
+} from './selection.ts';
 import { isId, read } from './sql.ts';
 import { readVin } from './vin.ts';
 
@@ -89,10 +97,18 @@ export function vinOrNull(value: string): string | null {
   return 'vin' in reading ? reading.vin : null;
 }
 
-/** A page of vehicles for each of these fleets, oldest first, in one statement however many fleets there are. */
+/**
+ * A page of vehicles for each of these fleets, oldest first, in one statement however many fleets there are; with
+ * `fields`, only these members of them.
+ */
 export async function vehiclesOfFleets(
   ctx: Context,
-  input: { fleetIds: readonly string[]; page: Page; filter?: VehicleFilter | null | undefined },
+  input: {
+    fleetIds: readonly string[];
+    page: Page;
+    filter?: VehicleFilter | null | undefined;
+    fields?: Selection<Vehicle> | undefined;
+  },
 ): Promise<Map<string, Slice<Vehicle>>> {
   const company = companyOf(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`v.id`);
@@ -101,7 +117,7 @@ export async function vehiclesOfFleets(
     sql`select parent.id as parent, page.vehicles from fleet parent
         cross join lateral (
           select coalesce(json_agg(v.json), '[]') as vehicles from (
-            select ${vehicleObject} as json from vehicle v
+            select ${jsonObject(vehicleJson, input.fields)} as json from vehicle v
             where v.fleet_id = parent.id ${matching(input.filter)} ${within} ${tail}
           ) v
         ) page
@@ -209,3 +225,4 @@ export const vehicleJson: JsonSql<Vehicle> = {
 
 /** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject(vehicleJson);
+export const everyVehicleMember = everyMember(vehicleJson);

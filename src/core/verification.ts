@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
+import type { Reason } from '../manufacturers/provider.ts';
 import type { Verification } from '../manufacturers/registry.ts';
 import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { recheckAfter } from './eligibility.ts';
+import { type Fact, record } from './record-events.ts';
 import { isoTime, write } from './sql.ts';
+import type { EligibilityStatus } from './vehicles.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
 export interface ClaimedVehicle {
@@ -77,14 +80,14 @@ export async function storeVerifications(
         }),
   }));
   await ctx.em.transactional(async () => {
-    const stored = await write<{ id: string; vin: string; company: string; answered: boolean }>(
+    const stored = await write<StoredVehicle>(
       ctx,
       sql`with fact as (
             select * from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as f(
               id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean, retry_after real,
               manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)
           ), mine as (
-            select v.id from vehicle v join fact on fact.id = v.id
+            select v.id, v.status as was from vehicle v join fact on fact.id = v.id
             where v.claimed and v.due_at = fact.until order by v.vin for update of v
           ), answered as (
             update vehicle v set
@@ -97,7 +100,7 @@ export async function storeVerifications(
                 when 'ELIGIBLE' then ${recheckAfter(ctx, 'ELIGIBLE')} when 'INELIGIBLE' then ${recheckAfter(ctx, 'INELIGIBLE')}
                 when 'UNSUPPORTED' then ${recheckAfter(ctx, 'UNSUPPORTED')} else ${recheckAfter(ctx, 'FAILED')} end
             from fact, mine where fact.id = v.id and mine.id = v.id and fact.status <> 'PENDING'
-            returning v.id, v.vin, v.company, true as answered
+            returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, true as answered
           ), unanswered as (
             update vehicle v set
               faults = v.faults + fact.asked::int, claimed = false,
@@ -106,11 +109,14 @@ export async function storeVerifications(
               due_at = ${now}::timestamptz + make_interval(secs => greatest(fact.retry_after,
                 least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2)))
             from fact, mine where fact.id = v.id and mine.id = v.id and fact.status = 'PENDING'
-            returning v.id, v.vin, v.company, false as answered
+            returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, false as answered
           )
           select * from answered union all select * from unanswered`,
     );
+    // Whoever waits for the next vehicle to come due thinks it is later than it now is.
+    if (stored.some((row) => !row.answered)) await write(ctx, announce.due('vehicle'));
     const answered = stored.filter((row) => row.answered);
+    await record(ctx, ...answered.filter(({ was, status }) => was !== status).map(eligibilityChanged));
     for (const [company, vehicles] of Map.groupBy(answered, (row) => row.company)) {
       for (let start = 0; start < vehicles.length; start += NEWS_SIZE) {
         const news = vehicles.slice(start, start + NEWS_SIZE).map((row): [string, string] => [row.id, row.vin]);
@@ -119,6 +125,35 @@ export async function storeVerifications(
     }
   });
 }
+
+interface StoredVehicle {
+  id: string;
+  vin: string;
+  company: string;
+  fleet_id: string;
+  manufacturer: string | null;
+  was: EligibilityStatus;
+  status: EligibilityStatus;
+  reason: Reason | null;
+  answered: boolean;
+}
+
+const eligibilityChanged = ({
+  id,
+  vin,
+  company,
+  fleet_id,
+  manufacturer,
+  was,
+  status,
+  reason,
+}: StoredVehicle): Fact => ({
+  type: 'eligibility.changed',
+  company,
+  fleetId: fleet_id,
+  vehicles: [{ id, vin }],
+  data: { from: was, to: status, manufacturer, reason },
+});
 
 /** PostgreSQL carries at most 8,000 bytes in a notification. */
 const NEWS_SIZE = 80;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import { PostgresDialect, sql } from 'kysely';
-import type { ClientConfig } from 'pg';
+import type { ClientConfig, Pool } from 'pg';
 import type { Config } from '../config.ts';
 import { Changes, ListeningConnection } from './changes.ts';
 import { entities } from './index.ts';
@@ -23,6 +23,8 @@ export interface Database {
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
+  /** How the connections of this process's pool are used; only where there is a pool. */
+  connections?(): { idle: number; used: number; waiting: number };
   /** True when the database answers within 5 seconds and no migration is pending. */
   ready(): Promise<boolean>;
   close(): Promise<void>;
@@ -95,11 +97,15 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
     throw new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
   }
+  let pool: Pool | undefined;
+  const onPoolCreated = (created: Pool) => {
+    pool = created;
+  };
   const orm = await MikroORM.init({
     ...options,
     clientUrl: url,
     pool: { min: 0, max: 10 },
-    driverOptions: { ...session(url), statement_timeout: 30_000, Client: PreparingClient },
+    driverOptions: { ...session(url), statement_timeout: 30_000, Client: PreparingClient, onPoolCreated },
     // Replicas lag behind: only reads that ask for one, with `em.getKysely({ type: 'read' })`, go there.
     preferReadReplicas: false,
     replicas: readUrls.map((clientUrl) => ({
@@ -110,6 +116,10 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
   return {
     ...common(orm),
     kind: 'postgresql',
+    connections() {
+      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool ?? {};
+      return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
+    },
     listen: (channel, onNotify) => listening.changes.listen(channel, onNotify),
     migrate: () => migrateServer(url),
     async close() {

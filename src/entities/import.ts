@@ -22,6 +22,8 @@ export const Import = defineEntity({
     /** SHA-256 of the file's bytes, to tell a repeated upload from another one. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),
+    /** The first rows that repeat another row's VIN, as the report shows them. */
+    duplicates: p.json().default([]),
     /** Why it failed, for people. */
     failure: p.text().nullable(),
     startedAt: p.datetime(),
@@ -32,18 +34,22 @@ export const Import = defineEntity({
 });
 export type Import = InferEntity<typeof Import>;
 
-/** A good row of a running import, waiting for the file's end. Unlogged: lost in a crash, as the import then is. */
-export const ImportRow = defineEntity({
-  name: 'ImportRow',
-  tableName: 'import_row',
+/**
+ * Good rows of a running import, thousands at a time, waiting for the file's end. Unlogged: lost when the database
+ * crashes, so that whoever stores them counts them first.
+ */
+export const ImportBatch = defineEntity({
+  name: 'ImportBatch',
+  tableName: 'import_batch',
   properties: {
     import: () => p.manyToOne(Import).ref().primary().deleteRule('cascade'),
-    row: p.integer().primary(),
-    vehicleId: p.uuid(),
-    vin: p.text(),
-    manufacturer: p.text().nullable(),
-    supported: p.boolean(),
-    warned: p.boolean(),
+    firstRow: p.integer().primary(),
+    rows: p.array(),
+    vins: p.array(),
+    manufacturers: p.array(),
+    supported: p.array(),
+    warned: p.array(),
+    /** The cells of each row, for the report on those that are refused in the end; null in a file of one column. */
     cells: p.json().nullable(),
   },
 });

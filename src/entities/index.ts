@@ -3,7 +3,7 @@ import { Delivery } from './delivery.ts';
 import { Event } from './event.ts';
 import { Fleet } from './fleet.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
-import { Import, ImportRejection, ImportRow } from './import.ts';
+import { Import, ImportBatch, ImportRejection } from './import.ts';
 import { Vehicle } from './vehicle.ts';
 import { VehicleTally } from './vehicle-tally.ts';
 import { Webhook } from './webhook.ts';
@@ -15,7 +15,7 @@ export const entities = [
   VehicleTally,
   Contract,
   Import,
-  ImportRow,
+  ImportBatch,
   ImportRejection,
   IdempotencyKey,
   Event,

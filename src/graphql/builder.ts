@@ -11,6 +11,7 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: { Input: string; Output: string };
     DateTime: { Input: string; Output: string };
+    JSON: { Input: unknown; Output: unknown };
     Upload: { Input: Promise<FileUpload>; Output: never };
   };
 }>({

@@ -1,5 +1,12 @@
 import { companyOf } from '../core/context.ts';
-import { type Contract, contractFilter, countContracts, deleteContract, getContract, listContracts } from '../core/contracts.ts';
+import {
+  type Contract,
+  contractFilter,
+  countContracts,
+  deleteContract,
+  getContract,
+  listContracts,
+} from '../core/contracts.ts';
 import { createContract, createContractInput } from '../core/create-contract.ts';
 import { readPage } from '../core/page.ts';
 import { builder } from './builder.ts';

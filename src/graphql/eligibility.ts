@@ -117,15 +117,13 @@ const statuses: [name: string, status: EligibilityStatus, description: string][]
   ['failed', 'FAILED', 'Vehicles whose verification needs somebody to act.'],
 ];
 
-export const EligibilitySummary = builder
-  .objectRef<Record<EligibilityStatus, number>>('EligibilitySummary')
-  .implement({
-    description: 'How many vehicles of a fleet have each status.',
-    fields: (t) =>
-      Object.fromEntries(
-        statuses.map(([name, status, description]) => [name, t.int({ description, resolve: (of) => of[status] })]),
-      ),
-  });
+export const EligibilitySummary = builder.objectRef<Record<EligibilityStatus, number>>('EligibilitySummary').implement({
+  description: 'How many vehicles of a fleet have each status.',
+  fields: (t) =>
+    Object.fromEntries(
+      statuses.map(([name, status, description]) => [name, t.int({ description, resolve: (of) => of[status] })]),
+    ),
+});
 
 builder.queryField('eligibility', (t) =>
   t.field({

@@ -3,6 +3,7 @@ import {
   createFleet,
   createFleetInput,
   deleteFleet,
+  everyFleetMember,
   type Fleet,
   fleetFilter,
   getFleet,
@@ -16,8 +17,9 @@ import { connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { mutate } from './mutation.ts';
+import { itemsOf } from './selection.ts';
 import { judgedBy } from './validation.ts';
-import { VehicleConnection, VehicleFilter } from './vehicles.ts';
+import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
 
 export const FleetRef = builder.objectRef<Fleet>('Fleet');
 
@@ -35,8 +37,9 @@ builder.objectType(FleetRef, {
       type: VehicleConnection,
       description: 'Its vehicles, oldest first.',
       args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
-      async resolve({ id }, { filter, ...args }, { loaders }) {
-        const slice = await loaders.vehiclesOfFleet(id, { page: readPage(args), filter });
+      async resolve({ id }, { filter, ...args }, { loaders }, info) {
+        const fields = itemsOf(info, vehicleNeeds);
+        const slice = await loaders.vehiclesOfFleet(id, { page: readPage(args), filter }, fields);
         return { slice, count: () => loaders.countVehiclesOfFleet(id, { filter }) };
       },
     }),
@@ -78,8 +81,9 @@ builder.queryField('fleets', (t) =>
     type: FleetConnection,
     description: 'The fleets of the company, oldest first.',
     args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
-    async resolve(_root, { filter, ...args }, { ctx }) {
-      const slice = await listFleets(ctx, { page: readPage(args), filter });
+    async resolve(_root, { filter, ...args }, { ctx }, info) {
+      const fields = itemsOf(info, { every: everyFleetMember });
+      const slice = await listFleets(ctx, { page: readPage(args), filter, fields });
       return { slice, count: () => countFleets(ctx, filter) };
     },
   }),

@@ -1,18 +1,27 @@
 import DataLoader from 'dataloader';
 import type { Context } from '../core/context.ts';
-import { type ContractFilter, type ContractParent, contractsOfParents, countContractsOfParents } from '../core/contracts.ts';
+import {
+  type ContractFilter,
+  type ContractParent,
+  contractsOfParents,
+  countContractsOfParents,
+} from '../core/contracts.ts';
 import { FleetNotFound, VehicleNotFound } from '../core/errors.ts';
-import { fleetsById } from '../core/fleets.ts';
+import { countTimelines, type EventFilter, type EventSubject, timelines } from '../core/events.ts';
+import { type Fleet, fleetsById } from '../core/fleets.ts';
 import type { Page } from '../core/page.ts';
+import type { Selection } from '../core/selection.ts';
 import {
   countVehiclesOfFleets,
   eligibilitySummaries,
+  type Vehicle,
   type VehicleFilter,
   vehiclesById,
   vehiclesOfFleets,
 } from '../core/vehicles.ts';
 
 type Filtered<Filter> = { filter?: Filter | null | undefined };
+type EventsOf = { subject: EventSubject } & Filtered<EventFilter>;
 type ContractsOf = { parent: ContractParent } & Filtered<ContractFilter>;
 
 export type Loaders = ReturnType<typeof openLoaders>;
@@ -23,14 +32,16 @@ export type Loaders = ReturnType<typeof openLoaders>;
  */
 export function openLoaders(ctx: Context, options: { cache: boolean }) {
   /** One DataLoader for each set of arguments, since one statement serves one set. */
-  function byArguments<Args, Value>(read: (args: Args, ids: readonly string[]) => Promise<Map<string, Value>>) {
+  function byArguments<Args, Value, Fields = undefined>(
+    read: (args: Args, ids: readonly string[], fields: Fields | undefined) => Promise<Map<string, Value>>,
+  ) {
     const loaders = new Map<string, DataLoader<string, Value>>();
-    return (id: string, args: Args): Promise<Value> => {
-      const key = JSON.stringify(args);
+    return (id: string, args: Args, fields?: Fields): Promise<Value> => {
+      const key = JSON.stringify([args, fields]);
       const loader =
         loaders.get(key) ??
         new DataLoader<string, Value>(async (ids) => {
-          const found = await read(args, ids);
+          const found = await read(args, ids, fields);
           return ids.map((one) => found.get(one) ?? new Error(`nothing was read for ${one}`));
         }, options);
       loaders.set(key, loader);
@@ -38,20 +49,21 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     };
   }
 
-  const fleets = new DataLoader(
-    async (ids: readonly string[]) => (await fleetsById(ctx, ids)).map((fleet) => fleet ?? new FleetNotFound()),
+  const fleets = new DataLoader<string, Fleet>(
+    async (ids) => (await fleetsById(ctx, ids)).map((fleet) => fleet ?? new FleetNotFound()),
     options,
   );
-  const vehicles = new DataLoader(
-    async (ids: readonly string[]) => (await vehiclesById(ctx, ids)).map((vehicle) => vehicle ?? new VehicleNotFound()),
+  const vehicles = new DataLoader<string, Vehicle>(
+    async (ids) => (await vehiclesById(ctx, ids)).map((vehicle) => vehicle ?? new VehicleNotFound()),
     options,
   );
 
   return {
     fleet: (id: string) => fleets.load(id),
     vehicle: (id: string) => vehicles.load(id),
-    vehiclesOfFleet: byArguments((args: { page: Page } & Filtered<VehicleFilter>, fleetIds) =>
-      vehiclesOfFleets(ctx, { ...args, fleetIds }),
+    vehiclesOfFleet: byArguments(
+      (args: { page: Page } & Filtered<VehicleFilter>, fleetIds, fields: Selection<Vehicle> | undefined) =>
+        vehiclesOfFleets(ctx, { ...args, fleetIds, fields }),
     ),
     countVehiclesOfFleet: byArguments((args: Filtered<VehicleFilter>, fleetIds) =>
       countVehiclesOfFleets(ctx, { ...args, fleetIds }),
@@ -59,5 +71,7 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     eligibilitySummary: byArguments((_args: null, fleetIds) => eligibilitySummaries(ctx, fleetIds)),
     contracts: byArguments((args: { page: Page } & ContractsOf, ids) => contractsOfParents(ctx, { ...args, ids })),
     countContracts: byArguments((args: ContractsOf, ids) => countContractsOfParents(ctx, { ...args, ids })),
+    timeline: byArguments((args: { page: Page } & EventsOf, ids) => timelines(ctx, { ...args, ids })),
+    countTimeline: byArguments((args: EventsOf, ids) => countTimelines(ctx, { ...args, ids })),
   };
 }

@@ -13,6 +13,11 @@ builder.scalarType('DateTime', {
   },
 });
 
+builder.scalarType('JSON', {
+  description: 'Any JSON value, given as it is: its shape follows from what stands beside it.',
+  serialize: (value) => value,
+});
+
 builder.addScalarType(
   'Upload',
   new GraphQLScalarType({

@@ -1,7 +1,13 @@
-import { type AddedVehicles, addVehicles, addVehiclesInput, type RejectedVin, type Summary } from '../core/add-vehicles.ts';
+import {
+  type AddedVehicles,
+  addVehicles,
+  addVehiclesInput,
+  type RejectedVin,
+  type Summary,
+} from '../core/add-vehicles.ts';
 import { type DeletedVehicles, deleteVehicle, deleteVehicles, deleteVehiclesInput } from '../core/delete-vehicles.ts';
 import { readPage } from '../core/page.ts';
-import { getVehicle, type Vehicle, vehicleFilter } from '../core/vehicles.ts';
+import { everyVehicleMember, getVehicle, type Vehicle, vehicleFilter } from '../core/vehicles.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
@@ -29,11 +35,7 @@ builder.objectType(VehicleRef, {
       description: 'Its maker; null when the VIN does not tell.',
       resolve: ({ manufacturer }, _args, { ctx }) => manufacturerOf(ctx, manufacturer),
     }),
-    eligibility: t.field({
-      type: EligibilityRef,
-      description: 'What its manufacturer says of it.',
-      resolve: ({ eligibility }) => eligibility,
-    }),
+    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'What its manufacturer says of it.' }),
     warnings: t.exposeStringList('warnings', {
       description: 'Codes of what is odd but no fault, such as `VIN_CHECK_DIGIT`.',
     }),
@@ -54,6 +56,9 @@ builder.objectType(VehicleRef, {
 });
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
+
+/** What core has to read for the fields above. */
+export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
 
 export const VehicleFilter = builder.inputType('VehicleFilter', {
   description: 'Which vehicles: those that fit everything that is given.',
@@ -97,7 +102,9 @@ export const AddSummary = builder.objectRef<Summary>('AddSummary').implement({
   fields: (t) => ({
     received: t.exposeInt('received', { description: 'All values.' }),
     created: t.exposeInt('created', { description: 'New vehicles; in a dry run those that would be.' }),
-    existing: t.exposeInt('existing', { description: 'Values whose vehicle the fleet already had, or that came twice.' }),
+    existing: t.exposeInt('existing', {
+      description: 'Values whose vehicle the fleet already had, or that came twice.',
+    }),
     rejected: t.exposeInt('rejected', { description: 'Values that were refused.' }),
   }),
 });

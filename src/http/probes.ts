@@ -1,5 +1,6 @@
 import { Router } from 'express';
 import type { Services } from '../core/context.ts';
+import { onlyGet } from './operator-routes.ts';
 
 /** Whether the process should still get new work. */
 export interface Lifecycle {
@@ -9,8 +10,8 @@ export interface Lifecycle {
 /** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and is migrated. */
 export function probes({ database }: Pick<Services, 'database'>, lifecycle: Lifecycle): Router {
   const router = Router();
-  router.get('/livez', (_req, res) => void res.set('Cache-Control', 'no-store').json({ status: 'ok' }));
-  router.get('/readyz', async (_req, res) => {
+  onlyGet(router, '/livez', (_req, res) => void res.set('Cache-Control', 'no-store').json({ status: 'ok' }));
+  onlyGet(router, '/readyz', async (_req, res) => {
     const status = lifecycle.draining ? 'draining' : (await database.ready()) ? 'ready' : 'unavailable';
     res.set('Cache-Control', 'no-store');
     if (status !== 'ready') res.set('Retry-After', '2');

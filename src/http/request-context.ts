@@ -24,9 +24,14 @@ export async function openContext(services: HttpServices, req: Request, res: Res
 
 /** A context for `caller`, or for the service's own work. */
 export function contextOf(services: Services, requestId: string, caller: Context['caller']): Context {
+  let em: Context['em'] | undefined;
   return {
-    // Joins the transaction it is used in: on the embedded database a second connection would wait for ever.
-    em: services.database.orm.em.fork({ useContext: true }),
+    /** Made when first used: not every request does. */
+    get em() {
+      // Joins the transaction it is used in: on the embedded database a second connection would wait for ever.
+      em ??= services.database.orm.em.fork({ useContext: true });
+      return em;
+    },
     caller,
     services,
     requestId,

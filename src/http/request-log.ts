@@ -1,16 +1,17 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
+import { operationOf } from './operation.ts';
 
-/** One line for each answered request. It names the route, not the address: a VIN in a path is personal data. */
+/** One line for each answered request. It names the operation, not the address: a VIN in a path is personal data. */
 export function requestLog(log: Logger): RequestHandler {
   return (req, res, next) => {
     const start = performance.now();
     res.once('close', () => {
-      const { requestId, route, company, code } = res.locals;
+      const { requestId, company, code } = res.locals;
       const ms = Math.round((performance.now() - start) * 10) / 10;
       const cut = !res.writableFinished;
       log.info(
-        { requestId, method: req.method, route, company, status: res.statusCode, code, ms, ...(cut && { cut }) },
+        { requestId, company, operation: operationOf(req, res), status: res.statusCode, code, ms, ...(cut && { cut }) },
         'request',
       );
     });

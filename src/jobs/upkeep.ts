@@ -1,17 +1,21 @@
 import type { Context } from '../core/context.ts';
-import { failAbandonedImports } from '../core/import-vehicles.ts';
+import { trimDeliveries } from '../core/deliver-webhooks.ts';
+import { trimEvents } from '../core/events.ts';
+import { failAbandonedImports } from '../core/import-run.ts';
 import { foldTallies, forgetAnswers } from '../core/upkeep.ts';
 import type { Job } from './job.ts';
 
-/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers. */
+/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, deliveries and events. */
 export function upkeep(open: () => Context): Job {
   return {
     kind: 'upkeep',
-    async run() {
+    async run(signal) {
       const ctx = open();
       await failAbandonedImports(ctx);
       await foldTallies(ctx);
       await forgetAnswers(ctx);
+      while (!signal.aborted && (await trimDeliveries(ctx)));
+      while (!signal.aborted && (await trimEvents(ctx)));
       return null;
     },
     stop: async () => {},

@@ -1,8 +1,12 @@
+import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { importVehicles } from '../core/import-vehicles.ts';
 import { getImport, type Import, streamRejectedCsv } from '../core/imports.ts';
+import { readInput } from '../core/input.ts';
+import { importChanges } from '../core/subscriptions.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
+import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
@@ -21,23 +25,24 @@ const shape = (run: Import) => ({
 
 const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
 
+const uploadQuery = z.object({ importId: z.string('stands once').optional() });
+
 async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);
+  const { importId } = readInput(uploadQuery, request.query);
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
   const upload = await readUpload(request.incoming, {
     fleetId: request.query.fleetId,
     maxFileBytes: ctx.services.config.LIMIT_FILE_BYTES,
   });
   try {
-    const {
-      import: run,
-      summary,
-      rejected,
-    } = await importVehicles(ctx, { fleetId: upload.fleetId, mode, dryRun }, { file: upload.file, idempotencyKey });
+    const wanted = { fleetId: upload.fleetId, importId, mode, dryRun };
+    const imported = await importVehicles(ctx, wanted, { file: upload.file, idempotencyKey });
+    const { import: run, summary, rejected, duplicates, repeated } = imported;
     return {
       status: dryRun ? 200 : 201,
-      headers: { Location: `/imports/${run.id}` },
-      body: { importId: run.id, summary, rejected, rejectedCsv: rejectedUrl(run.id) },
+      headers: { Location: `/imports/${run.id}`, ...(repeated && { 'Idempotent-Replayed': 'true' }) },
+      body: { importId: run.id, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
     };
   } catch (error) {
     // A refusal for its rows has the same report as a success.
@@ -51,6 +56,19 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   }
 }
 
+/** The id of the event that ends a stream: a browser that comes back with it is told not to (204). */
+const ENDED = 'ended';
+
+const progressEvent = (run: Import) =>
+  `${run.state === 'RUNNING' ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
+
+async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
+  const { params, signal } = request;
+  const changes = await importChanges(ctx, { importId: params.id ?? '' }, signal);
+  if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
+  return { status: 204 };
+}
+
 export const importRoutes: Route[] = [
   { method: 'POST', path: '/vehicles/file', body: 'upload', docs: importDocs.upload, answer: uploadFile },
   {
@@ -59,6 +77,7 @@ export const importRoutes: Route[] = [
     docs: importDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getImport(ctx, { id: params.id ?? '' })) }),
   },
+  { method: 'GET', path: '/imports/:id/events', docs: importDocs.events, answer: followImport },
   {
     method: 'GET',
     path: '/imports/:id/rejected.csv',

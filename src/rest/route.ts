@@ -2,7 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
-import { cursorOf, firstPage, PAGE_DEFAULT, PAGE_MAX, type Page, pageSize, readPage } from '../core/page.ts';
+import {
+  cursorOf,
+  firstPage,
+  PAGE_DEFAULT,
+  PAGE_MAX,
+  type Page,
+  pageSize,
+  readPage,
+  type Slice,
+} from '../core/page.ts';
 import type { JsonPage } from '../core/selection.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
@@ -51,6 +60,13 @@ const listQuery = z.object({
   after: z.string('stands once').optional(),
 });
 
+/** A page for listAnswer of items that core gave as such. */
+export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): JsonPage => ({
+  json: JSON.stringify(slice.items.map(shape)),
+  last: slice.items.at(-1)?.id ?? null,
+  hasNext: slice.hasNext,
+});
+
 /** Reads a page of some list as JSON. */
 type ReadPage = (page: Page) => Promise<JsonPage>;
 
@@ -69,13 +85,22 @@ export async function listAnswer({ query }: RestRequest, path: string, read: Rea
   return { status: 200, headers: { Link: `<${next}>; rel="next"` }, json };
 }
 
-/** Pages, each read when the one before has been taken: constant memory, and no transaction held for a slow reader. */
+/** Rows read at a time for a whole list: enough to keep the database busy, little enough to hold two in memory. */
+const STREAM_PAGE = 4000;
+
+/** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
 async function* wholeList(first: string, lastOfFirst: string, read: ReadPage): AsyncGenerator<string> {
+  const readAfter = (after: string) => {
+    const page = read({ ...firstPage(STREAM_PAGE), after });
+    page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
+    return page;
+  };
+  let ahead: Promise<JsonPage> | null = readAfter(lastOfFirst);
   yield first.slice(0, -1);
-  for (let after: string | null = lastOfFirst; after !== null; ) {
-    const { json, last, hasNext }: JsonPage = await read({ ...firstPage(PAGE_MAX), after });
+  while (ahead) {
+    const { json, last, hasNext }: JsonPage = await ahead;
+    ahead = hasNext && last !== null ? readAfter(last) : null;
     if (last !== null) yield `,${json.slice(1, -1)}`;
-    after = hasNext ? last : null;
   }
   yield ']';
 }

@@ -1,30 +1,25 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import express, { type ErrorRequestHandler, type Request, type Response, Router } from 'express';
+import { type ErrorRequestHandler, type Request, type Response, Router } from 'express';
 import type { Context } from '../core/context.ts';
-import {
-  type DomainError,
-  MalformedJson,
-  MethodNotAllowed,
-  NotFound,
-  PayloadTooLarge,
-  Unauthenticated,
-  UnsupportedMediaType,
-} from '../core/errors.ts';
+import { type DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
+import { jsonReader } from '../http/json-body.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
 import { headersOf } from '../http/status.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
+import { eventRoutes } from './events.ts';
 import { fleetRoutes } from './fleets.ts';
 import { importRoutes } from './imports.ts';
 import { manufacturerRoutes } from './manufacturers.ts';
 import { internalProblem, problemOf } from './problem.ts';
 import type { Answer, RestRequest, Route } from './route.ts';
 import { vehicleRoutes } from './vehicles.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 /** Every REST operation. Fixed paths stand before those with a parameter in their place. */
 export const routes: readonly Route[] = [
@@ -34,25 +29,24 @@ export const routes: readonly Route[] = [
   ...vehicleRoutes,
   ...contractRoutes,
   ...manufacturerRoutes,
+  ...eventRoutes,
+  ...webhookRoutes,
 ];
 
 /** The REST face: all routes, 405 for their other methods, 404 for the rest, problem+json for every refusal. */
 export function restRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true });
-  const json = express.json({
-    limit: services.config.LIMIT_JSON_BYTES,
-    strict: false,
-    type: isJson,
-    verify: keepDigest,
-  });
+  const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
+  const needsToken = ({ token }: Route) =>
+    token === undefined || (token === 'optional' && services.config.CONTRACTS_AUTH === 'required');
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
     for (const route of same) {
       const method = route.method.toLowerCase() as Lowercase<Route['method']>;
       router[method](path, async (req, res) => {
         res.locals.route = path;
         const ctx = await openContext(services, req, res);
-        if (!ctx.caller && !route.token) throw new Unauthenticated('This needs a bearer token.', null);
-        if (route.body === 'json') await readBody(json, req, res);
+        if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
+        if (route.body === 'json') req.body = await readJson(req, res);
         await send(res, await answerOnce(ctx, route, req, res));
       });
     }
@@ -76,24 +70,6 @@ export function restRouter(services: HttpServices): Router {
   });
   router.use(problems(services));
   return router;
-}
-
-const isJson = (req: { headers: { 'content-type'?: string | undefined } }) =>
-  /^application\/(?:[\w.-]+\+)?json\b/i.test(req.headers['content-type'] ?? '');
-
-/** The digest of the body as it came, to tell a repeated request from another one with the same Idempotency-Key. */
-function keepDigest(_req: unknown, res: object, body: Buffer): void {
-  (res as Response).locals.digest = createHash('sha256').update(body).digest('hex');
-}
-
-async function readBody(json: express.RequestHandler, req: Request, res: Response): Promise<void> {
-  const empty =
-    req.headers['content-length'] === '0' || (!req.headers['content-length'] && !req.headers['transfer-encoding']);
-  if (empty) return;
-  if (!isJson(req)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  json(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
-  await promise;
 }
 
 async function answerOnce(ctx: Context, route: Route, req: Request, res: Response): Promise<Answer> {
@@ -134,7 +110,10 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
   const text = json ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);
-    await pipeline(Readable.from(stream.pieces), res);
+    await pipeline(Readable.from(stream.pieces), res).catch((error: NodeJS.ErrnoException) => {
+      // A reader that leaves is no fault.
+      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
     return;
   }
   if (text !== undefined)
@@ -142,7 +121,8 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
   res.end(text);
 }
 
-function problems({ log }: HttpServices): ErrorRequestHandler {
+/** Every refusal and fault as problem+json. */
+export function problems({ log }: HttpServices): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const { requestId } = res.locals;
     const refusal = refusalOf(error) ?? refusalOfHttp(error);
@@ -157,15 +137,6 @@ function problems({ log }: HttpServices): ErrorRequestHandler {
   };
 }
 
-/** What Express and its body parser refuse, in our words. */
-function refusalOfHttp(error: unknown): DomainError | null {
-  if (!(error instanceof Error) || !('status' in error)) return null;
-  const { type, limit } = error as { type?: string; limit?: number };
-  if (error instanceof URIError) return new NotFound('There is nothing at this address.');
-  if (error.status === 413) return new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
-  if (error.status === 415)
-    return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
-  if (type === 'entity.parse.failed') return new MalformedJson(`The body is not JSON: ${error.message}.`);
-  if (error.status === 400) return new MalformedJson('The body could not be read.');
-  return null;
-}
+/** What Express itself refuses: an address that cannot be decoded. */
+const refusalOfHttp = (error: unknown): DomainError | null =>
+  error instanceof URIError ? new NotFound('There is nothing at this address.') : null;

@@ -17,7 +17,7 @@ import {
 
 export interface Upload {
   fleetId: string;
-  /** The file's bytes as they arrive. Throws ValidationFailed when the form is torn. */
+  /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;
   /** Frees what the upload holds; to be called when it has been read or refused. */
   discard(): Promise<void>;
@@ -46,34 +46,42 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
   let fleetId = typeof fromQuery === 'string' && fromQuery ? fromQuery : undefined;
   let waiting: Promise<string> | undefined;
   let filed = false;
+  // Behind the file there may be one part too many, or nothing where the form's end should be.
+  const whole = Promise.withResolvers<void>();
+  whole.promise.catch(() => {});
+  const refuse = (error: unknown) => {
+    reject(error);
+    whole.reject(error);
+  };
 
   form.on('field', (name, value, { valueTruncated }) => {
     if (name === 'fleetId' && !valueTruncated) fleetId ||= value;
-    if (name === 'vins') reject(noFile('must be a file, not a text field'));
+    if (name === 'vins') refuse(noFile('must be a file, not a text field'));
   });
   form.on('file', (name, stream, { mimeType }) => {
     stream.on('error', () => {}); // Whoever reads it hears of it; nobody may.
     if (name !== 'vins') return void stream.resume();
     filed = true;
     if (!mayBeCsv(mimeType))
-      return reject(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
-    if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream), discard });
+      return refuse(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
+    if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream, whole.promise), discard });
     waiting = setAside(stream, maxFileBytes, (remove) => discards.push(remove));
-    waiting.catch(reject);
+    waiting.catch(refuse);
   });
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
     form.on(event, () =>
-      reject(new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`)),
+      refuse(new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`)),
     );
   }
   form.on('close', async () => {
-    if (fleetId === undefined) return reject(new FleetIdMissing());
-    if (!filed) return reject(noFile('is required: the CSV file'));
+    if (fleetId === undefined) return refuse(new FleetIdMissing());
+    if (!filed) return refuse(noFile('is required: the CSV file'));
+    whole.resolve();
     const path = await waiting?.catch(() => undefined);
-    if (path) resolve({ fleetId, file: piecesOf(createReadStream(path)), discard });
+    if (path) resolve({ fleetId, file: piecesOf(createReadStream(path), whole.promise), discard });
   });
-  form.on('error', (error) => reject(tornForm(error)));
-  pipeline(req, form).catch((error) => reject(tornForm(error)));
+  form.on('error', (error) => refuse(tornForm(error)));
+  pipeline(req, form).catch((error) => refuse(tornForm(error)));
   return promise.catch(async (error) => {
     await discard();
     throw error;
@@ -99,9 +107,10 @@ const tornForm = (cause: unknown) =>
     ? cause
     : Object.assign(new ValidationFailed([], 'The multipart form is torn or cut off.'), { cause });
 
-async function* piecesOf(stream: Readable): AsyncGenerator<Buffer> {
+async function* piecesOf(stream: Readable, whole: Promise<void>): AsyncGenerator<Buffer> {
   try {
     yield* stream;
+    await whole;
   } catch (error) {
     throw tornForm(error);
   }

@@ -1,3 +1,5 @@
+import { checkAnswer } from './openapi.ts';
+
 /** An answer of the gateway; `body` is the parsed JSON where it was JSON, else the text (null when there is none). */
 export interface Answer<Body = Json> {
   status: number;
@@ -27,7 +29,7 @@ export class Client {
   patch = (path: string, body?: unknown, headers?: Headed) => this.send('PATCH', path, body, headers);
   delete = (path: string, body?: unknown, headers?: Headed) => this.send('DELETE', path, body, headers);
 
-  /** Sends `body` as JSON; strings, forms and blobs go as they are, with the content type that `headers` name. */
+  /** Sends `body` as JSON (and holds the answer against openapi.json); strings, forms and blobs go as they are, with the content type that `headers` name. */
   async send(method: string, path: string, body?: unknown, headers: Headed = {}): Promise<Answer> {
     const raw = typeof body === 'string' || body instanceof FormData || body instanceof Blob;
     const response = await fetch(new URL(path, this.url), {
@@ -41,10 +43,12 @@ export class Client {
     });
     const text = await response.text();
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-    return {
+    const answer = {
       status: response.status,
       headers: response.headers,
       body: isJson && text ? JSON.parse(text) : text || null,
     };
+    checkAnswer(method, new URL(path, this.url).pathname, answer);
+    return answer;
   }
 }

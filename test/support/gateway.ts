@@ -109,6 +109,8 @@ export interface SpawnedGateway {
   process: ChildProcess;
   url: string;
   as(company: string): Client;
+  /** Somebody without a token. */
+  anyone: Client;
   /** What it has printed so far, on both outputs. */
   output(): string;
   /** Sends the signal and gives the exit code once it has gone (null: it was killed). */
@@ -119,7 +121,7 @@ export interface SpawnedGateway {
 const bareEnv = ({ PATH, HOME }: NodeJS.ProcessEnv) => ({ PATH, HOME, PORT: '0', LOG_LEVEL: 'warn' });
 
 /** Runs `command` (`node src/main.ts`) with these settings and nothing else; it is killed when its test ends. */
-export function runGateway(settings: NodeJS.ProcessEnv, command = [process.execPath, 'src/main.ts']) {
+export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = [process.execPath, 'src/main.ts']) {
   const [file = '', ...args] = command;
   // A group of its own, so that what npm starts goes with it.
   const child = spawn(file, args, {
@@ -133,7 +135,8 @@ export function runGateway(settings: NodeJS.ProcessEnv, command = [process.execP
       output += text;
     });
   }
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  // Not its exit: what it printed last would be missing.
+  const exited = once(child, 'close').then(([code]) => code as number | null);
   const signalGroup = (signal: NodeJS.Signals) => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     process.kill(-child.pid, signal);
@@ -147,7 +150,7 @@ export function runGateway(settings: NodeJS.ProcessEnv, command = [process.execP
 
 /** A running gateway process, ready to serve; its tokens are `issuer`'s, or its own (company "demo") without one. */
 export async function spawnGateway(
-  settings: NodeJS.ProcessEnv,
+  settings: NodeJS.ProcessEnv | DatabaseEnv,
   { issuer, command }: { issuer?: Issuer; command?: string[] } = {},
 ): Promise<SpawnedGateway> {
   const { child, output, exited, signalGroup } = runGateway(
@@ -165,9 +168,12 @@ export async function spawnGateway(
     process: child,
     url,
     as: (company) => new Client(url, bearer(issuer?.sign({ company }) ?? /Bearer ([\w.-]+)/.exec(output())?.[1] ?? '')),
+    anyone: new Client(url),
     output,
     async stop(signal = 'SIGTERM') {
-      signalGroup(signal);
+      // A process manager tells the one that it started; what cannot be passed on goes to all.
+      if (signal === 'SIGKILL') signalGroup(signal);
+      else child.kill(signal);
       return exited;
     },
   };

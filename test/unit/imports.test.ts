@@ -42,6 +42,7 @@ const allowed: Record<string, readonly string[]> = {
     'config',
   ],
   welcome: ['http'],
+  commands: ['http'],
   app: ['rest', 'graphql', 'jobs', 'http', 'core', 'manufacturers', 'entities', 'config'],
   rest: ['http', 'core'],
   graphql: ['http', 'core'],

@@ -1,0 +1,20 @@
+# Dependencies, with the build's cache on the lockfile alone. Nothing is compiled: packages bring what they need.
+FROM node:24-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM debian:bookworm-slim
+# The Node that the lockfile pins runs the service; the image brings no other, and no npm.
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/data PATH=/app/node_modules/.bin:$PATH
+RUN useradd --system --uid 10001 --home-dir /app gateway && mkdir /data && chown gateway /data
+WORKDIR /app
+COPY --from=dependencies /app/node_modules node_modules
+COPY package.json tsconfig.json schema.graphql ./
+COPY src src
+USER gateway
+VOLUME /data
+EXPOSE 4000
+HEALTHCHECK --interval=10s --timeout=6s --start-period=20s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "src/main.ts"]

@@ -1,0 +1,122 @@
+/**
+ * An upload of VINs over HTTP beside psql's \copy of the same rows into the same table, with its indexes and triggers.
+ *
+ * Run:  npx node bench/import.ts [--rows 100000,1000000] [--rounds 3] [--sorted]
+ * Read: the rounds are interleaved and the machine may be shared, so the ratio of a round counts (the median of them is
+ * shown): above 1, the upload was faster than \copy. \copy is given everything ready: ids that rise, makers, and no
+ * VIN that is there already; the upload is given the VINs alone, and checks, looks up and counts them. Both commit to a
+ * PostgreSQL that waits for its disk. "peak" is the most memory the gateway process has held since its start, "CPU" its
+ * time per row. Without psql on the PATH, the server's own COPY from a file takes its place, which is harder to beat.
+ * VINs come in no order; with --sorted, in theirs.
+ * A single upload of 10,000,000 rows, made while it is sent:  npx node bench/import.ts --rows 10000000 --rounds 0
+ */
+import { execFile } from 'node:child_process';
+import { chmodSync, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { parseArgs, promisify } from 'node:util';
+import { v7 } from 'uuid';
+import { COMPANY, cpuMicroseconds, median, openWorld, peakMegabytes, vehicleOf } from './import-world.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '100000,1000000' },
+    rounds: { type: 'string', default: '3' },
+    sorted: { type: 'boolean', default: false },
+  },
+});
+const COLUMNS = 'vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)';
+const CHUNK_ROWS = 4_000;
+const run = promisify(execFile);
+
+const world = await openWorld();
+try {
+  const psql = await run('psql', ['--version']).then(
+    () => true,
+    () => false,
+  );
+  const loader = psql ? '\\copy' : 'COPY (server)';
+  for (const rows of options.rows.split(',').map(Number)) {
+    if (options.rounds === '0') await uploadOnce(rows);
+    else await compare(rows, psql, loader);
+  }
+} finally {
+  await world.close();
+}
+
+async function compare(rows: number, psql: boolean, loader: string): Promise<void> {
+  const { vins, table } = await writeFiles(rows);
+  const contenders = {
+    [loader]: async () => {
+      const copy = `copy ${COLUMNS} from '${table}' csv`;
+      if (psql) await run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copy}`]);
+      else await world.database.query(copy);
+    },
+    upload: async () => {
+      const created = await world.upload(vins);
+      if (created !== rows) throw new Error(`${created} vehicles of ${rows} were created`);
+    },
+  };
+  const seconds = new Map(Object.keys(contenders).map((name) => [name, [] as number[]]));
+  const cpu: number[] = [];
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const [name, load] of Object.entries(contenders)) {
+      await world.empty();
+      const before = cpuMicroseconds(world.pid);
+      const started = performance.now();
+      await load();
+      seconds.get(name)?.push((performance.now() - started) / 1000);
+      if (name === 'upload') cpu.push((cpuMicroseconds(world.pid) - before) / rows);
+    }
+  }
+  const base = seconds.get(loader) ?? [];
+  for (const [name, values] of seconds) {
+    const ratio = median(values.map((value, round) => (base[round] ?? Number.NaN) / value));
+    const own = name === 'upload' ? `CPU ${median(cpu).toFixed(2)} µs/row   peak ${peak()} MB` : '';
+    const rate = Math.round(rows / median(values)).toLocaleString('en');
+    console.log(
+      `${rows.toLocaleString('en').padStart(10)}  ${name.padEnd(8)} ${rate.padStart(8)} rows/s   ratio ${ratio.toFixed(2)}   ${own}`,
+    );
+  }
+}
+
+async function uploadOnce(rows: number): Promise<void> {
+  await world.empty();
+  const before = cpuMicroseconds(world.pid);
+  const started = performance.now();
+  const created = await world.upload(vinLines(rows));
+  const rate = Math.round((rows / (performance.now() - started)) * 1000).toLocaleString('en');
+  const cpu = ((cpuMicroseconds(world.pid) - before) / rows).toFixed(2);
+  console.log(
+    `${rows.toLocaleString('en')}  ${created} created   ${rate} rows/s   CPU ${cpu} µs/row   peak ${peak()} MB`,
+  );
+}
+
+function peak(): number {
+  return Math.round(peakMegabytes(world.pid));
+}
+
+function* vinLines(rows: number): Generator<string> {
+  yield 'vin\n';
+  for (let first = 0; first < rows; first += CHUNK_ROWS) {
+    const count = Math.min(CHUNK_ROWS, rows - first);
+    yield Array.from({ length: count }, (_, at) => `${vehicleOf(first + at).vin}\n`).join('');
+  }
+}
+
+/** The same vehicles as the gateway is sent them, and as the table has them. */
+async function writeFiles(rows: number): Promise<{ vins: string; table: string }> {
+  const vehicles = Array.from({ length: rows }, (_, number) => vehicleOf(number));
+  if (options.sorted) vehicles.sort((a, b) => (a.vin < b.vin ? -1 : 1));
+  const vins = join(world.folder, `${rows}.vins.csv`);
+  const table = join(world.folder, `${rows}.table.csv`);
+  const now = new Date().toISOString();
+  await pipeline(Readable.from(vehicles.values().map(({ vin }) => `${vin}\n`)), createWriteStream(vins));
+  const lineOf = ({ vin, manufacturer }: (typeof vehicles)[number]) =>
+    `${v7()},${COMPANY},${world.fleet.id},${vin},${manufacturer},{},${now},PENDING,${now}\n`;
+  await pipeline(Readable.from(vehicles.values().map(lineOf)), createWriteStream(table));
+  // For a server that runs under another account.
+  chmodSync(world.folder, 0o755);
+  return { vins, table };
+}

@@ -1,0 +1,74 @@
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { type DemoFleet, demoContracts, demoFleets, vinsOf } from './demo-data.ts';
+import { Gateway, gatewayOptions, Refusal } from './gateway.ts';
+
+const usage = 'Usage: npm run demo [-- --url http://127.0.0.1:4000 --token …]';
+
+/** Vehicles of each fleet that get contracts. */
+const UNDER_CONTRACT = 12;
+
+const fleetShape = z.object({ id: z.string(), name: z.string() });
+const summaryShape = z.object({ summary: z.object({ created: z.number(), existing: z.number() }) });
+const anything = z.unknown();
+
+const query =
+  '{ fleets { nodes { name vehicleCount eligibilitySummary { eligible ineligible pending unsupported } } } }';
+
+/** Makes what is not there yet, so that it may be run again. */
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const gateway = await Gateway.open(readOptions(args), env);
+  const known = await gateway.get('/fleets', z.array(fleetShape));
+  for (const demo of demoFleets) {
+    const { name } = demo.fields;
+    const { id } =
+      known.find((fleet) => fleet.name === name) ?? (await gateway.post('/fleets', demo.fields, fleetShape));
+    const vins = vinsOf(demo);
+    const { summary } = await gateway.post('/vehicles', { fleetId: id, vins }, summaryShape);
+    const contracts = await makeContracts(gateway, id, demo);
+    console.log(
+      `${name} (${id}): ${summary.created} vehicles created, ${summary.existing} were there; ${contracts} contracts created`,
+    );
+  }
+  console.log(`
+Their manufacturers are being asked, some of them slowly. Try this in GraphiQL, ${gateway.url}/graphql:
+
+  ${query}
+
+and this, to see answers come:
+
+  subscription { eligibilityChanged { vin status manufacturer { name } } }`);
+}
+
+/** Contracts of every status for the first vehicles of a fleet; gives how many are new. */
+async function makeContracts(gateway: Gateway, fleetId: string, demo: DemoFleet): Promise<number> {
+  const thisYear = new Date().getUTCFullYear();
+  let created = 0;
+  for (const [index, vin] of vinsOf(demo).slice(0, UNDER_CONTRACT).entries()) {
+    const { year, ...fields } = demoContracts[index % demoContracts.length] ?? demoContracts[0];
+    const [from, to] = [year, year + 1].map((years) => `${thisYear + years}-01-01T00:00:00Z`);
+    try {
+      await gateway.post('/contracts', { ...fields, fleetId, vin, from, to }, anything);
+      created += 1;
+    } catch (error) {
+      // It is there since an earlier run.
+      if (!(error instanceof Refusal && error.code === 'CONTRACT_OVERLAP')) throw error;
+    }
+  }
+  return created;
+}
+
+function readOptions(args: string[]) {
+  try {
+    return parseArgs({ args, options: gatewayOptions }).values;
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
+  }
+}
+
+try {
+  await main(process.argv.slice(2), process.env);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

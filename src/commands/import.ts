@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream, openAsBlob } from 'node:fs';
+import { basename, join, parse } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { followImport } from './follow-import.ts';
+import { Gateway, gatewayOptions } from './gateway.ts';
+import { Progress } from './progress.ts';
+import { uploadFile } from './upload.ts';
+
+const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
+The token may also stand in FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken; 1: some were refused, and stand
+beside the file in <name>.rejected.csv; 2: it failed.`;
+
+/** What the exit code says. */
+const exit = { done: 0, refusedRows: 1, failed: 2 };
+
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { fleet, file, url, token } = readOptions(args);
+  const blob = await openAsBlob(file).catch((cause: unknown) => {
+    throw new Error(`Cannot read ${file}.`, { cause });
+  });
+  const gateway = await Gateway.open({ url, token }, env);
+  // Says at once what would otherwise be said after the upload: no such fleet, or not with this token.
+  const { name } = await gateway.get(`/fleets/${encodeURIComponent(fleet)}`, z.object({ name: z.string() }));
+  console.log(`${file} goes to the fleet "${name}" on ${gateway.url}.`);
+
+  const importId = randomUUID();
+  const startedAt = performance.now();
+  const progress = new Progress(process.stderr, blob.size);
+  const over = new AbortController();
+  const followed = followImport(gateway, importId, (state) => progress.rows(state), over.signal);
+  const upload = { fleetId: fleet, importId, file: blob, name: basename(file) };
+  const { received, created, existing, rejected } = await uploadFile(gateway, upload, {
+    sent: (bytes) => progress.sent(bytes),
+    retrying: (reason) => progress.restart(`${reason} Trying again.`),
+  }).finally(() => {
+    over.abort();
+    progress.end();
+  });
+  await followed;
+  const seconds = (performance.now() - startedAt) / 1000;
+  console.log(
+    `${received} rows in ${seconds.toFixed(1)} s: ${created} created, ${existing} existing, ${rejected} rejected.`,
+  );
+  if (rejected === 0) return exit.done;
+  const report = join(parse(file).dir, `${parse(file).name}.rejected.csv`);
+  const { body } = await gateway.send('GET', `/imports/${importId}/rejected.csv`);
+  await pipeline(Readable.fromWeb(body as ReadableStream), createWriteStream(report));
+  console.log(`The rejected rows are in ${report}, each with its reason: mend them and import that file.`);
+  return exit.refusedRows;
+}
+
+function readOptions(args: string[]) {
+  const text = { type: 'string' } as const;
+  try {
+    const { fleet, file, ...rest } = parseArgs({
+      args,
+      options: { fleet: text, file: text, ...gatewayOptions },
+    }).values;
+    if (!fleet || !file) throw new Error('Name the fleet and the file.');
+    return { fleet, file, ...rest };
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2), process.env);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = exit.failed;
+}

@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ImportState, importShape } from './follow-import.ts';
+import { type Gateway, Refusal, Unreachable } from './gateway.ts';
+
+const ATTEMPTS = 10;
+const LONGEST_PAUSE_SECONDS = 30;
+const ASK_EVERY_MS = 1_000;
+/** Longer than an import counts as running whose process was killed. */
+const WAIT_MS = 60_000;
+
+/** What a later attempt may mend: who runs into too much, or into a restart. */
+const passing = [429, 502, 503, 504];
+
+export interface Upload {
+  fleetId: string;
+  /** Chosen by us, so that sending the same file again is the same import. */
+  importId: string;
+  file: Blob;
+  name: string;
+}
+
+export interface Telling {
+  /** So many bytes of the file's form have gone out, of the attempt that runs. */
+  sent(bytes: number): void;
+  /** The attempt failed, and another one follows. */
+  retrying(reason: string): void;
+}
+
+/**
+ * Sends a file and gives the import when it has completed. A broken connection or a gateway that restarts is tried again,
+ * under the same importId: nothing is stored twice. Throws Refusal for what trying again will not mend.
+ */
+export async function uploadFile(gateway: Gateway, upload: Upload, telling: Telling): Promise<ImportState> {
+  for (let failures = 0; ; ) {
+    try {
+      await sendForm(gateway, upload, telling);
+    } catch (error) {
+      // A report that refuses every row is an answer, too.
+      if (error instanceof Refusal && error.importId) return gateway.get(`/imports/${upload.importId}`, importShape);
+      if (!mayPass(error)) throw error;
+      // One that still runs may take as long as it needs.
+      if (!isRunning(error)) failures += 1;
+      if (failures === ATTEMPTS) throw error;
+      telling.retrying(error.message);
+      const pause = Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
+      await delay(1_000 * ((error instanceof Refusal && error.retryAfter) || pause));
+    }
+    // Whatever became of the answer, the gateway knows what became of the import.
+    const ended = await endOf(gateway, upload.importId);
+    if (ended?.state === 'COMPLETED') return ended;
+  }
+}
+
+function mayPass(error: unknown): error is Unreachable | Refusal {
+  if (error instanceof Refusal) return passing.includes(error.status) || isRunning(error);
+  return error instanceof Unreachable;
+}
+
+const isRunning = (error: unknown) => error instanceof Refusal && error.code === 'IDEMPOTENCY_IN_PROGRESS';
+
+async function sendForm(gateway: Gateway, { fleetId, importId, file, name }: Upload, telling: Telling): Promise<void> {
+  const form = new FormData();
+  form.append('fleetId', fleetId);
+  form.append('vins', file, name);
+  const { body, headers } = new Response(form);
+  let bytes = 0;
+  const counted = body?.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, stream) {
+        bytes += chunk.length;
+        telling.sent(bytes);
+        stream.enqueue(chunk);
+      },
+    }),
+  );
+  const init = { body: counted, duplex: 'half', headers: { 'content-type': headers.get('content-type') ?? '' } };
+  await (await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit)).text();
+}
+
+/** The import when it has ended; null where there is none, nobody to say so, or it might be dead. */
+async function endOf(gateway: Gateway, importId: string): Promise<ImportState | null> {
+  for (const end = performance.now() + WAIT_MS; performance.now() < end; await delay(ASK_EVERY_MS)) {
+    const state = await gateway.get(`/imports/${importId}`, importShape).catch((error: unknown) => {
+      if (mayPass(error) || (error instanceof Refusal && error.status === 404)) return null;
+      throw error;
+    });
+    if (state?.state !== 'RUNNING') return state;
+  }
+  return null;
+}

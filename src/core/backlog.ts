@@ -1,0 +1,28 @@
+import { sql } from 'kysely';
+import type { Context } from './context.ts';
+import { write } from './sql.ts';
+
+/** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
+export interface Backlog {
+  kind: string;
+  rows: number;
+  oldestSeconds: number;
+}
+
+/** Tables whose rows say by `due_at` when they need work. */
+const kinds = { vehicle: sql.table('vehicle'), import: sql.table('import'), delivery: sql.table('delivery') };
+
+/** Counting further would cost more than the number is worth. */
+export const BACKLOG_MOST = 100_000;
+
+/** What is waiting to be done, of all companies: for operators. */
+export async function readBacklog(ctx: Context): Promise<Backlog[]> {
+  const now = sql`${ctx.now()}::timestamptz`;
+  const counts = Object.entries(kinds).map(
+    ([kind, table]) =>
+      sql`select ${kind}::text as kind, count(*)::int as rows,
+            coalesce(extract(epoch from ${now} - min(due_at)), 0)::float8 as "oldestSeconds"
+          from (select due_at from ${table} where due_at <= ${now} order by due_at limit ${BACKLOG_MOST}) due`,
+  );
+  return write<Backlog>(ctx, sql`${sql.join(counts, sql` union all `)}`);
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely';
+import type { Context } from './context.ts';
+import { type Event, eventObject } from './events.ts';
+import { holdPublishing } from './publish-events.ts';
+import { firstIdOf, isoTime, write } from './sql.ts';
+import { payloadOf } from './webhook-payload.ts';
+import type { Attempt, Sender } from './webhook-sender.ts';
+import { signedHeaders } from './webhook-signature.ts';
+import { haltWebhook } from './webhook-state.ts';
+
+/** A delivery that this process has claimed until `until`, with all that sending it takes. */
+export interface ClaimedDelivery {
+  id: string;
+  webhook_id: string;
+  attempts: number;
+  until: string;
+  url: string;
+  secrets: string[];
+  event: Event;
+}
+
+/** Longer than an attempt may take; a killed process's deliveries come due again after it. */
+const LEASE_SECONDS = 30;
+
+/**
+ * Claims up to `limit` deliveries that have come due, at most `perWebhook` of each webhook minus those under way
+ * (`busy`: how many, by webhook), so that a slow one holds up no other.
+ */
+export async function claimDueDeliveries(
+  ctx: Context,
+  { limit, perWebhook, busy }: { limit: number; perWebhook: number; busy: ReadonlyMap<string, number> },
+): Promise<ClaimedDelivery[]> {
+  const now = ctx.now();
+  const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
+  return write<ClaimedDelivery>(
+    ctx,
+    sql`update delivery d set due_at = ${until}::timestamptz, claimed = true
+        from (
+          select due.id from webhook w
+          left join unnest(${[...busy.keys()]}::uuid[], ${[...busy.values()]}::int[]) busy(id, count) on busy.id = w.id
+          cross join lateral (
+            select id, due_at from delivery where webhook_id = w.id and due_at <= ${now}::timestamptz
+            order by due_at limit greatest(0, ${perWebhook}::int - coalesce(busy.count, 0)) for update skip locked
+          ) due
+          order by due.due_at limit ${limit}
+        ) due, webhook w, event e
+        where d.id = due.id and w.id = d.webhook_id and e.id = d.event_id
+        returning d.id, d.webhook_id, d.attempts, ${until}::text as until, w.url, ${eventObject} as event,
+          case when w.old_secret_until > ${now}::timestamptz then array[w.secret, w.old_secret] else array[w.secret] end as secrets`,
+  );
+}
+
+/** When the next delivery of any webhook but these comes due (ISO 8601), or null when none ever does. */
+export async function nextDeliveryDue(ctx: Context, except: readonly string[]): Promise<string | null> {
+  const [row] = await write<{ due_at: string | null }>(
+    ctx,
+    sql`select min(next.due_at) as due_at from webhook w cross join lateral (
+          select due_at from delivery where webhook_id = w.id and due_at is not null order by due_at limit 1
+        ) next where w.id <> all(${except}::uuid[])`,
+  );
+  return row?.due_at ? isoTime(row.due_at) : null;
+}
+
+/** What was sent, and what came of it. */
+export interface Sent extends Attempt {
+  headers: Record<string, string>;
+  at: Date;
+}
+
+/** Sends a delivery once. Id and body are the same on each attempt; time and signature are of now. */
+export async function sendDelivery(
+  ctx: Context,
+  sender: Sender,
+  { event, url, secrets }: ClaimedDelivery,
+): Promise<Sent> {
+  const at = ctx.now();
+  const body = payloadOf(event);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'FleetGateway-Webhooks/1',
+    ...signedHeaders(event.id, body, secrets, at),
+  };
+  return { ...(await sender.send(url, headers, body)), headers, at };
+}
+
+/** Seconds after each failed attempt until the next; after the last there is none. */
+export const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+/** Each delay is up to so much longer, so that what failed together does not come back together. */
+const JITTER = 0.1;
+
+/**
+ * Stores what came of an attempt. 2xx alone is success. A failure comes due again by the schedule, or when the receiver
+ * asked for it if that is later; the last one pauses the webhook, and 410 disables it.
+ */
+export async function storeAttempt(ctx: Context, claimed: ClaimedDelivery, sent: Sent): Promise<void> {
+  const { status } = sent;
+  const succeeded = status !== null && status >= 200 && status < 300;
+  const gone = status === 410;
+  const delay = gone ? undefined : RETRY_SECONDS[claimed.attempts];
+  const seconds = Math.max((delay ?? 0) * (1 + Math.random() * JITTER), sent.retryAfter ?? 0);
+  const last = !succeeded && delay === undefined;
+  await ctx.em.transactional(async () => {
+    // Whoever halts a webhook holds publishing, then locks it, then its deliveries: always in this order.
+    if (last) await holdPublishing(ctx);
+    const [webhook] = await write<{ active: boolean }>(
+      ctx,
+      sql`select state = 'ACTIVE' as active from webhook where id = ${claimed.webhook_id} for no key update`,
+    );
+    if (!webhook) return;
+    const [stored] = await write<{ state: string; once: boolean }>(
+      ctx,
+      sql`update delivery set claimed = false, attempts = attempts + 1, attempted_at = ${sent.at}::timestamptz,
+            url = ${claimed.url}, headers = ${JSON.stringify(sent.headers)}::jsonb, status = ${status}, answer = ${sent.answer},
+            error = ${sent.error}, duration_ms = ${sent.durationMs},
+            state = case when ${succeeded} then 'SUCCEEDED' when once or ${last} then 'FAILED' else 'PENDING' end,
+            due_at = case when ${succeeded} or once or ${last || !webhook.active} then null
+              else ${ctx.now()}::timestamptz + make_interval(secs => ${seconds}) end
+          where id = ${claimed.id} and claimed and due_at = ${claimed.until}::timestamptz returning state, once`,
+    );
+    // Another process has taken over what took us too long.
+    if (stored?.state !== 'FAILED') return;
+    if (gone) await haltWebhook(ctx, claimed.webhook_id, 'DISABLED', 'The receiver answered 410 (Gone).');
+    else if (!stored.once) await haltWebhook(ctx, claimed.webhook_id, 'PAUSED', exhausted(claimed, sent));
+  });
+}
+
+function exhausted({ event, attempts }: ClaimedDelivery, { status, error }: Sent): string {
+  const last = status === null ? error : `The last answer was ${status}.`;
+  return `The event ${event.id} could not be delivered in ${attempts + 1} attempts. ${last}`;
+}
+
+/** Finished deliveries are kept this long. */
+const DELIVERIES_KEPT_DAYS = 30;
+const TRIMMED_AT_ONCE = 5000;
+
+/** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
+export async function trimDeliveries(ctx: Context): Promise<boolean> {
+  const rows = await write(
+    ctx,
+    sql`delete from delivery where id in (
+          select id from delivery where id < ${firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000)}::uuid
+            and state <> 'PENDING' order by id limit ${TRIMMED_AT_ONCE}
+        ) returning 1`,
+  );
+  return rows.length === TRIMMED_AT_ONCE;
+}

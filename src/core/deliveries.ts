@@ -1,0 +1,145 @@
+import { sql } from 'kysely';
+import { announce } from './changes.ts';
+import { type Context, companyOf } from './context.ts';
+import { NotFound } from './errors.ts';
+import { type Event, eventObject } from './events.ts';
+import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
+import { isoJson, type JsonSql, jsonObject } from './selection.ts';
+import { isId, write } from './sql.ts';
+import { payloadOf } from './webhook-payload.ts';
+import { getWebhook, lockWebhook } from './webhooks.ts';
+
+export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** One event on its way to one webhook. `request` and what follows tell of the last attempt. Times are ISO 8601 UTC. */
+export interface Delivery {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  type: string;
+  state: DeliveryState;
+  attempts: number;
+  /** null: none, or not before the webhook is active again. */
+  nextAttemptAt: string | null;
+  createdAt: string;
+  attemptedAt: string | null;
+  request: { url: string; headers: Record<string, string>; body: string } | null;
+  status: number | null;
+  answer: string | null;
+  error: string | null;
+  durationMs: number | null;
+}
+
+/** A page of a webhook's deliveries, oldest first; throws WebhookNotFound. */
+export async function listDeliveries(
+  ctx: Context,
+  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
+): Promise<Slice<Delivery>> {
+  const webhook = await getWebhook(ctx, { id: input.webhookId });
+  const { within, tail } = pageSql(input.page, sql`d.id`);
+  const rows = await write<Row>(
+    ctx,
+    sql`select ${columns} from ${source} where d.webhook_id = ${webhook.id} ${inState(input.state)} ${within} ${tail}`,
+  );
+  return sliceOf(rows.map(toDelivery), input.page);
+}
+
+/** How many deliveries listDeliveries has in all. */
+export async function countDeliveries(
+  ctx: Context,
+  input: { webhookId: string; state?: DeliveryState | null | undefined },
+): Promise<number> {
+  const webhook = await getWebhook(ctx, { id: input.webhookId });
+  const [row] = await write<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from delivery d where d.webhook_id = ${webhook.id} ${inState(input.state)}`,
+  );
+  return row?.count ?? 0;
+}
+
+/** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
+export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
+  const company = companyOf(ctx, 'fleets:write');
+  return ctx.em.transactional(async () => {
+    const webhook = await lockWebhook(ctx, company, input.id);
+    const data = JSON.stringify({ webhookId: webhook.id });
+    const [row] = await write<{ id: string }>(
+      ctx,
+      sql`with test as (
+            insert into event (type, company, actor, request_id, at, data)
+            values ('webhook.test', ${company}, ${ctx.caller?.subject || 'anonymous'}, ${ctx.requestId},
+              ${ctx.now()}::timestamptz, ${data}::jsonb)
+            returning id
+          )
+          insert into delivery (webhook_id, event_id, once, due_at, created_at)
+          select ${webhook.id}::uuid, test.id, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
+          returning id`,
+    );
+    await write(ctx, announce.due('delivery'));
+    return deliveryOf(ctx, webhook.id, row?.id ?? '');
+  });
+}
+
+/**
+ * Sends a delivery again, at once and whatever the state of its webhook. One that is still under way is brought
+ * forward; one that has ended gets one more attempt. Throws WebhookNotFound and NotFound.
+ */
+export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
+  const company = companyOf(ctx, 'fleets:write');
+  return ctx.em.transactional(async () => {
+    const webhook = await lockWebhook(ctx, company, input.webhookId);
+    const { id } = await deliveryOf(ctx, webhook.id, input.deliveryId);
+    await write(
+      ctx,
+      sql`update delivery set due_at = ${ctx.now()}::timestamptz, once = once or state <> 'PENDING', state = 'PENDING'
+          where id = ${id} and not claimed`,
+    );
+    await write(ctx, announce.due('delivery'));
+    return deliveryOf(ctx, webhook.id, id);
+  });
+}
+
+async function deliveryOf(ctx: Context, webhookId: string, deliveryId: string): Promise<Delivery> {
+  const [row] = isId(deliveryId)
+    ? await write<Row>(
+        ctx,
+        sql`select ${columns} from ${source} where d.id = ${deliveryId} and d.webhook_id = ${webhookId}`,
+      )
+    : [];
+  if (!row) throw new NotFound('There is no delivery with this id.');
+  return toDelivery(row);
+}
+
+const inState = (state?: DeliveryState | null) => (state ? sql`and d.state = ${state}` : sql``);
+
+type Sent = Omit<Delivery, 'request'> & { url: string | null; headers: Record<string, string> | null };
+interface Row {
+  json: Sent;
+  event: Event;
+}
+
+const deliveryJson: JsonSql<Sent> = {
+  id: 'd.id',
+  webhookId: 'd.webhook_id',
+  eventId: 'd.event_id',
+  type: 'e.type',
+  state: 'd.state',
+  attempts: 'd.attempts',
+  nextAttemptAt: `case when not d.claimed then ${isoJson('d.due_at')} end`,
+  createdAt: isoJson('d.created_at'),
+  attemptedAt: isoJson('d.attempted_at'),
+  status: 'd.status',
+  answer: 'd.answer',
+  error: 'd.error',
+  durationMs: 'd.duration_ms',
+  url: 'd.url',
+  headers: 'd.headers',
+};
+const source = sql`delivery d join event e on e.id = d.event_id`;
+const columns = sql`${jsonObject(deliveryJson)} as json, ${eventObject} as event`;
+
+/** The body follows from the event: it is the same on each attempt. */
+function toDelivery({ json: { url, headers, ...delivery }, event }: Row): Delivery {
+  return { ...delivery, request: url === null || headers === null ? null : { url, headers, body: payloadOf(event) } };
+}

@@ -1,0 +1,119 @@
+import { sql } from 'kysely';
+import type { Context } from './context.ts';
+import type { CsvRow } from './csv.ts';
+import { endedEarly, stillRunning } from './import-run.ts';
+import type { ImportRow } from './imports.ts';
+import { write } from './sql.ts';
+import { readVin, type VinFault } from './vin.ts';
+
+/** So often, at most, an import says how far it is. */
+const TOLD_EVERY_MS = 200;
+
+/**
+ * Where the rows of a file are set aside until its end: the good ones to be stored, the refused ones to be reported.
+ * Each batch is a row of its own statement, so that no transaction is open while the file arrives.
+ */
+export class ImportStage {
+  received = 0;
+  rejected = 0;
+  /** Refused rows that are kept for the report. */
+  kept = 0;
+  readonly #ctx: Context;
+  readonly #run: ImportRow;
+  #toldAt = 0;
+
+  constructor(ctx: Context, run: ImportRow) {
+    this.#ctx = ctx;
+    this.#run = run;
+  }
+
+  /** Rows that are set aside. */
+  get good(): number {
+    return this.received - this.rejected;
+  }
+
+  async add(rows: readonly CsvRow[]): Promise<void> {
+    const refused: (CsvRow & VinFault)[] = [];
+    const good = this.#sort(rows, refused);
+    this.received += rows.length;
+    this.rejected += refused.length;
+    if (good.rows.length > 0) await this.#setAside(good);
+    if (refused.length > 0) await this.#keep(refused);
+    if (performance.now() - this.#toldAt >= TOLD_EVERY_MS) await this.#tell();
+  }
+
+  #sort(rows: readonly CsvRow[], refused: (CsvRow & VinFault)[]): Good {
+    const { manufacturers } = this.#ctx.services;
+    const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warned: [], cells: [] };
+    let withCells = false;
+    for (const one of rows) {
+      const reading = readVin(one.value);
+      if (!('vin' in reading)) {
+        refused.push({ ...one, ...reading });
+        continue;
+      }
+      good.rows.push(one.row);
+      good.vins.push(reading.vin);
+      good.manufacturers.push(manufacturers.manufacturerOf(reading.vin));
+      good.supported.push(manufacturers.supports(reading.vin));
+      good.warned.push(reading.warnings.length > 0);
+      good.cells?.push(one.cells);
+      withCells ||= one.cells !== null;
+    }
+    return withCells ? good : { ...good, cells: null };
+  }
+
+  async #setAside(good: Good): Promise<void> {
+    const [kept] = await write(
+      this.#ctx,
+      sql`insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warned, cells)
+          select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
+            ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
+            ${arrayOf(good.warned)}::boolean[], ${good.cells && JSON.stringify(good.cells)}::json
+          from import where ${stillRunning(this.#run)} returning first_row`,
+    );
+    if (!kept) throw await endedEarly(this.#ctx, this.#run);
+  }
+
+  async #keep(refused: (CsvRow & VinFault)[]): Promise<void> {
+    const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
+    if (kept.length === 0) return;
+    this.kept += kept.length;
+    await write(
+      this.#ctx,
+      sql`insert into import_rejection (import_id, row, value, code, message, cells)
+          select ${this.#run.id}::uuid, r.* from unnest(${kept.map(({ row }) => row)}::int[],
+            ${kept.map(({ value }) => value)}::text[], ${kept.map(({ code }) => code)}::text[],
+            ${kept.map(({ message }) => message)}::text[],
+            ${kept.map(({ cells }) => cells && JSON.stringify(cells))}::jsonb[]) r`,
+    );
+  }
+
+  /** Says how far the import is, to whoever follows it. */
+  async #tell(): Promise<void> {
+    this.#toldAt = performance.now();
+    const [told] = await write(
+      this.#ctx,
+      sql`with moved as (
+            update import set received = ${this.received}, rejected = ${this.rejected}
+            where ${stillRunning(this.#run)} returning id
+          )
+          select pg_notify('import', id::text) from moved`,
+    );
+    if (!told) throw await endedEarly(this.#ctx, this.#run);
+  }
+}
+
+/** Good rows of a batch, column by column. */
+interface Good {
+  rows: number[];
+  vins: string[];
+  manufacturers: (string | null)[];
+  supported: boolean[];
+  warned: boolean[];
+  /** null: none of the rows has other cells than its VIN. */
+  cells: (string[] | null)[] | null;
+}
+
+/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, booleans and null: nothing in them needs quotes. */
+const arrayOf = (values: readonly (string | number | boolean | null)[]) => `{${values.map(String).join()}}`;

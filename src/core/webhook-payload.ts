@@ -1,0 +1,14 @@
+import type { Event } from './events.ts';
+
+/** Larger bodies are cut. */
+const LARGEST_BYTES = 20_000;
+
+/**
+ * What a webhook gets of an event: the event as REST shows it. One that is too large comes without its vehicles and
+ * data, marked `truncated`, with the address where the whole of it can be read.
+ */
+export function payloadOf(event: Event): string {
+  const whole = JSON.stringify(event);
+  if (Buffer.byteLength(whole) <= LARGEST_BYTES) return whole;
+  return JSON.stringify({ ...event, vehicles: [], data: {}, truncated: true, url: `/events/${event.id}` });
+}

@@ -1,0 +1,130 @@
+import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { Agent, request } from 'undici';
+import { secondsToWait } from '../manufacturers/retry-after.ts';
+import { mayBeReached } from './public-address.ts';
+import { faultOf } from './webhook-url.ts';
+
+/** What came of one attempt. `status` is null where there was no answer, and `error` then says why. */
+export interface Attempt {
+  status: number | null;
+  /** The beginning of the answer's body. */
+  answer: string | null;
+  error: string | null;
+  /** Seconds that the receiver asked us to wait. */
+  retryAfter: number | null;
+  durationMs: number;
+}
+
+export interface Sender {
+  /** Posts once and follows nothing; never throws. */
+  send(url: string, headers: Record<string, string>, body: string): Promise<Attempt>;
+  close(): Promise<void>;
+}
+
+type Lookup = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+interface Options {
+  /** Whether this machine itself may be reached. */
+  loopback: boolean;
+  timeoutMs?: number;
+  lookup?: Lookup;
+}
+
+const TIMEOUT_MS = 15_000;
+/** More of an answer is not read. */
+const ANSWER_BYTES = 64 * 1024;
+/** More of it is not kept. */
+const KEPT_CHARACTERS = 1000;
+
+/** Opens what sends webhooks: to public addresses only, as they are resolved for the very connection that is used. */
+export function openSender({ loopback, timeoutMs = TIMEOUT_MS, lookup = lookupName }: Options): Sender {
+  const agent = new Agent({
+    connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
+    allowH2: false,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    keepAliveTimeout: 4_000,
+  });
+
+  async function attempt(url: string, headers: Record<string, string>, body: string) {
+    // A literal address is never looked up, so it is judged here; a name may stand for one since the URL was stored.
+    const fault = faultOf(new URL(url), { loopback });
+    if (fault) throw new Refused(`The URL ${fault}.`);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await request(url, { dispatcher: agent, method: 'POST', headers, body, signal });
+    const answer = await beginningOf(response.body).catch(() => '');
+    const retryAfter = secondsToWait(response.headers['retry-after']) ?? null;
+    return { status: response.statusCode, answer, retryAfter };
+  }
+
+  return {
+    async send(url, headers, body) {
+      const start = performance.now();
+      const durationMs = () => Math.round(performance.now() - start);
+      try {
+        return { ...(await attempt(url, headers, body)), error: null, durationMs: durationMs() };
+      } catch (error) {
+        return {
+          status: null,
+          answer: null,
+          error: reasonOf(error, timeoutMs),
+          retryAfter: null,
+          durationMs: durationMs(),
+        };
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Why there was no answer, in words that give nothing away of where names lead to. */
+class Refused extends Error {}
+
+/** Resolves a name and refuses it if any of its addresses may not be reached; the connection uses what was checked. */
+const publicOnly =
+  (lookup: Lookup, loopback: boolean): LookupFunction =>
+  (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '');
+      const [first] = addresses;
+      if (!first || !addresses.every(({ address }) => mayBeReached(address, { loopback }))) {
+        return callback(new Refused('The host is not on the public internet.'), '');
+      }
+      if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+
+async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Leaving the loop early ends the connection: the rest is never read.
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= ANSWER_BYTES) break;
+  }
+  const text = Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS);
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'The host name cannot be resolved.',
+  EAI_AGAIN: 'The host name cannot be resolved.',
+  ECONNREFUSED: 'The connection was refused.',
+  ECONNRESET: 'The connection was closed before an answer.',
+  UND_ERR_SOCKET: 'The connection was closed before an answer.',
+};
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  const name = error instanceof Error ? error.name : '';
+  if (error instanceof Refused) return error.message;
+  if (name === 'TimeoutError' || name.endsWith('TimeoutError')) return `No answer within ${timeoutMs / 1000} s.`;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : name;
+  return reasons[code] ?? `The request failed (${code}).`;
+}

@@ -1,0 +1,82 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isListType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import { PAGE_DEFAULT, PAGE_MAX } from '../core/page.ts';
+import { fragmentOf } from './guards.ts';
+
+/** How many objects one answer may hold. */
+export const MAX_COST = 50_000;
+
+export interface Operation {
+  schema: GraphQLSchema;
+  document: DocumentNode;
+  operation: OperationDefinitionNode;
+  variables: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The most objects the answer to a valid operation can hold: a connection counts as many as its page has, another list
+ * as many as a page has by default.
+ */
+export function costOf({ schema, document, operation, variables }: Operation): number {
+  const fragments = new Map<string, number>();
+
+  function ofSet(type: GraphQLObjectType, set: SelectionSetNode | undefined, pageSize: number): number {
+    let cost = 0;
+    for (const node of set?.selections ?? []) {
+      if (node.kind === Kind.FIELD) cost += ofField(type, node, pageSize);
+      else if (node.kind === Kind.INLINE_FRAGMENT) cost += ofSet(type, node.selectionSet, pageSize);
+      else cost += ofFragment(type, node.name.value, pageSize);
+    }
+    return cost;
+  }
+
+  /** Reckoned once for each page size it stands in, so that fragments of fragments do not multiply the work. */
+  function ofFragment(type: GraphQLObjectType, name: string, pageSize: number): number {
+    const key = `${name} ${pageSize}`;
+    const known = fragments.get(key);
+    if (known !== undefined) return known;
+    const fragment = fragmentOf(document, name);
+    const cost = fragment && 'selectionSet' in fragment ? ofSet(type, fragment.selectionSet, pageSize) : 0;
+    fragments.set(key, cost);
+    return cost;
+  }
+
+  function ofField(parent: GraphQLObjectType, node: FieldNode, pageSize: number): number {
+    const field = parent.getFields()[node.name.value];
+    const type = field && getNamedType(field.type);
+    if (!field || !isObjectType(type)) return 0;
+    const inner = field.args.some((arg) => arg.name === 'first') ? pageSizeOf(node) : PAGE_DEFAULT;
+    const times = isListType(getNullableType(field.type)) ? pageSize : 1;
+    return times * (1 + ofSet(type, node.selectionSet, inner));
+  }
+
+  function pageSizeOf({ arguments: given }: FieldNode): number {
+    const sizes = (given ?? [])
+      .filter((arg) => arg.name.value === 'first' || arg.name.value === 'last')
+      .map(({ value }) => {
+        if (value.kind === Kind.INT) return Number(value.value);
+        return value.kind === Kind.VARIABLE ? variableOf(value.name.value) : Number.NaN;
+      })
+      .filter((size) => size >= 1);
+    return sizes.length > 0 ? Math.min(Math.max(...sizes), PAGE_MAX) : PAGE_DEFAULT;
+  }
+
+  function variableOf(name: string): number {
+    const byDefault = operation.variableDefinitions?.find((one) => one.variable.name.value === name)?.defaultValue;
+    return Number(variables[name] ?? (byDefault?.kind === Kind.INT ? byDefault.value : Number.NaN));
+  }
+
+  const root = schema.getRootType(operation.operation);
+  return root ? ofSet(root, operation.selectionSet, PAGE_DEFAULT) : 0;
+}

@@ -1,0 +1,152 @@
+import { GraphQLError, Kind } from 'graphql';
+import type { Logger } from 'pino';
+import { type DomainError, type Fault, MalformedJson, ValidationFailed } from '../core/errors.ts';
+import { refusalOf } from '../core/faults.ts';
+import { headersOf, statusOf } from '../http/status.ts';
+
+/** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
+interface Http {
+  status: number;
+  headers?: Record<string, string>;
+  spec?: boolean;
+}
+
+/** An operation's answer, as far as errors are concerned. */
+export interface Result {
+  data?: unknown;
+  errors?: readonly GraphQLError[] | undefined;
+}
+
+/**
+ * The answer with its errors as they go out: refusals with their code, faults of ours masked and logged. Each has the
+ * request id. Where nothing could be answered, the HTTP status says why as well.
+ */
+export function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
+  if (!result.errors?.length) return result;
+  const answered = Object.values(result.data ?? {}).some((value) => value != null);
+  const ofValues = result.errors.filter(isOfVariables);
+  const others = result.errors.filter((error) => !isOfVariables(error));
+  return {
+    ...result,
+    errors: [
+      ...(ofValues.length > 0 ? [variablesRefusal(ofValues, requestId)] : []),
+      ...others.map((error) => wireError(error, { answered, requestId, log })),
+    ],
+  };
+}
+
+/** An answer for what went wrong before there was anything to execute, for those who write HTTP themselves. */
+export function earlyAnswer(cause: Error, requestId: string, log: Logger) {
+  const error = wireError(new GraphQLError(cause.message, { originalError: cause }), {
+    answered: false,
+    requestId,
+    log,
+  });
+  const { http, ...extensions } = error.extensions as { http: Http; code: string };
+  return { errors: [{ message: error.message, extensions }], status: http.status, headers: http.headers ?? {} };
+}
+
+interface Situation {
+  answered: boolean;
+  requestId: string;
+  log: Logger;
+}
+
+function wireError(error: GraphQLError, { answered, requestId, log }: Situation): GraphQLError {
+  const origin = originOf(error);
+  // Errors of an execution have a path; others came up before it.
+  const early = error.path === undefined;
+  const refusal = refusalOf(origin) ?? (early && origin instanceof SyntaxError ? new MalformedJson(notJson) : null);
+  if (refusal) {
+    if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
+    const http = { status: statusOf[refusal.code], headers: headersOf(refusal) };
+    const tellByStatus = early || (!answered && refusal.code === 'UNAVAILABLE');
+    return rewritten(error, refusal.message, {
+      ...refusalExtensions(refusal, requestId),
+      ...(tellByStatus && { http }),
+    });
+  }
+  if (origin instanceof GraphQLError && (early || origin.nodes)) return graphqlRefusal(error, requestId);
+  log.error({ requestId, err: origin }, 'request failed');
+  return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
+    code: 'INTERNAL',
+    requestId,
+    ...(early && { http: { status: statusOf.INTERNAL } }),
+  });
+}
+
+const refusalExtensions = ({ code, errors, details }: DomainError, requestId: string) => ({
+  ...details,
+  code,
+  requestId,
+  ...(errors && { errors }),
+});
+
+/** What went wrong first: GraphQL wraps errors to say where they came up. */
+function originOf(error: GraphQLError): Error {
+  let origin: Error = error;
+  while (origin instanceof GraphQLError && origin.originalError) origin = origin.originalError;
+  return origin;
+}
+
+/** Yoga's own codes by the status it gives them. */
+const codeByStatus: Readonly<Record<number, string>> = {
+  400: 'VALIDATION_FAILED',
+  405: 'METHOD_NOT_ALLOWED',
+  413: 'PAYLOAD_TOO_LARGE',
+};
+const keptCodes = new Set<unknown>([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+]);
+const notJson = 'The request is not JSON.';
+
+/** What GraphQL or Yoga refuse: a document, its variables, or the way they were sent. */
+function graphqlRefusal(error: GraphQLError, requestId: string): GraphQLError {
+  const { code, originalError, ...extensions } = error.extensions as {
+    code?: string;
+    http?: Http;
+    originalError?: unknown;
+  };
+  const http = extensions.http ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
+  if (keptCodes.has(code)) return rewritten(error, error.message, { code, requestId, http });
+  if (code && originalError) return rewritten(error, notJson, { code: 'MALFORMED_JSON', requestId, http });
+  return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
+}
+
+/** GraphQL refuses each wrong value of a variable apart. */
+const isOfVariables = ({ path, nodes, extensions }: GraphQLError) =>
+  path === undefined && extensions.code === undefined && nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
+
+/** All wrong values as one refusal, as for a REST body. */
+function variablesRefusal(errors: readonly GraphQLError[], requestId: string): GraphQLError {
+  const refusal = new ValidationFailed(errors.map(faultOf));
+  const [{ nodes }] = errors as [GraphQLError];
+  return new GraphQLError(refusal.message, {
+    nodes,
+    extensions: { ...refusalExtensions(refusal, requestId), http: { status: 400, spec: true } },
+  });
+}
+
+/**
+ * The fault in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
+ * The value is left out: it may be long. Paths are as core has them: `vins.3`.
+ */
+function faultOf({ message, nodes }: GraphQLError): Fault {
+  const text = message.slice(message.lastIndexOf('; ') + 1).trim();
+  const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
+  const missing = /^Field "(\w+)" of required type/.exec(text)?.[1];
+  const name = nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION ? nodes[0].variable.name.value : '';
+  const inside = place
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+    .split('.')
+    .slice(1);
+  const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
+  return { path, code: 'INVALID_TYPE', message: missing ? 'is required' : text };
+}
+
+function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
+  const { nodes, source, positions, path } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+}

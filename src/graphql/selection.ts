@@ -1,0 +1,54 @@
+import { type FieldNode, type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql';
+import type { Selection } from '../core/selection.ts';
+
+type Info = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments'>;
+
+interface Needs<T> {
+  /** Everything core could read, to tell its members from fields that are resolved by other means. */
+  every: Selection<T>;
+  /** What such fields need: `fleet` needs `fleetId`. */
+  also?: Readonly<Record<string, Selection<T>>>;
+}
+
+/** Made once for each field of a kept document, so that core knows it again and has its statement ready. */
+const made = new WeakMap<FieldNode, object>();
+
+/**
+ * What core has to read for the items of a connection, so that nothing is fetched that nobody asked for. `@skip` and
+ * `@include` are not looked at: what they leave out is read all the same.
+ */
+export function itemsOf<T extends { id: string }>(info: Info, needs: Needs<T>): Selection<T> {
+  const [field] = info.fieldNodes;
+  const known = field && (made.get(field) as Selection<T> | undefined);
+  if (known) return known;
+  const connection = fieldsOf(info, info.fieldNodes);
+  const edges = fieldsOf(info, connection.get('edges') ?? []);
+  const selection = membersOf(info, [...(connection.get('nodes') ?? []), ...(edges.get('node') ?? [])], needs);
+  const withId = { id: true, ...selection } as Selection<T>;
+  if (field) made.set(field, withId);
+  return withId;
+}
+
+function membersOf<T>(info: Info, fields: readonly FieldNode[], { every, also }: Needs<T>): Selection<T> {
+  const members: Record<string, unknown> = {};
+  for (const [name, nodes] of fieldsOf(info, fields)) {
+    const member = (every as Record<string, true | Selection<unknown> | undefined>)[name];
+    if (typeof member === 'object') members[name] = membersOf(info, nodes, { every: member });
+    else if (member) members[name] = true;
+    else Object.assign(members, also?.[name]);
+  }
+  return members as Selection<T>;
+}
+
+/** The fields that these fields select, by name: whatever fragments and aliases they hide behind. */
+function fieldsOf({ fragments }: Info, parents: readonly FieldNode[]): Map<string, FieldNode[]> {
+  const found = new Map<string, FieldNode[]>();
+  const collect = (set: SelectionSetNode | undefined) => {
+    for (const node of set?.selections ?? []) {
+      if (node.kind === Kind.FIELD) found.set(node.name.value, [...(found.get(node.name.value) ?? []), node]);
+      else collect(node.kind === Kind.INLINE_FRAGMENT ? node.selectionSet : fragments[node.name.value]?.selectionSet);
+    }
+  };
+  for (const { selectionSet } of parents) collect(selectionSet);
+  return found;
+}

@@ -1,0 +1,82 @@
+import { type ErrorRequestHandler, type RequestHandler, type Response, Router } from 'express';
+import { createYoga } from 'graphql-yoga';
+import { readIdempotencyKey } from '../http/idempotency.ts';
+import { type HttpServices, openContext } from '../http/request-context.ts';
+import type { FaceContext } from './context.ts';
+import { direct } from './direct.ts';
+import { earlyAnswer } from './errors.ts';
+import { graphiql } from './graphiql.ts';
+import { openLoaders } from './loaders.ts';
+import { guards, wireErrors } from './plugins.ts';
+import { preflight } from './preflight.ts';
+import { schema } from './schema.ts';
+import { uploads } from './uploads.ts';
+
+const PATH = '/graphql';
+
+/** The GraphQL face: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
+export function graphqlRouter(services: HttpServices): Router {
+  const router = Router({ caseSensitive: true });
+  router.all(
+    PATH,
+    graphiql(services),
+    preflight,
+    openFace(services),
+    uploads(services),
+    direct(services),
+    operations(services),
+  );
+  router.use(PATH, refusals(services));
+  return router;
+}
+
+/** Who asks, before anything else is read. */
+function openFace(services: HttpServices): RequestHandler {
+  return async (req, res, next) => {
+    res.locals.route = PATH;
+    const ctx = await openContext(services, req, res);
+    res.locals.face = {
+      ctx,
+      loaders: openLoaders(ctx, { cache: true }),
+      get closed() {
+        const closed = new AbortController();
+        res.once('close', () => closed.abort());
+        return closed.signal;
+      },
+      idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
+    } satisfies FaceContext;
+    next();
+  };
+}
+
+/** Yoga has the document's way from text to answer; what is open to abuse in its defaults is off or ours. */
+function operations({ config, log }: HttpServices): RequestHandler {
+  const yoga = createYoga<FaceContext & { res: Response }>({
+    schema,
+    graphqlEndpoint: PATH,
+    plugins: [guards, wireErrors(log)],
+    maxRequestBodySize: config.LIMIT_JSON_BYTES,
+    parserAndValidationCache: false,
+    maskedErrors: false,
+    batching: false,
+    multipart: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    logging: false,
+  });
+  return (req, res) => yoga(req, res, res.locals.face);
+}
+
+/** What goes wrong before Yoga has its turn looks like any other GraphQL answer. */
+function refusals({ log }: HttpServices): ErrorRequestHandler {
+  return (error: Error, req, res, _next) => {
+    if (res.headersSent) return void res.destroy();
+    const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
+    const { errors, status, headers } = earlyAnswer(error, res.locals.requestId, log);
+    res.locals.code = errors[0]?.extensions.code;
+    res.status(status).set(headers).type(type).send(JSON.stringify({ errors }));
+  };
+}
+
+const RESPONSE = 'application/graphql-response+json';

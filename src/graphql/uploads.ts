@@ -1,0 +1,70 @@
+import type { Readable } from 'node:stream';
+import type { Request, RequestHandler } from 'express';
+import { type FileUpload, processRequest } from 'graphql-upload-minimal';
+import { mayBeCsv } from '../core/csv.ts';
+import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import type { HttpServices } from '../http/request-context.ts';
+
+/** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
+export function uploads({ config }: HttpServices): RequestHandler {
+  const limits = {
+    maxFieldSize: config.LIMIT_JSON_BYTES,
+    // A file over this is cut without a word. One byte more than core takes: what is cut is refused there.
+    maxFileSize: config.LIMIT_FILE_BYTES + 1,
+    maxFiles: 1,
+  };
+  return async (req, res, next) => {
+    if (!req.is('multipart/form-data')) return next();
+    // What nobody read of the file must not hold the connection when the answer is out.
+    res.once('finish', () => {
+      req.unpipe();
+      req.resume();
+    });
+    hearEveryError(req);
+    try {
+      req.body = await processRequest(req, res, limits);
+    } catch (error) {
+      throw tornForm(error);
+    }
+    // For Yoga this is now a JSON request whose body is parsed.
+    req.headers['content-type'] = 'application/json';
+    delete req.headers['content-length'];
+    next();
+  };
+}
+
+/** A torn form fails its parser twice, and only the first failure has a listener: the second would end the process. */
+function hearEveryError(req: Request): void {
+  const pipe = req.pipe;
+  req.pipe = (parser, options) => {
+    parser.on('error', () => {});
+    return pipe.call(req, parser, options) as typeof parser;
+  };
+}
+
+/** The bytes of an uploaded CSV file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable<Buffer>> {
+  try {
+    const { mimetype, createReadStream } = await upload;
+    if (!mayBeCsv(mimetype)) throw new UnsupportedMediaType(`The file is labelled ${mimetype}; send CSV text.`);
+    return piecesOf(createReadStream());
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+async function* piecesOf(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+function tornForm(cause: unknown): DomainError {
+  if (cause instanceof DomainError) return cause;
+  const { message, status, expose } = cause as { message: string; status?: number; expose?: boolean };
+  // What the parser of the specification says is meant for callers; what the form's says is not.
+  const text = expose && status !== 500 ? message : 'The multipart form is torn or cut off.';
+  return Object.assign(status === 413 ? new PayloadTooLarge(text) : new ValidationFailed([], text), { cause });
+}

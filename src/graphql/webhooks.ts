@@ -1,0 +1,258 @@
+import {
+  countDeliveries,
+  type Delivery,
+  deliveryStates,
+  listDeliveries,
+  redeliver,
+  testWebhook,
+} from '../core/deliveries.ts';
+import { readPage } from '../core/page.ts';
+import {
+  countWebhooks,
+  createWebhook,
+  createWebhookInput,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  updateWebhook,
+  updateWebhookInput,
+  type Webhook,
+  type WebhookWithSecret,
+  webhookStates,
+} from '../core/webhooks.ts';
+import { builder } from './builder.ts';
+import { connectionType, pageArgs } from './connection.ts';
+import { mutate } from './mutation.ts';
+import { judgedBy } from './validation.ts';
+
+const stateMeanings = {
+  ACTIVE: 'Events are sent to it.',
+  PAUSED: 'Its events wait for it.',
+  DISABLED: 'The receiver answered 410; its events wait for it, too.',
+};
+const WebhookState = builder.enumType('WebhookState', {
+  description: 'Whether a webhook gets its events.',
+  values: Object.fromEntries(webhookStates.map((state) => [state, { description: stateMeanings[state] }])) as Record<
+    (typeof webhookStates)[number],
+    { description: string }
+  >,
+});
+
+const deliveryMeanings = {
+  PENDING: 'It has yet to be sent, or sent again.',
+  SUCCEEDED: 'The receiver answered 2xx.',
+  FAILED: 'It is not tried again by itself.',
+};
+const DeliveryState = builder.enumType('DeliveryState', {
+  description: 'What has become of a delivery.',
+  values: Object.fromEntries(
+    deliveryStates.map((state) => [state, { description: deliveryMeanings[state] }]),
+  ) as Record<(typeof deliveryStates)[number], { description: string }>,
+});
+
+const DeliveryRequest = builder.objectRef<NonNullable<Delivery['request']>>('DeliveryRequest').implement({
+  description: 'What was sent.',
+  fields: (t) => ({
+    url: t.exposeString('url', { description: 'Where to.' }),
+    headers: t.expose('headers', { type: 'JSON', description: 'Its headers.' }),
+    body: t.exposeString('body', { description: 'Its body: the same on each attempt.' }),
+  }),
+});
+
+const DeliveryRef = builder.objectRef<Delivery>('Delivery');
+
+builder.objectType(DeliveryRef, {
+  description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'A UUID; the same as in REST.' }),
+    eventId: t.exposeID('eventId', { description: 'The event; the header `webhook-id`.' }),
+    type: t.exposeString('type', { description: 'The type of the event.' }),
+    state: t.expose('state', { type: DeliveryState, description: 'What has become of it.' }),
+    attempts: t.exposeInt('attempts', { description: 'How often it was tried.' }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is tried next; null: not by itself, or not before the webhook is active again.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it became due.' }),
+    attemptedAt: t.expose('attemptedAt', { type: 'DateTime', nullable: true, description: 'When it was last tried.' }),
+    request: t.expose('request', { type: DeliveryRequest, nullable: true, description: 'What was last sent.' }),
+    status: t.exposeInt('status', { nullable: true, description: 'The status of the last answer.' }),
+    answer: t.exposeString('answer', { nullable: true, description: 'The beginning of its body.' }),
+    error: t.exposeString('error', { nullable: true, description: 'Why there was no answer.' }),
+    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'How long the last attempt took.' }),
+  }),
+});
+
+const DeliveryConnection = connectionType('Delivery', DeliveryRef);
+
+const WebhookRef = builder.objectRef<Webhook>('Webhook');
+
+builder.objectType(WebhookRef, {
+  description: 'An address that events are posted to, signed as Standard Webhooks says.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'A UUID; the same as in REST.' }),
+    url: t.exposeString('url', { description: 'The address.' }),
+    description: t.exposeString('description', { description: 'Whatever helps to tell it from others.' }),
+    types: t.exposeStringList('types', { description: 'The types of events it gets; empty for all.' }),
+    state: t.expose('state', { type: WebhookState, description: 'Whether it gets them.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why it was paused or disabled by itself.' }),
+    oldSecretUntil: t.expose('oldSecretUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until then, the secret before this one signs, too.',
+    }),
+    deliveries: t.field({
+      type: DeliveryConnection,
+      description: 'Its deliveries, oldest first. Finished ones are kept for 30 days.',
+      args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
+      async resolve({ id }, { state, ...args }, { ctx }) {
+        const slice = await listDeliveries(ctx, { webhookId: id, page: readPage(args), state });
+        return { slice, count: () => countDeliveries(ctx, { webhookId: id, state }) };
+      },
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+  }),
+});
+
+const WebhookConnection = connectionType('Webhook', WebhookRef);
+
+builder.queryField('webhooks', (t) =>
+  t.field({
+    type: WebhookConnection,
+    description: 'The webhooks of the company, oldest first.',
+    args: pageArgs,
+    async resolve(_root, args, { ctx }) {
+      return { slice: await listWebhooks(ctx, { page: readPage(args) }), count: () => countWebhooks(ctx) };
+    },
+  }),
+);
+
+builder.queryField('webhook', (t) =>
+  t.field({
+    type: WebhookRef,
+    nullable: true,
+    description: 'One webhook. Errors: WEBHOOK_NOT_FOUND.',
+    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    resolve: (_root, { id }, { ctx }) => getWebhook(ctx, { id }),
+  }),
+);
+
+const url = 'Where events are posted to: https, on the public internet, without credentials.';
+const types = 'The types of events it gets; empty for all.';
+const description = 'Whatever helps to tell it from others: at most 255 characters.';
+
+const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
+  description: 'A new webhook.',
+  fields: (t) => ({
+    url: t.string({ required: true, description: url }),
+    description: t.string({ description }),
+    types: t.stringList({ description: types }),
+  }),
+});
+
+const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
+  description: 'What to change of a webhook: at least one field beside its id.',
+  fields: (t) => ({
+    id: t.id({ required: true, description: 'Which webhook.' }),
+    url: t.string({ description: url }),
+    description: t.string({ description }),
+    types: t.stringList({ description: types }),
+    state: t.field({ type: WebhookState, description: 'PAUSED lets events wait, ACTIVE sends what has waited.' }),
+  }),
+});
+
+const WebhookInput = builder.inputType('WebhookInput', {
+  description: 'Names a webhook.',
+  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+});
+
+const RedeliverInput = builder.inputType('RedeliverInput', {
+  description: 'Names a delivery.',
+  fields: (t) => ({
+    webhookId: t.id({ required: true, description: 'The webhook.' }),
+    deliveryId: t.id({ required: true, description: 'The delivery.' }),
+  }),
+});
+
+const webhookField = { type: WebhookRef, description: 'The webhook.' } as const;
+
+const WebhookPayload = builder.objectRef<{ webhook: Webhook }>('WebhookPayload').implement({
+  description: 'The webhook as it is now; a deleted one as it was.',
+  fields: (t) => ({ webhook: t.expose('webhook', webhookField) }),
+});
+
+const WebhookSecretPayload = builder.objectRef<WebhookWithSecret>('WebhookSecretPayload').implement({
+  description: 'A webhook and its new secret.',
+  fields: (t) => ({
+    webhook: t.expose('webhook', webhookField),
+    secret: t.exposeString('secret', { description: 'Verifies signatures. Shown this once.' }),
+  }),
+});
+
+const DeliveryPayload = builder.objectRef<{ delivery: Delivery }>('DeliveryPayload').implement({
+  description: 'A delivery on its way.',
+  fields: (t) => ({ delivery: t.expose('delivery', { type: DeliveryRef, description: 'The delivery.' }) }),
+});
+
+builder.mutationFields((t) => ({
+  createWebhook: t.field({
+    type: WebhookSecretPayload,
+    nullable: true,
+    description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
+    args: {
+      input: t.arg({
+        type: CreateWebhookInput,
+        required: true,
+        description: 'What it is like.',
+        validate: judgedBy(createWebhookInput),
+      }),
+    },
+    resolve: mutate(createWebhook),
+  }),
+  updateWebhook: t.field({
+    type: WebhookPayload,
+    nullable: true,
+    description: 'Changes, pauses or activates a webhook. Errors: WEBHOOK_NOT_FOUND, VALIDATION_FAILED.',
+    args: {
+      input: t.arg({
+        type: UpdateWebhookInput,
+        required: true,
+        description: 'What to change.',
+        validate: judgedBy(updateWebhookInput),
+      }),
+    },
+    resolve: mutate(async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) })),
+  }),
+  deleteWebhook: t.field({
+    type: WebhookPayload,
+    nullable: true,
+    description: 'Deletes a webhook with its deliveries. Errors: WEBHOOK_NOT_FOUND.',
+    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    resolve: mutate(async (ctx, input) => ({ webhook: await deleteWebhook(ctx, input) })),
+  }),
+  rotateWebhookSecret: t.field({
+    type: WebhookSecretPayload,
+    nullable: true,
+    description: 'Gives a webhook a new secret; for 24 hours the old one signs, too. Errors: WEBHOOK_NOT_FOUND.',
+    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    resolve: mutate(rotateWebhookSecret),
+  }),
+  testWebhook: t.field({
+    type: DeliveryPayload,
+    nullable: true,
+    description: 'Sends an event of type `webhook.test`, once, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND.',
+    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    resolve: mutate(async (ctx, input) => ({ delivery: await testWebhook(ctx, input) })),
+  }),
+  redeliver: t.field({
+    type: DeliveryPayload,
+    nullable: true,
+    description:
+      'Sends a delivery again, at once, with the same id and body, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND, NOT_FOUND.',
+    args: { input: t.arg({ type: RedeliverInput, required: true, description: 'Which one.' }) },
+    resolve: mutate(async (ctx, input) => ({ delivery: await redeliver(ctx, input) })),
+  }),
+}));

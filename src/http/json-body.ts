@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import express, { type Request, type Response } from 'express';
+import { MalformedJson, PayloadTooLarge, UnsupportedMediaType } from '../core/errors.ts';
+
+export type ReadJson = (req: Request, res: Response) => Promise<unknown>;
+
+/** Any media type that says it is JSON. */
+export const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(type ?? '');
+
+/**
+ * What reads a JSON body of at most `limit` bytes; undefined where there is none. `res.locals.digest` tells bodies apart.
+ * Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
+ */
+export function jsonReader(limit: number): ReadJson {
+  const json = express.json({
+    limit,
+    strict: false,
+    type: (req) => isJson(req.headers['content-type']),
+    verify: keepDigest,
+  });
+  return async (req, res) => {
+    const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
+    if (!chunked && Number(length ?? 0) === 0) return undefined;
+    if (!isJson(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    json(req, res, (error?: unknown) => (error ? reject(refusalOfBody(error)) : resolve()));
+    await promise;
+    return req.body;
+  };
+}
+
+function keepDigest(_req: unknown, res: object, body: Buffer): void {
+  (res as Response).locals.digest = createHash('sha256').update(body).digest('hex');
+}
+
+/** What Express's body parser refuses, in our words. */
+function refusalOfBody(error: unknown): unknown {
+  if (!(error instanceof Error) || !('status' in error)) return error;
+  const { type, limit } = error as { type?: string; limit?: number };
+  if (error.status === 413) return new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
+  if (error.status === 415) {
+    return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
+  }
+  if (type === 'entity.parse.failed') return new MalformedJson(`The body is not JSON: ${error.message}.`);
+  return error.status === 400 ? new MalformedJson('The body could not be read.') : error;
+}

@@ -1,0 +1,42 @@
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Router } from 'express';
+import { onlyGet } from './operator-routes.ts';
+import { ownToken } from './own-token.ts';
+import { home, homePolicy } from './pages/home.ts';
+import { reference, referencePolicy } from './pages/reference.ts';
+import type { HttpServices } from './request-context.ts';
+
+const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const pages = fileURLToPath(new URL('./pages', import.meta.url));
+
+/** What `/docs` is made of; nothing of it comes from another host. */
+const assets: Readonly<Record<string, string>> = {
+  'swagger-ui.css': join(swagger, 'swagger-ui.css'),
+  'swagger-ui-bundle.js': join(swagger, 'swagger-ui-bundle.js'),
+  'reference.css': join(pages, 'reference.css'),
+  'reference.js': join(pages, 'reference.js'),
+};
+
+const schemaFile = fileURLToPath(new URL('../../schema.graphql', import.meta.url));
+
+/** Pages for people: `/`, and `/docs`, the reference of the REST face; and the GraphQL schema as a file. */
+export function pagesRouter(services: HttpServices): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  onlyGet(router, '/', async (req, res) => {
+    const page = home(services, `${req.protocol}://${req.get('Host')}`, await ownToken(services, req));
+    res.set({ 'Content-Security-Policy': homePolicy, 'Cache-Control': 'no-store' }).type('html').send(page);
+  });
+  onlyGet(router, '/docs', async (req, res) => {
+    const page = reference(await ownToken(services, req));
+    res.set({ 'Content-Security-Policy': referencePolicy, 'Cache-Control': 'no-store' }).type('html').send(page);
+  });
+  for (const [name, path] of Object.entries(assets)) {
+    onlyGet(router, `/docs/${name}`, (_req, res) => res.sendFile(path, { maxAge: '1h' }));
+  }
+  onlyGet(router, '/schema.graphql', (_req, res) =>
+    res.sendFile(schemaFile, { headers: { 'Content-Type': 'text/plain; charset=utf-8' } }),
+  );
+  return router;
+}

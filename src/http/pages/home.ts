@@ -1,0 +1,116 @@
+import packageJson from '../../../package.json' with { type: 'json' };
+import type { HttpServices } from '../request-context.ts';
+import { Html, hashOf, html } from './html.ts';
+
+const style = `
+:root { color-scheme: light dark; --soft: light-dark(#f4f5f7, #1d2126); --line: light-dark(#d7dbe0, #3a4047);
+  --dim: light-dark(#565e68, #a7b0ba); --link: light-dark(#0b57d0, #8ab4f8) }
+* { box-sizing: border-box }
+body { font: 1rem/1.55 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem;
+  background: light-dark(#fff, #14171a); color: light-dark(#16191d, #e8eaed) }
+h1 { font-size: 1.75rem; margin: 0 }
+h2 { font-size: 1.1rem; margin: 2.25rem 0 .5rem }
+p { margin: .25rem 0 .75rem }
+header p, dt, small { color: var(--dim) }
+small { display: block; line-height: 1.4 }
+a { color: var(--link) }
+a:focus-visible, textarea:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
+ul { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)) }
+li { border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem }
+li a { font-weight: 600; display: block }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; margin: 0 }
+dd { margin: 0 }
+label { display: block; margin: .9rem 0 }
+textarea { background: var(--soft); color: inherit; border: 1px solid var(--line); border-radius: .5rem; display: block;
+  field-sizing: content; font: .8125rem/1.5 ui-monospace, monospace; margin-top: .3rem; overflow-wrap: anywhere;
+  padding: .75rem .9rem; resize: vertical; width: 100% }
+`;
+
+export const homePolicy =
+  `default-src 'none'; style-src ${hashOf(style)}; img-src data:; base-uri 'none'; form-action 'none'; ` +
+  `frame-ancestors 'none'`;
+
+interface Place {
+  href: string;
+  name: string;
+  about: string;
+}
+
+const forDevelopers: Place[] = [
+  { href: '/graphql', name: 'GraphiQL', about: 'Write and run queries, mutations and subscriptions' },
+  { href: '/docs', name: 'REST reference', about: 'Every operation, with examples, to try out' },
+  { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' },
+  { href: '/openapi.json', name: 'OpenAPI document', about: 'For generators of clients' },
+];
+const forOperators: Place[] = [
+  { href: '/livez', name: 'Liveness', about: 'Whether the process runs' },
+  { href: '/readyz', name: 'Readiness', about: 'Whether it can do its work' },
+  { href: '/metrics', name: 'Metrics', about: 'For Prometheus' },
+];
+
+/** The page at `/`: what is running, and where everything is. With a token it shows commands that work. */
+export function home(services: HttpServices, base: string, token: string | undefined): string {
+  const manufacturers = services.manufacturers.list();
+  const providers = [...new Set(manufacturers.flatMap(({ provider }) => provider ?? []))];
+  const supported = manufacturers.filter((one) => one.supported);
+  const database = services.database.kind === 'embedded' ? 'embedded in this process' : 'PostgreSQL';
+  return html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Fleet Gateway</title>
+<link rel="icon" href="data:,">
+${new Html(`<style>${style}</style>`)}
+<header>
+  <h1>Fleet Gateway</h1>
+  <p>Fleets, vehicles, eligibility and contracts, over GraphQL and REST.</p>
+</header>
+<main>
+  <h2>For developers</h2>
+  ${places(forDevelopers)}
+  ${token ? commands(base, token) : ''}
+  <h2>For operators</h2>
+  ${places(forOperators)}
+  <h2>What is running</h2>
+  <dl>
+    <dt>Version<dd>${packageJson.version}
+    <dt>Database<dd>${database}
+    <dt>Providers<dd>${providers.join(', ')}
+    <dt>Manufacturers<dd>${supported.length} of ${manufacturers.length} can be asked:
+      ${supported.map(({ name }) => name).join(', ')}
+  </dl>
+</main>
+</html>
+`.text;
+}
+
+const places = (list: readonly Place[]): Html => html`<ul>
+${list.map(
+  ({ href, name, about }) => html`    <li><a href="${href}">${name}</a><small>${about}</small>
+`,
+)}  </ul>`;
+
+const fleet =
+  '{"name":"Demo fleet","companyAddress":"1 Main Street, Berlin","email":"fleet@example.com","vat":"DE123456789"}';
+const query = '{"query":"{ fleets { totalCount nodes { id name vehicleCount } } }"}';
+
+/** Text to copy: a field, so that the keyboard too can select all of it. */
+const copied = (label: string, rows: number, text: string): Html =>
+  html`<label>${label}<textarea readonly spellcheck="false" rows="${rows}">${text}</textarea></label>`;
+
+const command = (base: string, path: string, body: string): string =>
+  [
+    `curl ${base}${path}`,
+    '-H "Authorization: Bearer $TOKEN"',
+    `-H 'Content-Type: application/json'`,
+    `-d '${body}'`,
+  ].join(' \\\n  ');
+
+const commands = (base: string, token: string): Html => html`
+  <h2>Try it</h2>
+  <p>This gateway runs for development and makes its own tokens. Here is one for the company “demo”, good for 30 days;
+    <code>npm run token</code> makes others. Copy the three into a terminal:</p>
+  ${copied('The token', 5, `TOKEN='${token}'`)}
+  ${copied('Create a fleet over REST', 5, command(base, '/fleets', fleet))}
+  ${copied('List fleets over GraphQL', 4, command(base, '/graphql', query))}`;

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** A template whose values are escaped; lists are joined, and what `html` itself has made goes in as it is. */
+export function html(parts: TemplateStringsArray, ...values: unknown[]): Html {
+  return new Html(parts.map((part, at) => (at === 0 ? part : `${written(values[at - 1])}${part}`)).join(''));
+}
+
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+  toString(): string {
+    return this.text;
+  }
+}
+
+function written(value: unknown): string {
+  if (value instanceof Html) return value.text;
+  if (Array.isArray(value)) return value.map(written).join('');
+  return value == null ? '' : String(value).replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
+}
+
+/** What a Content-Security-Policy calls an inline style or script by. */
+export const hashOf = (inline: string): string => `'sha256-${createHash('sha256').update(inline).digest('base64')}'`;

@@ -1,0 +1,45 @@
+import type { Answer, RestRequest } from './route.ts';
+
+/** Comments that keep the connection open through proxies, and show when the reader has gone. */
+const BEAT_MS = 15_000;
+
+/**
+ * Server-sent events: each item as `frame` writes it, with a sign of life where nothing happens for long. It ends with
+ * the items, or with `signal`.
+ */
+export function eventStream<T>(
+  { incoming }: RestRequest,
+  items: AsyncGenerator<T>,
+  signal: AbortSignal,
+  frame: (item: T) => string,
+): Answer {
+  const pieces = incoming.method === 'HEAD' ? nothing() : framed(items, signal, frame);
+  return {
+    status: 200,
+    headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+    stream: { type: 'text/event-stream', pieces },
+  };
+}
+
+async function* framed<T>(
+  items: AsyncGenerator<T>,
+  signal: AbortSignal,
+  frame: (item: T) => string,
+): AsyncGenerator<string> {
+  yield 'retry: 2000\n\n';
+  let next = items.next();
+  while (!signal.aborted) {
+    const beat = Promise.withResolvers<'beat'>();
+    const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
+    const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
+    if (result === 'beat') {
+      yield ':\n\n';
+      continue;
+    }
+    if (result.done) return;
+    yield frame(result.value);
+    next = items.next();
+  }
+}
+
+async function* nothing(): AsyncGenerator<string> {}

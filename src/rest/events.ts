@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { type Event, type EventFilter, eventCursor, getEvent, listEvents } from '../core/events.ts';
+import { followEvents } from '../core/follow-events.ts';
+import { readInput } from '../core/input.ts';
+import { pick, type Selection } from '../core/selection.ts';
+import { eventDocs } from './openapi/events.ts';
+import { jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
+
+const fields: Selection<Event> = {
+  id: true,
+  type: true,
+  timestamp: true,
+  company: true,
+  fleetId: true,
+  contractId: true,
+  vehicles: true,
+  vehicleCount: true,
+  actor: true,
+  requestId: true,
+  data: true,
+};
+const shape = (event: Event) => pick(event, fields);
+
+/** A comma list. */
+const typesOf = (list?: string): string[] | undefined => list?.split(',').map((type) => type.trim());
+
+const once = z.string('stands once').optional();
+const eventQuery = z.object({
+  type: once.transform(typesOf),
+  fleetId: once,
+  vin: once,
+  since: once,
+  until: once,
+});
+
+function readFilter({ query }: RestRequest): EventFilter {
+  const { type, ...rest } = readInput(eventQuery, query);
+  return { ...rest, types: type };
+}
+
+/** The same filter in the address of the next page. */
+function pathOf({ query }: RestRequest): string {
+  const given = Object.entries(query).filter(([name]) => name in eventQuery.shape);
+  return given.length > 0 ? `/events?${new URLSearchParams(given as [string, string][])}` : '/events';
+}
+
+/** An event's id is as good as its cursor: receivers of webhooks know it. */
+const withCursor = (request: RestRequest): RestRequest => {
+  const { after } = request.query;
+  return typeof after === 'string' ? { ...request, query: { ...request.query, after: eventCursor(after) } } : request;
+};
+
+/** Comments that keep the connection open through proxies, and show when the reader has gone. */
+const BEAT_MS = 15_000;
+/** Then the client comes back by itself, from where it was, and its token is looked at again. */
+const LONGEST_MS = 15 * 60_000;
+
+/** Server-sent events; `id` is what the browser sends back as Last-Event-ID. */
+async function* streamOf(events: AsyncGenerator<Event>, signal: AbortSignal): AsyncGenerator<string> {
+  yield 'retry: 2000\n\n';
+  let next = events.next();
+  while (!signal.aborted) {
+    const beat = Promise.withResolvers<'beat'>();
+    const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
+    const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
+    if (result === 'beat') {
+      yield ':\n\n';
+      continue;
+    }
+    if (result.done) return;
+    const event = result.value;
+    yield `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(shape(event))}\n\n`;
+    next = events.next();
+  }
+}
+
+async function* nothing(): AsyncGenerator<string> {}
+
+export const eventRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/events',
+    docs: eventDocs.list,
+    answer(ctx, request) {
+      const filter = readFilter(request);
+      return listAnswer(withCursor(request), pathOf(request), async (page) =>
+        jsonPageOf(await listEvents(ctx, { page, filter }), shape),
+      );
+    },
+  },
+  {
+    method: 'GET',
+    path: '/events/stream',
+    docs: eventDocs.stream,
+    async answer(ctx, request) {
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(LONGEST_MS)]);
+      const { after } = readInput(z.object({ after: once }), request.query);
+      const from = request.header('Last-Event-ID') || after;
+      const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);
+      const pieces = request.incoming.method === 'HEAD' ? nothing() : streamOf(events, signal);
+      return {
+        status: 200,
+        headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+        stream: { type: 'text/event-stream', pieces },
+      };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/events/:id',
+    docs: eventDocs.get,
+    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getEvent(ctx, { id: params.id ?? '' })) }),
+  },
+];

@@ -1,0 +1,87 @@
+import packageJson from '../../../package.json' with { type: 'json' };
+import { routes } from '../router.ts';
+import { headers } from './headers.ts';
+import { type Json, Schemas } from './json-schema.ts';
+import { operationOf } from './operation.ts';
+import { operatorPaths } from './operator-paths.ts';
+import { idempotencyKey, prefer, queryParameters } from './parameters.ts';
+import { problemExamples } from './problems.ts';
+import { type Tag, tags } from './tags.ts';
+
+const description = `Fleets, their vehicles, the eligibility of vehicles for connected data, and contracts with manufacturers.
+
+The same service speaks GraphQL at \`/graphql\`.
+
+**Ids** are UUIDs. **Times** are ISO 8601 in UTC. **A company sees its own data only**: what belongs to another one is answered like what does not exist.
+
+**Lists** come whole, oldest first, however long they are. With \`limit\` or \`after\` they come in pages, and \`Link\` leads to the next one.
+
+**Refusals** are \`application/problem+json\` with a \`code\` that never changes. Every answer has an \`X-Request-Id\`: yours, if you sent one of at most 128 letters, digits and \`_.:-\`.
+
+**Another method** than those listed is refused with 405 and \`Allow\`; \`HEAD\` works wherever \`GET\` does. New fields may be added to answers at any time.`;
+
+let made: Json | undefined;
+
+/** The OpenAPI document of the REST face: what the routes, core's schemas and the table of refusals say. */
+export function openApiDocument(): Json {
+  made ??= makeDocument();
+  return made;
+}
+
+function makeDocument(): Json {
+  const schemas = new Schemas();
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
+  }
+  Object.assign(paths, operatorPaths(schemas));
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Fleet Gateway',
+      version: packageJson.version,
+      description,
+      contact: { name: 'The operator of this gateway' },
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'Where this document comes from.' }],
+    tags: usedTags(paths),
+    paths,
+    components: {
+      schemas: sorted(schemas.components),
+      parameters: { ...queryParameters, 'Idempotency-Key': idempotencyKey, Prefer: prefer },
+      headers,
+      responses: sorted(schemas.responses),
+      examples: sorted(usedIn(schemas.responses, problemExamples)),
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description:
+            'A token of the configured issuer that names the company. Where scopes are in use: `fleets:read`, ' +
+            '`fleets:write` (fleets, vehicles, eligibility), `contracts:read` and `contracts:write`.',
+        },
+      },
+    },
+  };
+}
+
+function usedIn<Value>(part: Json, examples: Readonly<Record<string, Value>>): Record<string, Value> {
+  const text = JSON.stringify(part);
+  return Object.fromEntries(
+    Object.entries(examples).filter(([name]) => text.includes(`"#/components/examples/${name}"`)),
+  );
+}
+
+const sorted = <Value>(record: Readonly<Record<string, Value>>) =>
+  Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+
+function usedTags(paths: Record<string, Json>): Json[] {
+  const operations = Object.values(paths).flatMap((path) => Object.values(path) as { tags: Tag[] }[]);
+  const used = new Set(operations.flatMap((operation) => operation.tags));
+  return Object.entries(tags)
+    .filter(([name]) => used.has(name as Tag))
+    .map(([name, text]) => ({ name, description: text }));
+}

@@ -1,0 +1,111 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../core/errors.ts';
+import { statusOf } from '../../http/status.ts';
+import type { Route } from '../route.ts';
+import { everyAnswer, type HeaderName, headersNamed, refusalHeaders } from './headers.ts';
+import { type Json, mapValues, type Schemas } from './json-schema.ts';
+import { pathParameter } from './parameters.ts';
+import { problemExamples, problemJson } from './problems.ts';
+import type { AnswerDocs, BodyDocs } from './route-docs.ts';
+
+/** A route as an operation of the document. */
+export function operationOf(route: Route, schemas: Schemas): Json {
+  const { docs } = route;
+  return {
+    operationId: docs.operationId,
+    tags: [docs.tag],
+    summary: docs.summary,
+    description: docs.description,
+    security: securityOf(route),
+    parameters: parametersOf(route),
+    ...(docs.body && { requestBody: bodyOf(docs.body, schemas) }),
+    responses: {
+      ...mapValues(docs.answers, (answer) => answerOf(answer, route, schemas)),
+      ...refusalsOf(route, schemas),
+    },
+  };
+}
+
+const bearer = { bearer: [] };
+const securityOf = ({ token }: Route): Json[] =>
+  token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
+
+const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
+
+function parametersOf({ method, path, docs }: Route): Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name));
+  return [
+    ...inPath,
+    ...(docs.query ?? []).map(parameter),
+    ...(method === 'POST' ? [parameter('Idempotency-Key')] : []),
+    ...(docs.prefer ? [parameter('Prefer')] : []),
+  ];
+}
+
+function bodyOf({ type = 'application/json', input, fields }: BodyDocs, schemas: Schemas): Json {
+  const schema = schemas.of(input, 'input');
+  // A field means the same whether it is sent or answered, so it is described once, in the answer.
+  const meanings = fields.shape as Record<string, z.ZodType | undefined>;
+  const properties = mapValues(schema.properties as Record<string, Json>, (property, name) => ({
+    ...property,
+    ...meanings[name]?.meta(),
+  }));
+  const described = { ...schema, properties };
+  const isForm = type === 'multipart/form-data';
+  const content = isForm
+    ? { schema: described, encoding: { vins: { contentType: 'text/csv' } } }
+    : { schema: described, example: schemas.exampleOf(described) };
+  return { required: true, content: { [type]: content } };
+}
+
+function answerOf(answer: AnswerDocs, { method }: Route, schemas: Schemas): Json {
+  const { description, schema, type = 'application/json', headers = [] } = answer;
+  const names: HeaderName[] = [
+    ...everyAnswer,
+    ...headers,
+    ...(method === 'POST' ? ['Idempotent-Replayed' as const] : []),
+  ];
+  const json = schema && schemas.of(schema, 'output');
+  return {
+    description,
+    headers: headersNamed(names),
+    ...(json && { content: { [type]: { schema: json, example: schemas.exampleOf(json) } } }),
+  };
+}
+
+/** Refusals that follow from what kind of operation it is. */
+function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
+  const reads = docs.query || docs.body || method === 'POST';
+  return [
+    ...(docs.errors ?? []),
+    ...(reads ? (['VALIDATION_FAILED'] as const) : []),
+    ...(body === 'json' ? (['MALFORMED_JSON'] as const) : []),
+    ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
+    ...(token === 'none' ? [] : (['UNAUTHENTICATED', 'FORBIDDEN'] as const)),
+    ...(method === 'POST' ? (['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
+    'RATE_LIMITED',
+    'INTERNAL',
+    'UNAVAILABLE',
+  ];
+}
+
+function refusalsOf(route: Route, schemas: Schemas): Json {
+  const byStatus = Map.groupBy(new Set(codesOf(route)), (code) => statusOf[code]);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusalOf(codes, schemas)]));
+}
+
+/** A reference to the answer for these codes of one status; the same for all operations that have just these. */
+export function refusalOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
+  const name = codes.toSorted().join('.');
+  schemas.responses[name] = {
+    description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),
+    headers: headersNamed([...everyAnswer, ...codes.flatMap((code) => refusalHeaders[code] ?? [])]),
+    content: {
+      'application/problem+json': {
+        schema: schemas.of(problemJson, 'output'),
+        examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+      },
+    },
+  };
+  return { $ref: `#/components/responses/${name}` };
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import {
+  ContractNotFound,
+  ContractOverlap,
+  type DomainError,
+  EligibilityInProgress,
+  type ErrorCode,
+  FleetIdMissing,
+  FleetNotFound,
+  Forbidden,
+  IdempotencyInProgress,
+  IdempotencyKeyReused,
+  ImportNotFound,
+  MalformedJson,
+  ManufacturerNotSupported,
+  MethodNotAllowed,
+  NotFound,
+  NothingToDelete,
+  PayloadTooLarge,
+  RateLimited,
+  Unauthenticated,
+  Unavailable,
+  UnsupportedMediaType,
+  ValidationFailed,
+  VehicleNotFound,
+  WebhookNotFound,
+} from '../../core/errors.ts';
+import { eligibilityStatuses } from '../../core/vehicles.ts';
+import { statusOf } from '../../http/status.ts';
+import { internalProblem, problemOf } from '../problem.ts';
+import { field, type Json, mapValues } from './json-schema.ts';
+import { reasonJson, rejectedRowJson, rejectedVinJson, summaryJson } from './shapes.ts';
+
+const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
+const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
+
+/** Each refusal as a caller may meet it. */
+const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
+  VALIDATION_FAILED: new ValidationFailed([
+    { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
+  ]),
+  MALFORMED_JSON: new MalformedJson('The body is not JSON: Unexpected end of JSON input.'),
+  FLEET_ID_MISSING: new FleetIdMissing(),
+  NOTHING_TO_DELETE: new NothingToDelete(),
+  MANUFACTURER_NOT_SUPPORTED: new ManufacturerNotSupported('ferrari'),
+  UNAUTHENTICATED: new Unauthenticated('The token has expired.'),
+  FORBIDDEN: new Forbidden('The token lacks the scope fleets:write.', 'fleets:write'),
+  FLEET_NOT_FOUND: new FleetNotFound(),
+  VEHICLE_NOT_FOUND: new VehicleNotFound(),
+  CONTRACT_NOT_FOUND: new ContractNotFound(),
+  IMPORT_NOT_FOUND: new ImportNotFound(),
+  WEBHOOK_NOT_FOUND: new WebhookNotFound(),
+  NOT_FOUND: new NotFound('There is nothing at this address.'),
+  METHOD_NOT_ALLOWED: new MethodNotAllowed('PUT', ['GET', 'HEAD', 'POST']),
+  ELIGIBILITY_IN_PROGRESS: new EligibilityInProgress('WBA3A5C50CF256985', 2, {
+    eligibility: { status: 'PENDING', attempts: 0, nextAttemptAt: '2026-11-20T08:00:02.000Z', reason: null },
+  }),
+  CONTRACT_OVERLAP: new ContractOverlap([CONTRACT_ID]),
+  PAYLOAD_TOO_LARGE: new PayloadTooLarge('The body is larger than 1048576 bytes.'),
+  UNSUPPORTED_MEDIA_TYPE: new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),
+  IDEMPOTENCY_KEY_REUSED: new IdempotencyKeyReused(),
+  IDEMPOTENCY_IN_PROGRESS: new IdempotencyInProgress(),
+  RATE_LIMITED: new RateLimited(12),
+  UNAVAILABLE: new Unavailable('The database is out of reach.'),
+};
+
+/** An example of every refusal, by its code. */
+export const problemExamples: Readonly<Record<string, { summary: string; value: Json }>> = {
+  ...mapValues(samples, (error) => {
+    const { title, ...problem } = problemOf(error, REQUEST_ID);
+    return { summary: String(title), value: { title, ...problem } };
+  }),
+  INTERNAL: { summary: 'A fault of the service', value: internalProblem(REQUEST_ID) },
+};
+
+const codes = Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]];
+
+const faultJson = z.object({
+  path: field(z.string(), 'Where the fault stands, dotted: `email`, `vins.3`.', 'email'),
+  code: field(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
+  message: field(z.string(), 'For people.', 'is not an e-mail address'),
+});
+
+/** The body of every refusal (RFC 9457). */
+export const problemJson = z
+  .object({
+    type: field(z.string(), 'Always `about:blank`: `code` tells refusals apart.', 'about:blank'),
+    title: field(z.string(), 'The code in words.', 'Validation failed'),
+    status: field(z.int(), 'The HTTP status again.', 400),
+    detail: field(z.string(), 'What is wrong with this request, for people.', 'email: is not an e-mail address'),
+    code: field(
+      z.enum(codes).meta({ id: 'ErrorCode' }),
+      'What programs branch on. Codes never change.',
+      'VALIDATION_FAILED',
+    ),
+    requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
+    errors: z.array(faultJson).optional().meta({ description: 'Every fault of the request, at its place.' }),
+    conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
+    eligibility: z
+      .object({
+        status: z.enum(eligibilityStatuses),
+        attempts: z.int(),
+        nextAttemptAt: z.iso.datetime().nullable(),
+        reason: reasonJson.nullable(),
+      })
+      .optional()
+      .meta({ description: 'ELIGIBILITY_IN_PROGRESS: how far it is.' }),
+    summary: summaryJson.optional(),
+    rejected: z
+      .array(z.union([rejectedVinJson, rejectedRowJson]))
+      .optional()
+      .meta({ description: 'The refused VINs (of a list) or the first 100 refused rows (of a file).' }),
+    importId: z.uuid().optional().meta({ description: 'The import whose rows were refused.' }),
+    rejectedCsv: z.string().optional().meta({ description: 'Where all refused rows are, as CSV.' }),
+  })
+  .meta({ id: 'Problem', description: 'Why a request was refused (RFC 9457).' });

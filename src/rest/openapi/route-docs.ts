@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../core/errors.ts';
+import type { QueryParameter } from './parameters.ts';
+import type { Tag } from './tags.ts';
+
+/** What openapi.json says of a route beyond what follows from the route itself. */
+export interface RouteDocs {
+  /** Names the operation for good: generated clients call their function so. */
+  operationId: string;
+  tag: Tag;
+  /** A few words, without a full stop. */
+  summary: string;
+  /** Whole sentences: what happens, and what a caller would not guess. */
+  description: string;
+  query?: readonly QueryParameter[];
+  /** Whether `Prefer: wait=N` is heard. */
+  prefer?: true;
+  body?: BodyDocs;
+  /** By status; refusals are not among them. */
+  answers: Readonly<Record<number, AnswerDocs>>;
+  /** Refusals of this operation; those of all operations of its kind are added. */
+  errors?: readonly ErrorCode[];
+}
+
+/**
+ * `input` is the schema that core reads the body with. `fields` says what its fields mean, by name, in description and
+ * examples; usually it is the resource itself.
+ */
+export interface BodyDocs {
+  type?: 'application/json' | 'multipart/form-data';
+  input: z.ZodObject;
+  fields: z.ZodObject;
+}
+
+export interface AnswerDocs {
+  description: string;
+  /** Absent: the answer has no body. */
+  schema?: z.ZodType;
+  type?: 'application/json' | 'text/csv' | 'text/event-stream';
+  headers?: readonly AnswerHeader[];
+}
+
+export type AnswerHeader = 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import {
+  type Delivery,
+  type DeliveryState,
+  deliveryStates,
+  listDeliveries,
+  redeliver,
+  testWebhook,
+} from '../core/deliveries.ts';
+import { readInput } from '../core/input.ts';
+import { pick, type Selection } from '../core/selection.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  updateWebhook,
+  type Webhook,
+  type WebhookWithSecret,
+} from '../core/webhooks.ts';
+import { webhookDocs } from './openapi/webhooks.ts';
+import { jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
+
+const fields: Selection<Webhook> = {
+  id: true,
+  url: true,
+  description: true,
+  types: true,
+  state: true,
+  reason: true,
+  oldSecretUntil: true,
+  createdAt: true,
+  updatedAt: true,
+};
+const shape = (webhook: Webhook) => pick(webhook, fields);
+const withSecret = ({ webhook, secret }: WebhookWithSecret) => ({ ...shape(webhook), secret });
+
+const deliveryFields: Selection<Delivery> = {
+  id: true,
+  webhookId: true,
+  eventId: true,
+  type: true,
+  state: true,
+  attempts: true,
+  nextAttemptAt: true,
+  createdAt: true,
+  attemptedAt: true,
+  request: true,
+  status: true,
+  answer: true,
+  error: true,
+  durationMs: true,
+};
+const deliveryShape = (delivery: Delivery) => pick(delivery, deliveryFields);
+
+const deliveryQuery = z.object({ state: z.enum(deliveryStates, `is one of ${deliveryStates.join(', ')}`).optional() });
+
+const idOf = ({ params }: RestRequest) => ({ id: params.id ?? '' });
+
+export const webhookRoutes: Route[] = [
+  {
+    method: 'POST',
+    path: '/webhooks',
+    body: 'json',
+    docs: webhookDocs.create,
+    async answer(ctx, { body }) {
+      const created = await createWebhook(ctx, body);
+      return { status: 201, headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/webhooks',
+    docs: webhookDocs.list,
+    answer: (ctx, request) =>
+      listAnswer(request, '/webhooks', async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
+  },
+  {
+    method: 'GET',
+    path: '/webhooks/:id',
+    docs: webhookDocs.get,
+    answer: async (ctx, request) => ({ status: 200, body: shape(await getWebhook(ctx, idOf(request))) }),
+  },
+  {
+    method: 'PATCH',
+    path: '/webhooks/:id',
+    body: 'json',
+    docs: webhookDocs.update,
+    async answer(ctx, request) {
+      const given = typeof request.body === 'object' ? request.body : {};
+      return { status: 200, body: shape(await updateWebhook(ctx, { ...given, ...idOf(request) })) };
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/webhooks/:id',
+    docs: webhookDocs.delete,
+    answer: async (ctx, request) => ({ status: 200, body: shape(await deleteWebhook(ctx, idOf(request))) }),
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/rotate',
+    docs: webhookDocs.rotate,
+    answer: async (ctx, request) => ({ status: 200, body: withSecret(await rotateWebhookSecret(ctx, idOf(request))) }),
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/test',
+    docs: webhookDocs.test,
+    answer: async (ctx, request) => ({ status: 202, body: deliveryShape(await testWebhook(ctx, idOf(request))) }),
+  },
+  {
+    method: 'GET',
+    path: '/webhooks/:id/deliveries',
+    docs: webhookDocs.deliveries,
+    answer(ctx, request) {
+      const webhookId = request.params.id ?? '';
+      const state: DeliveryState | undefined = readInput(deliveryQuery, request.query).state;
+      const path = `/webhooks/${webhookId}/deliveries${state ? `?state=${state}` : ''}`;
+      return listAnswer(request, path, async (page) =>
+        jsonPageOf(await listDeliveries(ctx, { webhookId, page, state }), deliveryShape),
+      );
+    },
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
+    docs: webhookDocs.redeliver,
+    async answer(ctx, { params }) {
+      const delivery = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });
+      return { status: 202, body: deliveryShape(delivery) };
+    },
+  },
+];

@@ -1,0 +1,368 @@
+import { createClient } from 'graphql-sse';
+import { describe, expect, test } from 'vitest';
+import type { Json } from './support/client.ts';
+import { openStream } from './support/event-stream.ts';
+import {
+  addVehicle,
+  addVehicles,
+  createContract,
+  createFleet,
+  fleetFields,
+  newVin,
+  newVins,
+  uploadForm,
+} from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const gateway = await startGateway({ workers: true });
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+
+type Client = typeof acme;
+
+/** Waits until the events of this query satisfy `enough`, and gives them. */
+// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
+const events = (client: Client, query: string, enough: (events: any[]) => boolean): Promise<any[]> =>
+  until(async () => {
+    const { body } = await client.get(`/events?${query}`);
+    return enough(body) ? body : null;
+  });
+
+const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+const types = (list: { type: string }[]) => list.map(({ type }) => type);
+
+describe('One event per fact', () => {
+  test('a fleet: created, updated with what was before, deleted', async () => {
+    const fleet = await createFleet(acme);
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'Night shift', vat: fleet.vat }, { 'x-request-id': 'night-1' });
+    await acme.delete(`/fleets/${fleet.id}`);
+    const found = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 3);
+    expect(found).toMatchObject([
+      { id, type: 'fleet.created', company: 'acme', actor: 'development', data: fleetFields },
+      {
+        type: 'fleet.updated',
+        requestId: 'night-1',
+        data: { changes: { name: { from: fleetFields.name, to: 'Night shift' } } },
+      },
+      { type: 'fleet.deleted', data: { name: 'Night shift', vehicleCount: 0 } },
+    ]);
+    expect(found[1].data.changes).not.toHaveProperty('vat');
+  });
+
+  test('vehicles: one event per request, and one per 1,000 vehicles', async () => {
+    const fleet = await createFleet(acme);
+    const vins = newVins(1001);
+    const vehicles = await addVehicles(acme, vins, fleet);
+    const added = await events(acme, `fleetId=${fleet.id}&type=vehicle.added`, (list) => list.length === 2);
+    expect(added.map((event) => event.vehicleCount)).toEqual([1000, 1]);
+    expect(added.flatMap((event) => event.vehicles.map((vehicle: { vin: string }) => vehicle.vin)).toSorted()).toEqual(
+      vins.toSorted(),
+    );
+    await acme.post('/vehicles/delete', { fleetId: fleet.id, vins: vins.slice(0, 3) });
+    const [removed] = await events(acme, `fleetId=${fleet.id}&type=vehicle.removed`, (list) => list.length === 1);
+    expect(removed).toMatchObject({ vehicleCount: 3 });
+    expect(removed.vehicles).toContainEqual({ id: vehicles[0].id, vin: vins[0] });
+  });
+
+  test('nothing is recorded of what did not happen: refusals, dry runs, vehicles that were there', async () => {
+    const fleet = await createFleet(acme);
+    const vin = newVin();
+    await acme.post('/vehicles?dryRun=true', { fleetId: fleet.id, vins: [vin] });
+    await acme.post('/vehicles?mode=atomic', { fleetId: fleet.id, vins: [vin, 'wrong'] });
+    await addVehicles(acme, [vin], fleet);
+    await addVehicles(acme, [vin], fleet);
+    await acme.patch(`/fleets/${fleet.id}`, { name: fleet.name });
+    const found = await events(acme, `fleetId=${fleet.id}`, (list) => types(list).includes('eligibility.changed'));
+    expect(types(found)).toEqual(['fleet.created', 'vehicle.added', 'eligibility.changed']);
+  });
+
+  test('eligibility: from, to and the reason, by the system', async () => {
+    const { vin } = await addVehicle(acme, newVin(7));
+    const [event] = await events(acme, `vin=${vin}&type=eligibility.changed`, (list) => list.length === 1);
+    expect(event).toMatchObject({
+      actor: 'system',
+      requestId: null,
+      vehicles: [{ id, vin }],
+      data: { from: 'PENDING', to: 'INELIGIBLE', manufacturer: 'bmw' },
+    });
+    expect(event.data).toHaveProperty('reason');
+  });
+
+  test('an import: its vehicles, then its completion', async () => {
+    const fleet = await createFleet(acme);
+    const { body } = await acme.send(
+      'POST',
+      '/vehicles/file',
+      uploadForm(fleet.id, `vin\n${newVins(1200).join('\n')}\nwrong\n`),
+    );
+    const query = `fleetId=${fleet.id}&type=vehicle.added,import.completed`;
+    const found = await events(acme, query, (list) => list.length === 3);
+    expect(found).toMatchObject([
+      { type: 'vehicle.added', vehicleCount: 1000, data: { importId: body.importId } },
+      { type: 'vehicle.added', vehicleCount: 200 },
+      { type: 'import.completed', data: { importId: body.importId, created: 1200, rejected: 1 } },
+    ]);
+  });
+
+  test('a contract: created, started when it starts, ended when it ends', async () => {
+    const vehicle = await addVehicle(acme);
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+    const contract = await createContract(acme, vehicle, { from: at(-1000), to: at(1500) });
+    const found = await events(acme, `vin=${vehicle.vin}`, (list) => types(list).includes('contract.ended'));
+    const ofContract = found.filter(({ contractId }) => contractId === contract.id);
+    expect(ofContract).toMatchObject([
+      { type: 'contract.created', actor: 'development', vehicles: [{ id: vehicle.id, vin: vehicle.vin }] },
+      { type: 'contract.started', actor: 'system', data: { name: contract.name, pack: contract.pack } },
+      { type: 'contract.ended', data: { from: contract.from, to: contract.to } },
+    ]);
+  });
+
+  test('what goes with a vehicle or a fleet has its own events', async () => {
+    const [first, second] = await addVehicles(acme, newVins(2));
+    await createContract(acme, first);
+    await createContract(acme, second);
+    await acme.delete(`/vehicles/${first.id}`);
+    await acme.delete(`/fleets/${first.fleetId}`);
+    const query = `fleetId=${first.fleetId}&type=contract.deleted,vehicle.removed,fleet.deleted`;
+    const found = await events(acme, query, (list) => types(list).includes('fleet.deleted'));
+    expect(found.map(({ type, vehicles }) => [type, vehicles[0]?.vin])).toEqual([
+      ['contract.deleted', first.vin],
+      ['vehicle.removed', first.vin],
+      ['contract.deleted', second.vin],
+      ['vehicle.removed', second.vin],
+      ['fleet.deleted', undefined],
+    ]);
+  });
+
+  test('who has no token is anonymous', async () => {
+    const contract = await createContract(acme);
+    await gateway.anyone.delete(`/contracts/${contract.id}`);
+    const [event] = await events(acme, `vin=${contract.vin}&type=contract.deleted`, (list) => list.length === 1);
+    expect(event).toMatchObject({ company: 'acme', actor: 'anonymous' });
+  });
+});
+
+describe('The log', () => {
+  test('goes page by page, oldest first, and an event’s id is a cursor', async () => {
+    const fleet = await createFleet(globex);
+    for (const name of ['a', 'b', 'c']) await globex.patch(`/fleets/${fleet.id}`, { name });
+    const all = await events(globex, `fleetId=${fleet.id}`, (list) => list.length === 4);
+    const first = await globex.get(`/events?fleetId=${fleet.id}&limit=3`);
+    expect(first.body).toEqual(all.slice(0, 3));
+    const [, next] = /<(.+)>/.exec(first.headers.get('link') ?? '') ?? [];
+    expect((await globex.get(next ?? '')).body).toEqual(all.slice(3));
+    expect((await globex.get(`/events?fleetId=${fleet.id}&after=${all[2].id}`)).body).toEqual(all.slice(3));
+    expect((await globex.get(`/events/${all[0].id}`)).body).toEqual(all[0]);
+  });
+
+  test('refuses to go on from an event that is not kept, since that would pass some over in silence', async () => {
+    const answer = await acme.get('/events?after=01980000-0000-7000-8000-00000000dead');
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'after', code: 'INVALID_CURSOR' }] } });
+  });
+
+  test('refuses types and times that are none', async () => {
+    expect((await acme.get('/events?type=fleet.painted')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    expect((await acme.get('/events?since=yesterday')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+  });
+
+  test('is the company’s own: ids, cursors and filters of another one lead nowhere', async () => {
+    const fleet = await createFleet(acme);
+    const [event] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
+    expect((await globex.get(`/events/${event.id}`)).status).toBe(404);
+    expect((await globex.get(`/events?after=${event.id}`)).status).toBe(400);
+    expect((await globex.get(`/events?fleetId=${fleet.id}`)).body).toEqual([]);
+    expect((await globex.get(`/events/stream?after=${event.id}`)).status).toBe(400);
+    expect((await gateway.anyone.get('/events')).status).toBe(401);
+  });
+
+  test('misses no event that was begun before others and committed after them', async () => {
+    const fleet = await createFleet(globex);
+    const [start] = await events(globex, `fleetId=${fleet.id}`, (list) => list.length === 1);
+    const late = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const record = (name: string) =>
+      `insert into event (company, type, fleet_id, actor, at, data)
+       values ('globex', 'fleet.updated', '${fleet.id}', 'test', now(), '{"name": "${name}"}')`;
+    // The embedded database has one connection: there, an open transaction makes everybody wait.
+    const alone = gateway.database.kind === 'embedded';
+    const slow = gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(record('slow'));
+      begun.resolve();
+      if (!alone) await late.promise;
+    });
+    await begun.promise;
+    await gateway.execute(record('quick'));
+    const page = await events(globex, `fleetId=${fleet.id}&after=${start.id}`, (list) =>
+      list.some(({ data }) => data.name === 'quick'),
+    );
+    late.resolve();
+    await slow;
+    const seen = page.map(({ data }) => data.name);
+    const rest = await events(
+      globex,
+      `fleetId=${fleet.id}&after=${page.at(-1).id}`,
+      (list) => list.length === 2 - seen.length,
+    );
+    expect([...seen, ...rest.map(({ data }) => data.name)].toSorted()).toEqual(['quick', 'slow']);
+  });
+
+  test('forgets what is past its time', async () => {
+    const old = '01700000-0000-7000-8000-000000000001';
+    await gateway.execute(
+      `insert into event (id, company, type, actor, at) values ('${old}', 'acme', 'fleet.created', 'test', '2020-01-01')`,
+    );
+    await until(async () => (await acme.get(`/events/${old}`)).status === 200 || null);
+    await gateway.execute(`select pg_notify('due', 'upkeep')`);
+    await until(async () => (await acme.get(`/events/${old}`)).status === 404 || null);
+  });
+});
+
+describe('GET /events/stream', () => {
+  test('tells what happens from now on, and goes on after Last-Event-ID without a gap', async () => {
+    const fleet = await createFleet(acme);
+    await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
+    const first = await openStream(acme, `/events/stream?fleetId=${fleet.id}`);
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'one' });
+    const one = await first.next();
+    expect(one).toMatchObject({
+      event: 'fleet.updated',
+      data: { id: one.id, data: { changes: { name: { to: 'one' } } } },
+    });
+    first.close();
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'two' });
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'three' });
+    const second = await openStream(acme, `/events/stream?fleetId=${fleet.id}`, { 'last-event-id': one.id });
+    const names = [await second.next(), await second.next()].map(({ data }) => data.data.changes.name.to);
+    expect(names).toEqual(['two', 'three']);
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'four' });
+    expect((await second.next()).data.data.changes.name.to).toBe('four');
+    second.close();
+  });
+
+  test('misses nothing of a thousand events while it comes and goes', async () => {
+    const fleet = await createFleet(acme);
+    const [start] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
+    const writing = gateway.execute(
+      `insert into event (company, type, fleet_id, actor, at, data)
+       select 'acme', 'fleet.updated', '${fleet.id}', 'test', now(), jsonb_build_object('n', n) from generate_series(1, 1000) n`,
+    );
+    const seen: number[] = [];
+    let last = start.id;
+    while (seen.length < 1000) {
+      const stream = await openStream(acme, `/events/stream?fleetId=${fleet.id}`, { 'last-event-id': last });
+      for (let read = 0; read < 130 && seen.length < 1000; read++) {
+        const event = await stream.next();
+        seen.push(event.data.data.n);
+        last = event.id;
+      }
+      stream.close();
+    }
+    await writing;
+    expect(seen).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1));
+  });
+});
+
+describe('GraphQL', () => {
+  const query = async (client: Client, text: string, variables: Record<string, unknown> = {}) =>
+    (await client.post('/graphql', { query: text, variables })).body;
+
+  test('events: a connection, filtered, and one by its id', async () => {
+    const vehicle = await addVehicle(acme);
+    const contract = await createContract(acme, vehicle);
+    await events(acme, `vin=${vehicle.vin}`, (list) => list.length === 3);
+    const text = `query ($filter: EventFilter, $after: String) {
+      events(first: 2, after: $after, filter: $filter) {
+        totalCount pageInfo { hasNextPage endCursor } nodes { id type vehicles { vin } data }
+      }
+    }`;
+    const { events: first } = (await query(acme, text, { filter: { vehicleId: vehicle.id } })).data;
+    expect(first).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } });
+    for (const after of [first.pageInfo.endCursor, first.nodes[1].id]) {
+      const { events: rest } = (await query(acme, text, { filter: { vin: vehicle.vin }, after })).data;
+      expect(rest).toMatchObject({ pageInfo: { hasNextPage: false } });
+      expect([...types(first.nodes), ...types(rest.nodes)].toSorted()).toEqual([
+        'contract.created',
+        'eligibility.changed',
+        'vehicle.added',
+      ]);
+    }
+    const since = new Date(Date.now() + 60_000).toISOString();
+    expect((await query(acme, text, { filter: { since } })).data.events.totalCount).toBe(0);
+    const filter = { contractId: contract.id, types: ['contract.created'] };
+    expect((await query(acme, text, { filter })).data.events.totalCount).toBe(1);
+    expect((await query(acme, text, { filter: { types: ['x'] } })).errors[0].extensions.code).toBe('VALIDATION_FAILED');
+    const one = `query ($id: ID!) { event(id: $id) { id actor timestamp } }`;
+    const { id: eventId } = first.nodes[0];
+    expect((await query(acme, one, { id: eventId })).data.event).toMatchObject({ id: eventId, actor: 'development' });
+    expect((await query(globex, one, { id: eventId })).errors[0].extensions.code).toBe('NOT_FOUND');
+  });
+
+  test('timeline: the history of a fleet, a vehicle, a contract', async () => {
+    const vehicle = await addVehicle(acme);
+    const contract = await createContract(acme, vehicle);
+    await events(acme, `vin=${vehicle.vin}`, (list) => list.length === 3);
+    const { data } = await query(
+      acme,
+      `query ($contract: ID!, $fleet: ID!) {
+        fleet(id: $fleet) { timeline(last: 2) { totalCount nodes { type } } vehicles { nodes { timeline { nodes { type } } } } }
+        contract(id: $contract) { timeline { totalCount nodes { type actor } } }
+      }`,
+      { contract: contract.id, fleet: vehicle.fleetId },
+    );
+    expect(data.fleet.timeline).toMatchObject({ totalCount: 4, nodes: { length: 2 } });
+    expect(types(data.fleet.vehicles.nodes[0].timeline.nodes)[0]).toBe('vehicle.added');
+    expect(data.contract.timeline).toEqual({
+      totalCount: 1,
+      nodes: [{ type: 'contract.created', actor: 'development' }],
+    });
+  });
+
+  test('subscription events: resumes after the last event it got', async () => {
+    const fleet = await createFleet(acme);
+    const [created] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
+    for (const name of ['one', 'two']) await acme.patch(`/fleets/${fleet.id}`, { name });
+    const sse = createClient({ url: `${gateway.url}/graphql`, headers: acme.headers, retryAttempts: 0 });
+    const subscribe = (after: string, fleetId: string) =>
+      sse.iterate({
+        query: `subscription ($after: String, $filter: EventFilter) {
+          events(after: $after, filter: $filter) { id type data }
+        }`,
+        variables: { after, filter: { fleetId } },
+      }) as AsyncGenerator<Json>;
+    const first = subscribe(created.id, fleet.id);
+    const { value } = await first.next();
+    expect(value.data.events.data.changes.name.to).toBe('one');
+    await first.return(undefined);
+    const second = subscribe(value.data.events.id, fleet.id);
+    expect((await second.next()).value.data.events.data.changes.name.to).toBe('two');
+    const next = second.next();
+    await acme.patch(`/fleets/${fleet.id}`, { name: 'three' });
+    expect((await next).value.data.events.data.changes.name.to).toBe('three');
+    await second.return(undefined);
+    sse.dispose();
+  });
+});
+
+describe('With scopes', async () => {
+  test('events of contracts need the scope for contracts', async () => {
+    const scoped = await startGateway({
+      settings: { AUTH_SCOPES: 'on', RATE_LIMIT_PER_MINUTE: '0' },
+      on: { env: gateway.env, database: gateway.database },
+    });
+    const vehicle = await addVehicle(acme);
+    await createContract(acme, vehicle);
+    await events(acme, `vin=${vehicle.vin}`, (list) => types(list).includes('contract.created'));
+    const narrow = await scoped.as('acme', { scope: 'fleets:read fleets:write' });
+    const wide = await scoped.as('acme', { scope: 'fleets:read contracts:read' });
+    const seen = async (client: Client) => types((await client.get(`/events?vin=${vehicle.vin}`)).body);
+    expect(await seen(narrow)).not.toContain('contract.created');
+    expect(await seen(wide)).toContain('contract.created');
+    const refused = { status: 403, body: { code: 'FORBIDDEN' } };
+    expect(await narrow.post('/webhooks', { url: 'https://example.com/' })).toMatchObject(refused);
+    expect((await narrow.post('/webhooks', { url: 'https://example.com/', types: ['fleet.created'] })).status).toBe(
+      201,
+    );
+    expect(await wide.post('/webhooks', { url: 'https://example.com/' })).toMatchObject(refused);
+  });
+});

@@ -1,0 +1,269 @@
+import { getIntrospectionQuery } from 'graphql';
+import { describe, expect, test, vi } from 'vitest';
+import type { Json } from './support/client.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const RESPONSE = 'application/graphql-response+json';
+const codesOf = ({ body }: { body: Json }) => body.errors?.map((error: Json) => error.extensions.code);
+const ask = (query: string, headers = {}, client = acme) => client.post('/graphql', { query }, headers);
+
+describe('who may ask', () => {
+  test('the schema and __typename are for everybody', async () => {
+    expect(await ask('{ __typename }', {}, gateway.anyone)).toMatchObject({
+      status: 200,
+      body: { data: { __typename: 'Query' } },
+    });
+    const { body } = await ask(getIntrospectionQuery(), {}, gateway.anyone);
+    expect(body.data.__schema.queryType.name).toBe('Query');
+  });
+
+  test('anything else without a token is 401, whatever it hides behind', async () => {
+    for (const query of [
+      '{ manufacturers { id } }',
+      '{ contracts { totalCount } }',
+      'mutation { deleteFleet(input: { id: "x" }) { fleet { id } } }',
+      'subscription { eligibilityChanged { vin } }',
+      '{ ... on Query { __typename fleets { totalCount } } }',
+      'query { ...F } fragment F on Query { __typename fleets { totalCount } }',
+    ]) {
+      const answer = await ask(query, {}, gateway.anyone);
+      expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 401, codes: ['UNAUTHENTICATED'] });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="fleet-gateway"');
+      expect(answer.body).not.toHaveProperty('data');
+    }
+  });
+
+  test.each(['application/json', RESPONSE])('a wrong token is 401 as %s, with a challenge', async (accept) => {
+    const answer = await ask('{ __typename }', { accept, authorization: 'Bearer a.b.c' });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 401, codes: ['UNAUTHENTICATED'] });
+    expect(answer.headers.get('www-authenticate')).toContain('error="invalid_token"');
+    expect(answer.headers.get('content-type')).toContain(accept);
+    expect(answer.body.errors[0].extensions.requestId).toBe(answer.headers.get('x-request-id'));
+  });
+
+  test('a token without a company is 403, an issuer out of reach 503 with Retry-After', async () => {
+    const issuer = await testIssuer();
+    const secured = await startGateway({ on: gateway, issuer });
+    const nobody = await secured.as('', {});
+    expect(await ask('{ __typename }', {}, nobody)).toMatchObject({ status: 403 });
+    await issuer.stop();
+    const lost = await startGateway({ on: gateway, issuer });
+    const answer = await ask('{ __typename }', {}, await lost.as('acme'));
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+
+  test('a token that lacks the scope is refused in the answer, field by field', async () => {
+    const issuer = await testIssuer();
+    const scoped = await startGateway({ on: gateway, issuer, settings: { AUTH_SCOPES: 'on' } });
+    const reader = await scoped.as('acme', { scope: 'fleets:read' });
+    const answer = await ask('{ fleets { totalCount } contracts { totalCount } }', {}, reader);
+    expect(answer).toMatchObject({ status: 200, body: { data: null } });
+    expect(codesOf(answer)).toEqual(['FORBIDDEN']);
+  });
+});
+
+describe('statuses', () => {
+  const wrong = {
+    'a document that is none': ['{ fleets', 'GRAPHQL_PARSE_FAILED'],
+    'a field that is none': ['{ flee }', 'GRAPHQL_VALIDATION_FAILED'],
+    'a variable that is missing': ['query ($id: ID!) { fleet(id: $id) { id } }', 'VALIDATION_FAILED'],
+  };
+  test.each(Object.entries(wrong))('%s: 400, for those who accept only JSON 200', async (_name, [query = '', code]) => {
+    const modern = await ask(query, { accept: RESPONSE });
+    const legacy = await ask(query, { accept: 'application/json' });
+    expect([modern.status, legacy.status]).toEqual([400, 200]);
+    expect([codesOf(modern), codesOf(legacy)]).toEqual([[code], [code]]);
+    expect(modern.body.errors[0].extensions.requestId).toBe(modern.headers.get('x-request-id'));
+  });
+
+  test('a refusal of one field is 200 for everybody, beside the data of the others', async () => {
+    const query = '{ fleet(id: "x") { id } manufacturers { id } }';
+    for (const accept of ['application/json', RESPONSE]) {
+      const answer = await ask(query, { accept });
+      expect(answer).toMatchObject({ status: 200, body: { data: { fleet: null, manufacturers: expect.any(Array) } } });
+      expect(answer.headers.get('content-type')).toContain(accept);
+      expect(codesOf(answer)).toEqual(['FLEET_NOT_FOUND']);
+    }
+  });
+
+  test('queries may come by GET, mutations not', async () => {
+    const url = (query: string) => `/graphql?query=${encodeURIComponent(query)}`;
+    expect(await acme.get(url('{ fleets { totalCount } }'))).toMatchObject({ status: 200 });
+    const answer = await acme.get(url('mutation { deleteFleet(input: { id: "x" }) { fleet { id } } }'));
+    expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
+    expect(await acme.get('/graphql?query={__typename}&variables={')).toMatchObject({ status: 400 });
+    expect(await acme.send('PUT', '/graphql', {})).toMatchObject({ status: 405 });
+  });
+
+  test('a body that is no JSON, no object, a batch, or has no query is 400', async () => {
+    const sent = async (body: string) => {
+      const answer = await acme.post('/graphql', body, { 'content-type': 'application/json', accept: RESPONSE });
+      return [answer.status, ...codesOf(answer)];
+    };
+    expect(await sent('{"query":')).toEqual([400, 'MALFORMED_JSON']);
+    expect(await sent('7')).toEqual([400, 'VALIDATION_FAILED']);
+    expect(await sent('{}')).toEqual([400, 'VALIDATION_FAILED']);
+    expect(await sent('[{"query":"{ __typename }"}]')).toEqual([400, 'VALIDATION_FAILED']);
+    expect(await sent('{"query":"{ __typename }","variables":7}')).toEqual([400, 'VALIDATION_FAILED']);
+  });
+
+  test('a body over the limit is 413', async () => {
+    const answer = await ask(`{ __typename } # ${'x'.repeat(1024 * 1024)}`);
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 413, codes: ['PAYLOAD_TOO_LARGE'] });
+  });
+});
+
+describe('requests another site could have a browser send', () => {
+  const query = '{ __typename }';
+  const { anyone } = gateway;
+  const simple = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'];
+
+  test.each(simple)('%s is refused', async (type) => {
+    const answer = await anyone.post('/graphql', `query=${encodeURIComponent(query)}`, { 'content-type': type });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['VALIDATION_FAILED'] });
+  });
+
+  test('one header that such a request cannot have suffices', async () => {
+    const body = `query=${encodeURIComponent(query)}`;
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const name of ['x-graphql-yoga-csrf', 'apollo-require-preflight', 'graphql-require-preflight']) {
+      expect(await anyone.post('/graphql', body, { ...type, [name]: '1' })).toMatchObject({ status: 200 });
+    }
+    expect(await acme.post('/graphql', body, type)).toMatchObject({ status: 200 });
+  });
+
+  test('a content type nobody can read is 415', async () => {
+    const answer = await acme.post('/graphql', query, { 'content-type': 'text/plain' });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+      status: 415,
+      codes: ['UNSUPPORTED_MEDIA_TYPE'],
+    });
+  });
+});
+
+describe('bounds', () => {
+  const beyond: Record<string, [query: string, bound: string]> = {
+    'a text over 16 kB': [`{ __typename } # ${'x'.repeat(16 * 1024)}`, '16,384 characters'],
+    'over 2,000 tokens': [`{${'a '.repeat(2000)}}`, '2,000 tokens'],
+    '5,000 levels': [`${'{a'.repeat(5000)}${'}'.repeat(5000)}`, '2,000 tokens'],
+    '21 levels': [`${'{a'.repeat(21)}${'}'.repeat(21)}`, '20 levels'],
+    '21 levels by fragments': [
+      `{ ${'a {'.repeat(10)} ...F ${'}'.repeat(10)} } fragment F on Q { ${'a {'.repeat(10)} a ${'}'.repeat(10)} }`,
+      '20 levels',
+    ],
+    '51 aliases': [`{ ${Array.from({ length: 51 }, (_, i) => `a${i}: __typename`).join(' ')} }`, '50 aliases'],
+    '51 directives': [`{ __typename ${'@skip(if: false) '.repeat(51)} }`, '50 directives'],
+    '51 fragments': [
+      `{ __typename } ${Array.from({ length: 51 }, (_, i) => `fragment F${i} on Query { __typename }`).join(' ')}`,
+      '50 fragments',
+    ],
+    '101 variables': [
+      `query (${Array.from({ length: 101 }, (_, i) => `$v${i}: Int`).join(' ')}) { __typename }`,
+      '100 variables',
+    ],
+    'a million objects': [
+      '{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }',
+      '50,000 objects',
+    ],
+  };
+
+  test.each(Object.entries(beyond))('%s is refused, and the bound is named', async (_name, [query, bound]) => {
+    const answer = await ask(query, { accept: RESPONSE });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+      status: 400,
+      codes: ['GRAPHQL_VALIDATION_FAILED'],
+    });
+    expect(answer.body.errors[0].message).toContain(bound);
+  });
+
+  test('sizes in variables count, and their defaults', async () => {
+    const query = (byDefault = '') =>
+      `query ($n: Int${byDefault}) { fleets(first: $n) { nodes { ...F } } } fragment F on Fleet { vehicles(last: $n) { nodes { id } } }`;
+    const sent = async (text: string, n?: number) =>
+      codesOf(await acme.post('/graphql', { query: text, variables: { n } }));
+    expect(await sent(query(), 10)).toBeUndefined();
+    expect(await sent(query(), 1000)).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+    expect(await sent(query(' = 1000'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+  });
+
+  test('fragments that spread each other twice over are no more work than their text', async () => {
+    const doubling = Array.from({ length: 49 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`);
+    const query = `{ ...F0 } ${doubling.join(' ')} fragment F49 on Query { __typename }`;
+    expect(await ask(query, {}, gateway.anyone)).toMatchObject({ body: { data: { __typename: 'Query' } } });
+    expect(codesOf(await ask('{ ...F } fragment F on Query { ...F }'))).toContain('GRAPHQL_VALIDATION_FAILED');
+  });
+
+  test('a refused document does not change what a good one answers', async () => {
+    for (let round = 0; round < 3; round++) {
+      expect(codesOf(await ask('{ nothing }'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+      expect(await ask('{ fleets { totalCount } }')).toMatchObject({ body: { data: { fleets: expect.anything() } } });
+    }
+  });
+});
+
+describe('faults', () => {
+  test('a fault of ours is masked, logged with the request id, and 200 beside other data', async () => {
+    const logged = vi.spyOn(gateway.services.log, 'error');
+    vi.spyOn(gateway.services.manufacturers, 'list').mockImplementationOnce(() => {
+      throw new Error('select secret from table');
+    });
+    const answer = await ask('{ manufacturers { id } }');
+    const { requestId } = answer.body.errors[0].extensions;
+    expect(codesOf(answer)).toEqual(['INTERNAL']);
+    expect(JSON.stringify(answer.body)).not.toContain('secret');
+    expect(requestId).toBe(answer.headers.get('x-request-id'));
+    expect(logged).toHaveBeenCalledWith(
+      { requestId, err: expect.objectContaining({ message: 'select secret from table' }) },
+      'request failed',
+    );
+  });
+
+  test('a database out of reach is 503 with Retry-After where nothing could be answered', async () => {
+    const executor = gateway.database.orm.em.getKysely().getExecutor();
+    const lost = vi
+      .spyOn(executor, 'executeQuery')
+      .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
+    const nothing = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } }');
+    const something = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } manufacturers { id } }');
+    lost.mockRestore();
+    expect([nothing.status, something.status]).toEqual([503, 200]);
+    expect([codesOf(nothing), codesOf(something)]).toEqual([['UNAVAILABLE'], ['UNAVAILABLE']]);
+    expect(nothing.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(JSON.stringify([nothing.body, something.body])).not.toContain('10.0.0.1');
+  });
+
+  test('the name a caller gives its request comes back in header and errors', async () => {
+    const answer = await ask('{ fleet(id: "x") { id } }', { 'x-request-id': 'mine-1' });
+    expect(answer.headers.get('x-request-id')).toBe('mine-1');
+    expect(answer.body.errors[0].extensions.requestId).toBe('mine-1');
+  });
+});
+
+describe('GraphiQL', () => {
+  test('a browser gets a page that needs nobody else, with a token that works', async () => {
+    const { status, headers, body } = await gateway.anyone.get('/graphql', { accept: 'text/html,*/*;q=0.8' });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toContain('text/html');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    // What a page loads by itself stands in src and href of its tags, and in url() and import of its styles.
+    const tags = body.replaceAll(/(<(script|style)\b[^>]*>).*?<\/\2>/gs, '$1');
+    const loaded = [...tags.matchAll(/<(?:script|link|img|iframe)\b[^>]*?\s(?:src|href)="([^"]*)"/g)].map(
+      ([, url]) => url,
+    );
+    expect(loaded.filter((url) => !url?.startsWith('data:'))).toEqual([]);
+    const [, token] = /Bearer ([\w-]+\.[\w-]+\.[\w-]+)/.exec(body) ?? [];
+    expect(await ask('{ fleets { totalCount } }', { authorization: `Bearer ${token}` }, gateway.anyone)).toMatchObject({
+      body: { data: { fleets: { totalCount: 0 } } },
+    });
+  });
+
+  test('where another issuer makes the tokens, the page has none', async () => {
+    const secured = await startGateway({ on: gateway, issuer: await testIssuer() });
+    const { body } = await secured.anyone.get('/graphql', { accept: 'text/html' });
+    expect(body).toContain('Bearer <token>');
+  });
+});

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+
+const mutation = `mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name } } }`;
+const fields = (name: string) => ({ name, companyAddress: 'Main Street 1', email: 'fleet@example.com', vat: 'DE1' });
+
+describe('GraphQL: Idempotency-Key', () => {
+  /** `accept` of both media types takes the long way through Yoga. */
+  const create = async (key: string, name: string, query = mutation, accept = '*/*') => {
+    const client = await gateway.as('keys');
+    const answer = await client.post(
+      '/graphql',
+      { query, variables: { input: fields(name) } },
+      { 'idempotency-key': key, accept },
+    );
+    return { status: answer.status, body: answer.body };
+  };
+
+  test('parallel repetitions of a mutation make one fleet, and get one answer', async () => {
+    const key = randomUUID();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => create(key, 'Once')));
+    const again = await create(key, 'Once');
+    const ids = [...answers, again].flatMap(({ body }) => body.data?.createFleet?.fleet?.id ?? []);
+    expect(new Set(ids).size).toBe(1);
+    const refused = answers.filter(({ body }) => body.errors).map(({ body }) => body.errors[0].extensions.code);
+    expect(new Set(refused).isSubsetOf(new Set(['IDEMPOTENCY_IN_PROGRESS']))).toBe(true);
+  });
+
+  test('the same key with other variables is IDEMPOTENCY_KEY_REUSED', async () => {
+    const key = randomUUID();
+    await create(key, 'First');
+    const { status, body } = await create(key, 'Second');
+    expect([status, body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  test('a refused mutation is not remembered', async () => {
+    const key = randomUUID();
+    expect((await create(key, '')).body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
+    expect((await create(key, 'Mended')).body.data.createFleet.fleet.name).toBe('Mended');
+  });
+
+  test('a mutation of two fields cannot have a key', async () => {
+    const query = `mutation Two($input: CreateFleetInput!) {
+      a: createFleet(input: $input) { fleet { id } } b: createFleet(input: $input) { fleet { id } } }`;
+    const { body } = await create(randomUUID(), 'Two', query);
+    expect(body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
+  });
+
+  test('the way through Yoga knows the same keys', async () => {
+    const key = randomUUID();
+    const both = 'application/graphql-response+json, application/json';
+    const first = await create(key, 'Both ways', mutation, both);
+    expect((await create(key, 'Both ways')).body.data).toEqual(first.body.data);
+    const other = await create(key, 'Other', mutation, both);
+    expect([other.status, other.body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+});

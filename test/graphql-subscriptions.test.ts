@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createClient, type Client as SseClient } from 'graphql-sse';
+import { expect, onTestFinished, test } from 'vitest';
+import { eligibilityChanges, importChanges } from '../src/core/subscriptions.ts';
+import { contextOf } from '../src/http/request-context.ts';
+import type { Client, Json } from './support/client.ts';
+import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway({ workers: true });
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+const { changes } = gateway.services;
+
+const CHANGED =
+  'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status manufacturer { id } } }';
+const PROGRESS =
+  'subscription ($importId: ID!) { importProgress(importId: $importId) { id state received created fleet { id } } }';
+
+/** Events as a real client of the protocol sees them, as they come. */
+function subscribe(client: Client, query: string, variables: Json = {}) {
+  const sse: SseClient = createClient({ url: `${gateway.url}/graphql`, headers: client.headers, retryAttempts: 0 });
+  onTestFinished(() => sse.dispose());
+  const events: Json[] = [];
+  const ended = Promise.withResolvers<void>();
+  const stop = sse.subscribe(
+    { query, variables },
+    { next: (event) => void events.push(event), error: ended.reject, complete: () => ended.resolve() },
+  );
+  ended.promise.catch(() => {});
+  return { events, stop, ended: ended.promise };
+}
+
+const listeners = () => changes.listenerCount('eligibility') + changes.listenerCount('import');
+/** Resolves when as many subscriptions as these are open, beside what the service itself listens to. */
+const open = (count: number, before: number) => expect.poll(listeners).toBe(before + count);
+const before = listeners();
+
+test('eligibilityChanged tells each new answer of the company, or of one fleet', async () => {
+  const fleet = await createFleet(acme);
+  const all = subscribe(acme, CHANGED);
+  const one = subscribe(acme, CHANGED, { fleetId: fleet.id });
+  const theirs = subscribe(globex, CHANGED);
+  await open(3, before);
+  const [vin = '', other = ''] = [newVin(0), newVin(7)];
+  await addVehicles(acme, [vin], fleet);
+  await addVehicles(acme, [other]);
+  const event = (of: string, status: string) => ({
+    data: { eligibilityChanged: { vin: of, status, manufacturer: { id: 'bmw' } } },
+  });
+  await expect.poll(() => all.events.length).toBe(2);
+  expect(all.events).toEqual(expect.arrayContaining([event(vin, 'ELIGIBLE'), event(other, 'INELIGIBLE')]));
+  await expect.poll(() => one.events).toEqual([event(vin, 'ELIGIBLE')]);
+  expect(theirs.events).toEqual([]);
+});
+
+test('a client that goes away leaves no listener behind', async () => {
+  await open(0, before);
+  const some = Array.from({ length: 5 }, () => subscribe(acme, CHANGED));
+  const imports = Array.from({ length: 5 }, () => subscribe(acme, PROGRESS, { importId: randomUUID() }));
+  await open(10, before);
+  for (const { stop } of [...some, ...imports]) stop();
+  await open(0, before);
+});
+
+test('a fleet of another company is as unknown as one that does not exist', async () => {
+  const { id } = await createFleet(globex);
+  for (const fleetId of [id, unknownId, 'nonsense']) {
+    const { events, ended } = subscribe(acme, CHANGED, { fleetId });
+    await ended;
+    expect(events).toMatchObject([{ errors: [{ extensions: { code: 'FLEET_NOT_FOUND' } }] }]);
+  }
+  await open(0, before);
+});
+
+test('importProgress may be opened before its import, and ends with the final counts', async () => {
+  const fleet = await createFleet(acme);
+  const importId = randomUUID();
+  const own = subscribe(acme, PROGRESS, { importId });
+  const theirs = subscribe(globex, PROGRESS, { importId });
+  await open(2, before);
+  const form = new FormData();
+  const query = 'mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) { import { id } } }';
+  form.append(
+    'operations',
+    JSON.stringify({ query, variables: { input: { fleetId: fleet.id, importId, dryRun: true, file: null } } }),
+  );
+  form.append('map', '{"0":["variables.input.file"]}');
+  form.append('0', new Blob([newVins(5000).join('\n')], { type: 'text/csv' }), 'vins.csv');
+  expect((await acme.post('/graphql', form)).body.errors).toBeUndefined();
+  await own.ended;
+  const states = own.events.map(({ data }) => data.importProgress);
+  expect(states.at(-1)).toEqual({
+    id: importId,
+    state: 'COMPLETED',
+    received: 5000,
+    created: 5000,
+    fleet: { id: fleet.id },
+  });
+  expect(states.slice(0, -1).every(({ state }) => state === 'RUNNING')).toBe(true);
+  expect(theirs.events).toEqual([]);
+  theirs.stop();
+  const late = subscribe(acme, PROGRESS, { importId });
+  await late.ended;
+  expect(late.events).toHaveLength(1);
+  await open(0, before);
+});
+
+test('importProgress of what is no id is refused', async () => {
+  const { events, ended } = subscribe(acme, PROGRESS, { importId: 'nonsense' });
+  await ended;
+  expect(events).toMatchObject([{ errors: [{ extensions: { code: 'IMPORT_NOT_FOUND' } }] }]);
+});
+
+test('without a token a subscription is 401', async () => {
+  const { ended } = subscribe(gateway.anyone, CHANGED);
+  await expect(ended).rejects.toMatchObject({ response: { status: 401 } });
+});
+
+test('an idle stream is kept alive by comments', async () => {
+  const leaving = new AbortController();
+  const response = await fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: { ...acme.headers, 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify({ query: CHANGED }),
+    signal: leaving.signal,
+  });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const piece of response.body ?? []) {
+    text += decoder.decode(piece, { stream: true });
+    if ((text.match(/^:$/gm)?.length ?? 0) >= 3) break;
+  }
+  leaving.abort();
+  await open(0, before);
+});
+
+test('a slow reader gets the latest answer of each vehicle, once', async () => {
+  const client = new AbortController();
+  const ctx = contextOf(gateway.services, 'test', { company: 'reading', subject: '', scopes: null });
+  const { id, vin } = await addVehicle(await gateway.as('reading'), newVin(8));
+  const answers = await eligibilityChanges(ctx, {}, client.signal);
+  const news = { company: 'reading', vehicles: [[id, vin]] as [string, string][] };
+  for (let times = 0; times < 1000; times++) changes.emit('eligibility', news);
+  changes.emit('eligibility', { ...news, company: 'globex' });
+  expect(await answers.next()).toMatchObject({ done: false, value: { vin } });
+  const next = answers.next();
+  expect(await Promise.race([next, delay(300, 'nothing')])).toBe('nothing');
+  client.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+  await open(0, before);
+});
+
+test('a reader too slow for all that changes is told so, not left with a gap', async () => {
+  const { events, ended } = subscribe(await gateway.as('flooding'), CHANGED);
+  await open(1, before);
+  const vehicles = Array.from({ length: 10_001 }, (): [string, string] => [randomUUID(), newVin()]);
+  changes.emit('eligibility', { company: 'flooding', vehicles });
+  await ended;
+  expect(events).toMatchObject([{ errors: [{ extensions: { code: 'UNAVAILABLE', requestId: expect.any(String) } }] }]);
+  await open(0, before);
+});
+
+test('after a gap in the news the answers that were missed are read', async () => {
+  const company = 'missing';
+  const fleet = await createFleet(await gateway.as(company));
+  const ctx = contextOf(gateway.services, 'test', { company, subject: '', scopes: null });
+  const client = new AbortController();
+  const answers = await eligibilityChanges(ctx, { fleetId: fleet.id }, client.signal);
+  changes.removeAllListeners('eligibility');
+  const [vehicle] = await addVehicles(await gateway.as(company), [newVin()], fleet);
+  await expect
+    .poll(async () => (await (await gateway.as(company)).get(`/vehicles/${vehicle.id}`)).body.eligibility.status, {
+      timeout: 10_000,
+    })
+    .toBe('ELIGIBLE');
+  changes.emit('missed');
+  expect(await answers.next()).toMatchObject({ value: { vin: vehicle.vin, status: 'ELIGIBLE' } });
+  client.abort();
+});
+
+test('importProgress tells at most ten states a second', async () => {
+  const fleet = await createFleet(acme);
+  const id = randomUUID();
+  await gateway.execute(
+    `insert into import (id, company, fleet_id, mode, dry_run, started_at) values ('${id}', 'acme', '${fleet.id}', 'partial', false, now())`,
+  );
+  const ctx = contextOf(gateway.services, 'test', { company: 'acme', subject: '', scopes: null });
+  const client = new AbortController();
+  const states = await importChanges(ctx, { importId: id }, client.signal);
+  const ringing = setInterval(() => changes.emit('import', id), 5);
+  const started = performance.now();
+  for (let count = 0; count < 4; count++) expect(await states.next()).toMatchObject({ value: { state: 'RUNNING' } });
+  expect(performance.now() - started).toBeGreaterThanOrEqual(295);
+  clearInterval(ringing);
+  client.abort();
+  expect(await states.next()).toMatchObject({ done: true });
+});

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { expect, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { createFleet, newVin, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '100000' } });
+const acme = await gateway.as('acme');
+
+const query = `mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) {
+  import { id state received created existing rejected startedAt finishedAt fleet { id vehicleCount } }
+  summary { received created existing rejected } rejected { row value code message } } }`;
+const NONE = { file: null };
+
+/** The form of the GraphQL multipart request specification. */
+function formOf(input: Json, file: Blob | undefined, name = 'vins.csv', text = query): FormData {
+  const form = new FormData();
+  form.append('operations', JSON.stringify({ query: text, variables: { input: { ...NONE, ...input } } }));
+  form.append('map', JSON.stringify({ 0: ['variables.input.file'] }));
+  if (file) form.append('0', file, name);
+  return form;
+}
+
+const csv = (text: string, type = 'text/csv') => new Blob([text], { type });
+const upload = (input: Json, file: Blob | undefined, headers = {}, client: Client = acme) =>
+  client.post('/graphql', formOf(input, file), headers);
+const codesOf = ({ body }: { body: Json }) => body.errors?.map((error: Json) => error.extensions.code);
+const countOf = async (fleet: Json) => (await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount;
+
+test('importVehicles adds the vehicles of a file and reports every refused row', async () => {
+  const fleet = await createFleet(acme);
+  const { body } = await upload({ fleetId: fleet.id }, csv(`vin\n${newVins(3).join('\n')}\nSHORT\n`));
+  expect(body.errors).toBeUndefined();
+  const { import: run, summary, rejected } = body.data.importVehicles;
+  expect(run).toMatchObject({ state: 'COMPLETED', ...summary, fleet: { id: fleet.id, vehicleCount: 3 } });
+  expect(summary).toEqual({ received: 4, created: 3, existing: 0, rejected: 1 });
+  expect(rejected).toEqual([{ row: 5, value: 'SHORT', code: 'VIN_INVALID_LENGTH', message: expect.any(String) }]);
+  const again = await acme.post('/graphql', {
+    query: 'query ($id: ID!) { import(id: $id) { id state received fleet { id } } }',
+    variables: { id: run.id },
+  });
+  expect(again.body.data.import).toEqual({ id: run.id, state: 'COMPLETED', received: 4, fleet: { id: fleet.id } });
+  expect(await acme.get(`/imports/${run.id}`)).toMatchObject({ status: 200, body: { id: run.id, created: 3 } });
+});
+
+test('mode ATOMIC and dryRun store nothing', async () => {
+  const fleet = await createFleet(acme);
+  const file = csv(`${newVin()}\nSHORT\n`);
+  const refused = await upload({ fleetId: fleet.id, mode: 'ATOMIC' }, file);
+  expect(codesOf(refused)).toEqual(['VALIDATION_FAILED']);
+  expect(refused.body.errors[0].extensions).toMatchObject({
+    importId: expect.any(String),
+    errors: [{ path: 'row 2', code: 'VIN_INVALID_LENGTH' }],
+  });
+  const dry = await upload({ fleetId: fleet.id, dryRun: true }, file);
+  expect(dry.body.data.importVehicles.summary).toMatchObject({ received: 2, created: 1, rejected: 1 });
+  expect(await countOf(fleet)).toBe(0);
+});
+
+test('an importId makes the second sending safe, as an Idempotency-Key does', async () => {
+  const fleet = await createFleet(acme);
+  const importId = randomUUID();
+  const file = csv(`${newVin()}\n`);
+  const first = await upload({ fleetId: fleet.id, importId }, file);
+  expect(first.body.data.importVehicles.import).toMatchObject({ id: importId, created: 1 });
+  expect((await upload({ fleetId: fleet.id, importId }, file)).body.data).toEqual(first.body.data);
+  expect(codesOf(await upload({ fleetId: fleet.id, importId }, csv(newVin())))).toEqual(['IDEMPOTENCY_KEY_REUSED']);
+  const key = { 'idempotency-key': randomUUID() };
+  const other = csv(`${newVin()}\n`);
+  const keyed = await upload({ fleetId: fleet.id }, other, key);
+  const { id } = keyed.body.data.importVehicles.import;
+  expect((await upload({ fleetId: fleet.id }, other, key)).body.data.importVehicles.import.id).toBe(id);
+  expect(await countOf(fleet)).toBe(2);
+});
+
+test('a file over the limit is refused with the limit, and nothing of it is stored', async () => {
+  const fleet = await createFleet(acme);
+  const line = `${newVin()}\n`;
+  for (const size of [100_001, 1_000_000]) {
+    const file = csv(line.repeat(Math.ceil(size / line.length)).slice(0, size));
+    const answer = await upload({ fleetId: fleet.id }, file);
+    expect(codesOf(answer)).toEqual(['PAYLOAD_TOO_LARGE']);
+    expect(answer.body.errors[0].message).toContain('100,000');
+  }
+  expect(await countOf(fleet)).toBe(0);
+  const fits = csv(`${line.repeat(5555)}${' '.repeat(99_999 - 5555 * line.length)}\n`);
+  expect((await upload({ fleetId: fleet.id }, fits)).body.errors).toBeUndefined();
+});
+
+test('what is no CSV is refused by its label or by its content', async () => {
+  const { id: fleetId } = await createFleet(acme);
+  expect(codesOf(await upload({ fleetId }, csv(newVin(), 'image/png')))).toEqual(['UNSUPPORTED_MEDIA_TYPE']);
+  expect(codesOf(await upload({ fleetId }, csv('%PDF-1.7', 'text/csv')))).toEqual(['UNSUPPORTED_MEDIA_TYPE']);
+  expect((await upload({ fleetId }, csv(newVin(), 'application/vnd.ms-excel'))).body.errors).toBeUndefined();
+});
+
+test('a refusal before the file is read is answered at once', async () => {
+  const big = csv(`${newVin()}\n`.repeat(5000));
+  const started = performance.now();
+  expect(codesOf(await upload({ fleetId: 'nothing' }, big))).toEqual(['FLEET_NOT_FOUND']);
+  expect(codesOf(await upload({}, big))).toEqual(['VALIDATION_FAILED']);
+  expect(codesOf(await upload({ fleetId: 'x', importId: 'x' }, big))).toEqual(['VALIDATION_FAILED']);
+  expect(codesOf(await acme.post('/graphql', formOf({}, big, 'x', '{ nothing }')))).toEqual([
+    'GRAPHQL_VALIDATION_FAILED',
+  ]);
+  expect(performance.now() - started).toBeLessThan(3000);
+});
+
+test('nobody without a token gets a file in', async () => {
+  const big = csv(`${newVin()}\n`.repeat(5000));
+  const answer = await upload({ fleetId: 'x' }, big, { 'apollo-require-preflight': '1' }, gateway.anyone);
+  expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 401, codes: ['UNAUTHENTICATED'] });
+});
+
+test('another company’s fleet takes no file', async () => {
+  const fleet = await createFleet(acme);
+  const globex = await gateway.as('globex');
+  expect(codesOf(await upload({ fleetId: fleet.id }, csv(newVin()), {}, globex))).toEqual(['FLEET_NOT_FOUND']);
+});
+
+test('a form that is torn, or not as the specification says, is refused', async () => {
+  const fleet = await createFleet(acme);
+  const fleetId = fleet.id;
+  expect(codesOf(await upload({ fleetId }, undefined))).toEqual(['VALIDATION_FAILED']);
+  const type = { 'content-type': 'multipart/form-data; boundary=x' };
+  const part = (name: string, text: string) =>
+    `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`;
+  const operations = part('operations', JSON.stringify({ query, variables: { input: { fleetId, file: null } } }));
+  const map = part('map', '{"0":["variables.input.file"]}');
+  const file = '--x\r\nContent-Disposition: form-data; name="0"; filename="a.csv"\r\nContent-Type: text/csv\r\n\r\n';
+  const torn: Record<string, string> = {
+    'no parts': '--x--\r\n',
+    'nothing at all': '',
+    'no operations': `${map}--x--\r\n`,
+    'operations that are no JSON': `${part('operations', '{')}--x--\r\n`,
+    'empty operations': `${part('operations', '{}')}${part('map', '{}')}--x--\r\n`,
+    'a batch': `${part('operations', '[{"query":"{ __typename }"}]')}${part('map', '{}')}--x--\r\n`,
+    'a map that leads nowhere': `${operations}${part('map', '{"0":["variables.nothing.file"]}')}--x--\r\n`,
+    'a map into the prototype': `${operations}${part('map', '{"0":["__proto__.file"]}')}--x--\r\n`,
+    'a file before its map': `${operations}${file}${newVin()}\r\n--x--\r\n`,
+    'an end in mid-file': `${operations}${map}${file}${newVin()}\n${newVin()}`,
+    'a header that is none': `${operations}${map}--x\r\nnonsense\r\n\r\n`,
+  };
+  for (const [name, body] of Object.entries(torn)) {
+    const answer = await acme.post('/graphql', body, type);
+    expect({ name, codes: codesOf(answer) }).toEqual({
+      name,
+      codes: [expect.stringMatching(/^(VALIDATION_FAILED|MALFORMED_JSON)$/)],
+    });
+  }
+  expect(await acme.post('/graphql', 'x', { 'content-type': 'multipart/form-data' })).toMatchObject({ status: 400 });
+  expect(await countOf(fleet)).toBe(0);
+});
+
+test('a client that goes away in mid-file leaves the fleet as it was', async () => {
+  const fleet = await createFleet(acme);
+  const importId = randomUUID();
+  const form = new Response(formOf({ fleetId: fleet.id, importId }, csv(`${newVins(500).join('\n')}\n`)));
+  const bytes = Buffer.from(await form.arrayBuffer());
+  const sending = request(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: {
+      ...acme.headers,
+      'content-type': form.headers.get('content-type') ?? '',
+      'content-length': bytes.length,
+    },
+  });
+  const gone = new Promise((resolve) => sending.on('error', () => {}).on('close', resolve));
+  sending.write(bytes.subarray(0, bytes.length / 2));
+  const stateOf = async () => (await acme.get(`/imports/${importId}`)).body.state;
+  await expect.poll(stateOf).toBe('RUNNING');
+  sending.destroy();
+  await gone;
+  await expect.poll(stateOf).toBe('FAILED');
+  expect(await countOf(fleet)).toBe(0);
+});

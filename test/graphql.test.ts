@@ -1,0 +1,472 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import {
+  addVehicle,
+  addVehicles,
+  contractFields,
+  createContract,
+  createFleet,
+  fleetFields,
+  newVin,
+  newVins,
+  unknownId,
+} from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+
+/** What an operation answers: its data, and the codes of its errors (whose order is a matter of chance). */
+async function ask(client: Client, query: string, variables: Json = {}): Promise<{ data: Json; codes: string[] }> {
+  const { body } = await client.post('/graphql', { query, variables });
+  return { data: body.data, codes: (body.errors ?? []).map((error: Json) => error.extensions.code).sort() };
+}
+
+/** The data of an operation that has no errors. */
+async function read(client: Client, query: string, variables: Json = {}): Promise<Json> {
+  const { data, codes } = await ask(client, query, variables);
+  expect(codes).toEqual([]);
+  return data;
+}
+
+const change = (name: string, fields: string) => {
+  const type = `${name[0]?.toUpperCase()}${name.slice(1)}Input`;
+  return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`;
+};
+
+const fleetSelection = 'id company name companyAddress email vat vehicleCount createdAt updatedAt';
+const createFleetText = change('createFleet', `fleet { ${fleetSelection} }`);
+
+describe('fleets', () => {
+  test('createFleet stores what REST shows', async () => {
+    const { createFleet: payload } = await read(acme, createFleetText, { input: { ...fleetFields, name: '  North ' } });
+    expect(payload.fleet).toMatchObject({ ...fleetFields, name: 'North', company: 'acme', vehicleCount: 0 });
+    expect(await acme.get(`/fleets/${payload.fleet.id}`)).toMatchObject({ status: 200, body: payload.fleet });
+  });
+
+  test('every wrong field is named, as in REST', async () => {
+    const input = { name: ' ', companyAddress: 'x'.repeat(256), email: 'nobody', vat: 'DE1' };
+    const { body: rest } = await acme.post('/fleets', input);
+    const { body } = await acme.post('/graphql', { query: createFleetText, variables: { input } });
+    const [{ message, path, extensions }] = body.errors;
+    expect(body.data).toEqual({ createFleet: null });
+    expect(path).toEqual(['createFleet']);
+    expect({ message, code: extensions.code, errors: extensions.errors }).toEqual({
+      message: rest.detail,
+      code: rest.code,
+      errors: rest.errors,
+    });
+  });
+
+  test('values of a wrong kind are named by their place, all in one error', async () => {
+    const { body } = await acme.post('/graphql', {
+      query: createFleetText,
+      variables: { input: { name: 5, vat: ';' } },
+    });
+    expect(body).not.toHaveProperty('data');
+    expect(body.errors).toHaveLength(1);
+    expect(body.errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', requestId: expect.any(String) });
+    expect(body.errors[0].extensions.errors.map(({ path, code }: Json) => `${path} ${code}`).sort()).toEqual([
+      'companyAddress INVALID_TYPE',
+      'email INVALID_TYPE',
+      'name INVALID_TYPE',
+    ]);
+  });
+
+  test('updateFleet changes the named fields only', async () => {
+    const { id } = await createFleet(acme);
+    const text = change('updateFleet', `fleet { ${fleetSelection} }`);
+    const { updateFleet } = await read(acme, text, { input: { id, email: 'new@acme.example' } });
+    expect(updateFleet.fleet).toMatchObject({ ...fleetFields, id, email: 'new@acme.example' });
+    expect((await ask(acme, text, { input: { id } })).codes).toEqual(['VALIDATION_FAILED']);
+    expect((await ask(acme, text, { input: { id, name: null } })).codes).toEqual(['VALIDATION_FAILED']);
+    expect((await ask(acme, text, { input: { id: unknownId, name: 'x' } })).codes).toEqual(['FLEET_NOT_FOUND']);
+  });
+
+  test('deleteFleet gives the fleet as it was; its lists are empty', async () => {
+    const fleet = await createFleet(acme);
+    await addVehicles(acme, newVins(2), fleet);
+    const text = change('deleteFleet', 'fleet { id vehicleCount vehicles { nodes { id } } }');
+    const { deleteFleet } = await read(acme, text, { input: { id: fleet.id } });
+    expect(deleteFleet.fleet).toEqual({ id: fleet.id, vehicleCount: 2, vehicles: { nodes: [] } });
+    expect(await ask(acme, text, { input: { id: fleet.id } })).toEqual({
+      data: { deleteFleet: null },
+      codes: ['FLEET_NOT_FOUND'],
+    });
+  });
+
+  test('eligibilitySummary counts the vehicles of each status', async () => {
+    const fleet = await createFleet(acme);
+    await addVehicles(acme, [...newVins(2), newVin(0, 'ZFF')], fleet);
+    const text =
+      'query ($id: ID!) { fleet(id: $id) { eligibilitySummary { pending eligible ineligible unsupported failed } } }';
+    expect((await read(acme, text, { id: fleet.id })).fleet.eligibilitySummary).toEqual({
+      pending: 2,
+      eligible: 0,
+      ineligible: 0,
+      unsupported: 1,
+      failed: 0,
+    });
+  });
+
+  test('a filter narrows both the page and the count', async () => {
+    const client = await gateway.as('filtering');
+    await createFleet(client, { name: 'North 50%', vat: 'DE1' });
+    await createFleet(client, { name: 'North', vat: 'DE2' });
+    const text = 'query ($filter: FleetFilter) { fleets(filter: $filter) { totalCount nodes { name } } }';
+    const names = async (filter: Json) => (await read(client, text, { filter })).fleets;
+    expect(await names({ nameStartsWith: 'North 50%' })).toEqual({ totalCount: 1, nodes: [{ name: 'North 50%' }] });
+    expect(await names({ vat: 'DE2' })).toEqual({ totalCount: 1, nodes: [{ name: 'North' }] });
+    expect(await names(null)).toMatchObject({ totalCount: 2 });
+  });
+});
+
+describe('vehicles', () => {
+  const addText = change(
+    'addVehicles',
+    `summary { received created existing rejected }
+     vehicles { id vin warnings createdAt manufacturer { id name provider supported wmis } fleet { id }
+       eligibility { vin status eligible dataDelivery connectivityStatus primaryUserAssigned attempts verifiedAt nextAttemptAt
+         manufacturer { id } reason { code message actor retryable } } }
+     rejected { index value code message }`,
+  );
+
+  test('addVehicles reports what became of each VIN', async () => {
+    const fleet = await createFleet(acme);
+    const [vin = '', there = ''] = newVins(2);
+    await addVehicles(acme, [there], fleet);
+    const input = { fleetId: fleet.id, vins: [vin.toLowerCase(), there, 'SHORT', newVin(0, 'ZFF')] };
+    const { addVehicles: payload } = await read(acme, addText, { input });
+    expect(payload.summary).toEqual({ received: 4, created: 2, existing: 1, rejected: 1 });
+    expect(payload.rejected).toEqual([
+      { index: 2, value: 'SHORT', code: 'VIN_INVALID_LENGTH', message: expect.any(String) },
+    ]);
+    expect(payload.vehicles).toHaveLength(3);
+    expect(payload.vehicles[0]).toMatchObject({
+      vin,
+      fleet: { id: fleet.id },
+      manufacturer: { id: 'bmw', name: 'BMW', provider: 'sandbox', supported: true },
+      eligibility: {
+        vin,
+        status: 'PENDING',
+        eligible: null,
+        dataDelivery: [],
+        attempts: 0,
+        manufacturer: { id: 'bmw' },
+      },
+    });
+    expect(payload.vehicles[2].eligibility.status).toBe('UNSUPPORTED');
+  });
+
+  test('mode ATOMIC stores nothing when a VIN is refused, and says which', async () => {
+    const fleet = await createFleet(acme);
+    const input = { fleetId: fleet.id, vins: [newVin(), 'SHORT'], mode: 'ATOMIC' };
+    const { body } = await acme.post('/graphql', { query: addText, variables: { input } });
+    expect(body.data).toEqual({ addVehicles: null });
+    expect(body.errors[0].extensions).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      errors: [{ path: 'vins.1', code: 'VIN_INVALID_LENGTH' }],
+      summary: { received: 2, created: 0, rejected: 1 },
+    });
+    expect((await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+
+  test('a dry run stores nothing', async () => {
+    const fleet = await createFleet(acme);
+    const { addVehicles: payload } = await read(acme, addText, {
+      input: { fleetId: fleet.id, vins: [newVin()], dryRun: true },
+    });
+    expect(payload).toMatchObject({ summary: { created: 1 }, vehicles: [] });
+    expect((await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+
+  test('faults of the list itself have their place as in REST', async () => {
+    const { id: fleetId } = await createFleet(acme);
+    const { body } = await acme.post('/graphql', { query: addText, variables: { input: { fleetId, vins: [] } } });
+    const { body: rest } = await acme.post('/vehicles', { fleetId, vins: [] });
+    expect(body.errors[0].extensions).toMatchObject({ code: rest.code, errors: rest.errors });
+    const wrong = await acme.post('/graphql', {
+      query: addText,
+      variables: { input: { fleetId, vins: [newVin(), 7] } },
+    });
+    expect(wrong.body.errors[0].extensions.errors).toMatchObject([{ path: 'vins.1', code: 'INVALID_TYPE' }]);
+  });
+
+  test('vehicle finds by id or by VIN, by one of the two', async () => {
+    const { id, vin } = await addVehicle(acme);
+    const text = 'query ($by: VehicleBy!) { vehicle(by: $by) { id vin } }';
+    expect((await read(acme, text, { by: { id } })).vehicle).toEqual({ id, vin });
+    expect((await read(acme, text, { by: { vin: ` ${vin.toLowerCase()} ` } })).vehicle).toEqual({ id, vin });
+    expect((await ask(acme, text, { by: { id, vin } })).codes).toEqual(['VALIDATION_FAILED']);
+    expect(await ask(acme, text, { by: { vin: newVin() } })).toEqual({
+      data: { vehicle: null },
+      codes: ['VEHICLE_NOT_FOUND'],
+    });
+  });
+
+  test('deleteVehicle gives the vehicle as it was', async () => {
+    const { id, vin } = await addVehicle(acme);
+    const text = change('deleteVehicle', 'vehicle { id vin fleet { vehicleCount } }');
+    expect((await read(acme, text, { input: { id } })).deleteVehicle.vehicle).toEqual({
+      id,
+      vin,
+      fleet: { vehicleCount: 0 },
+    });
+    expect((await ask(acme, text, { input: { id } })).codes).toEqual(['VEHICLE_NOT_FOUND']);
+  });
+
+  test('deleteVehicles deletes the union and names what was not there', async () => {
+    const fleet = await createFleet(acme);
+    const [one, two] = await addVehicles(acme, newVins(2), fleet);
+    const text = change('deleteVehicles', 'deleted { id vin } notFound { ids vins }');
+    const input = { fleetId: fleet.id, ids: [one.id, unknownId], vins: [two.vin, 'SHORT'] };
+    expect((await read(acme, text, { input })).deleteVehicles).toEqual({
+      deleted: [one, two].map(({ id, vin }) => ({ id, vin })),
+      notFound: { ids: [unknownId], vins: ['SHORT'] },
+    });
+    expect((await ask(acme, text, { input: { fleetId: fleet.id, ids: [] } })).codes).toEqual(['NOTHING_TO_DELETE']);
+    expect((await ask(acme, text, { input: { fleetId: unknownId, ids: ['x'] } })).codes).toEqual(['FLEET_NOT_FOUND']);
+  });
+
+  test('a filter by status, maker or beginning of the VIN narrows page and count', async () => {
+    const fleet = await createFleet(acme);
+    const bmw = newVin();
+    const ferrari = newVin(0, 'ZFF');
+    await addVehicles(acme, [bmw, ferrari], fleet);
+    const text = `query ($id: ID!, $filter: VehicleFilter) {
+      fleet(id: $id) { vehicles(filter: $filter) { totalCount nodes { vin } } } }`;
+    const found = async (filter: Json) => (await read(acme, text, { id: fleet.id, filter })).fleet.vehicles;
+    expect(await found({ eligibility: 'UNSUPPORTED' })).toEqual({ totalCount: 1, nodes: [{ vin: ferrari }] });
+    expect(await found({ manufacturer: 'bmw' })).toEqual({ totalCount: 1, nodes: [{ vin: bmw }] });
+    expect(await found({ vinStartsWith: 'zff' })).toEqual({ totalCount: 1, nodes: [{ vin: ferrari }] });
+    expect(await found({})).toMatchObject({ totalCount: 2 });
+    expect((await ask(acme, text, { id: fleet.id, filter: { vinStartsWith: 'X'.repeat(18) } })).codes).toEqual([
+      'VALIDATION_FAILED',
+    ]);
+  });
+});
+
+describe('eligibility', () => {
+  test('PENDING and UNSUPPORTED are data, not errors', async () => {
+    const text = 'query ($vin: String!) { eligibility(vin: $vin) { vin status eligible reason { code } } }';
+    const { vin } = await addVehicle(acme);
+    expect((await read(acme, text, { vin })).eligibility).toMatchObject({ vin, status: 'PENDING', eligible: null });
+    const ferrari = await addVehicle(acme, newVin(0, 'ZFF'));
+    expect((await read(acme, text, { vin: ferrari.vin })).eligibility).toMatchObject({ status: 'UNSUPPORTED' });
+    expect((await ask(acme, text, { vin: newVin() })).codes).toEqual(['VEHICLE_NOT_FOUND']);
+  });
+
+  test('verifyEligibility answers with what is known, in the order asked', async () => {
+    const fleet = await createFleet(acme);
+    const vins = newVins(3);
+    await addVehicles(acme, vins, fleet);
+    const text = change('verifyEligibility', 'eligibilities { vin status }');
+    const { verifyEligibility } = await read(acme, text, { input: { vins: vins.toReversed() } });
+    expect(verifyEligibility.eligibilities).toEqual(vins.toReversed().map((vin) => ({ vin, status: 'PENDING' })));
+    expect((await ask(acme, text, { input: { vins: [newVin()] } })).codes).toEqual(['VEHICLE_NOT_FOUND']);
+    expect((await ask(acme, text, { input: { vins: [] } })).codes).toEqual(['VALIDATION_FAILED']);
+  });
+
+  test('manufacturers are those of REST', async () => {
+    const { manufacturers } = await read(acme, '{ manufacturers { id name provider supported wmis } }');
+    expect(manufacturers).toEqual((await acme.get('/manufacturers')).body);
+  });
+});
+
+describe('contracts', () => {
+  const selection = `id company name description vin from to pack status createdAt manufacturer { id }
+    fleet { id } vehicle { id eligibility { status } }`;
+  const createText = change('createContract', `contract { ${selection} }`);
+
+  test('createContract gives the contract with its fleet and vehicle', async () => {
+    const vehicle = await addVehicle(acme);
+    const { fleetId, ...fields } = contractFields(vehicle);
+    const { createContract: payload } = await read(acme, createText, { input: { fleetId, ...fields } });
+    expect(payload.contract).toMatchObject({
+      ...fields,
+      company: 'acme',
+      from: '2030-01-01T00:00:00.000Z',
+      to: '2031-01-01T00:00:00.000Z',
+      status: 'SCHEDULED',
+      manufacturer: { id: 'bmw' },
+      fleet: { id: fleetId },
+      vehicle: { id: vehicle.id, eligibility: { status: 'PENDING' } },
+    });
+    const text = `query ($id: ID!) { contract(id: $id) { ${selection} } }`;
+    expect((await read(acme, text, { id: payload.contract.id })).contract).toEqual(payload.contract);
+  });
+
+  test('times are judged as in REST', async () => {
+    const vehicle = await addVehicle(acme);
+    for (const wrong of [
+      { from: '2030-02-30T00:00:00Z' },
+      { to: '2030-01-01T00:00:00' },
+      { to: '2029-01-01T00:00:00Z' },
+    ]) {
+      const input = contractFields(vehicle, wrong);
+      const { body: rest } = await acme.post('/contracts', input);
+      const { body } = await acme.post('/graphql', { query: createText, variables: { input } });
+      expect(body.errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: rest.errors });
+    }
+  });
+
+  test('an overlap is refused with the ids in the way, and leaves nothing behind for the next field', async () => {
+    const contract = await createContract(acme);
+    const input = contractFields(contract);
+    const { body } = await acme.post('/graphql', {
+      query: `mutation ($input: CreateContractInput!, $other: CreateContractInput!) {
+        first: createContract(input: $input) { contract { id } }
+        second: createContract(input: $other) { contract { pack } } }`,
+      variables: { input, other: { ...input, pack: 'another' } },
+    });
+    expect(body.data).toEqual({ first: null, second: { contract: { pack: 'another' } } });
+    expect(body.errors).toMatchObject([
+      { path: ['first'], extensions: { code: 'CONTRACT_OVERLAP', conflicts: [contract.id] } },
+    ]);
+  });
+
+  test('deleteContract gives the contract as it was', async () => {
+    const { id } = await createContract(acme);
+    const text = change('deleteContract', 'contract { id vehicle { vin } }');
+    expect((await read(acme, text, { input: { id } })).deleteContract.contract.id).toBe(id);
+    expect((await ask(acme, text, { input: { id } })).codes).toEqual(['CONTRACT_NOT_FOUND']);
+  });
+
+  test('contracts stand under the company, the fleet and the vehicle, each with its count', async () => {
+    const client = await gateway.as('contracting');
+    const vehicle = await addVehicle(client);
+    const contract = await createContract(client, vehicle);
+    await createContract(client, vehicle, { pack: 'fuel' });
+    await createContract(client);
+    const list = '{ totalCount nodes { id } }';
+    const data = await read(
+      client,
+      `query ($fleet: ID!, $vehicle: ID!, $filter: ContractFilter) {
+        contracts ${list} named: contracts(filter: $filter) ${list}
+        fleet(id: $fleet) { contracts ${list} }
+        vehicle(by: { id: $vehicle }) { contracts(filter: $filter) ${list} } }`,
+      {
+        fleet: vehicle.fleetId,
+        vehicle: vehicle.id,
+        filter: { pack: 'driving-log', vin: vehicle.vin, status: 'SCHEDULED' },
+      },
+    );
+    const one = { totalCount: 1, nodes: [{ id: contract.id }] };
+    expect(data).toMatchObject({
+      contracts: { totalCount: 3 },
+      named: one,
+      fleet: { contracts: { totalCount: 2 } },
+      vehicle: { contracts: one },
+    });
+  });
+});
+
+test('what another company has answers as what does not exist', async () => {
+  const vehicle = await addVehicle(acme);
+  const contract = await createContract(acme, vehicle);
+  const text = `query ($fleet: ID!, $vehicle: ID!, $vin: String!, $contract: ID!) {
+    fleet(id: $fleet) { id } byId: vehicle(by: { id: $vehicle }) { id } byVin: vehicle(by: { vin: $vin }) { id }
+    eligibility(vin: $vin) { vin } contract(id: $contract) { id } fleets { nodes { id } } contracts { nodes { id } } }`;
+  const theirs = { fleet: vehicle.fleetId, vehicle: vehicle.id, vin: vehicle.vin, contract: contract.id };
+  const nothing = { fleet: unknownId, vehicle: unknownId, vin: newVin(), contract: unknownId };
+  const answer = await ask(globex, text, theirs);
+  expect(answer).toEqual(await ask(globex, text, nothing));
+  expect(answer.codes).toEqual([
+    'CONTRACT_NOT_FOUND',
+    'FLEET_NOT_FOUND',
+    'VEHICLE_NOT_FOUND',
+    'VEHICLE_NOT_FOUND',
+    'VEHICLE_NOT_FOUND',
+  ]);
+});
+
+describe('connections', async () => {
+  const client = await gateway.as('paging');
+  const fleet = await createFleet(client);
+  const vins = newVins(7);
+  await addVehicles(client, vins, fleet);
+  const text = `query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+    fleet(id: $id) { vehicles(first: $first, after: $after, last: $last, before: $before) {
+      totalCount edges { cursor node { vin } } nodes { vin }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }`;
+  const page = async (args: Json) => (await read(client, text, { id: fleet.id, ...args })).fleet.vehicles;
+  const vinsOf = ({ edges }: Json) => edges.map((edge: Json) => edge.node.vin);
+  const all = vinsOf(await page({}));
+
+  test('go forward page by page, oldest first', async () => {
+    const seen: string[] = [];
+    let after: string | null = null;
+    for (const more of [true, true, false]) {
+      const { totalCount, pageInfo, ...part } = await page({ first: 3, after });
+      expect(totalCount).toBe(7);
+      expect(pageInfo).toMatchObject({ hasNextPage: more, hasPreviousPage: after !== null });
+      expect(part.nodes).toEqual(part.edges.map((edge: Json) => edge.node));
+      expect(pageInfo.endCursor).toBe(part.edges.at(-1).cursor);
+      seen.push(...vinsOf(part));
+      after = pageInfo.endCursor;
+    }
+    expect(seen).toEqual(all);
+    expect(seen.toSorted()).toEqual(vins.toSorted());
+  });
+
+  test('go backward page by page, each page still oldest first', async () => {
+    const seen: string[] = [];
+    let before: string | null = null;
+    for (const more of [true, true, false]) {
+      const { pageInfo, ...part } = await page({ last: 3, before });
+      expect(pageInfo).toMatchObject({ hasPreviousPage: more, hasNextPage: before !== null });
+      seen.unshift(...vinsOf(part));
+      before = pageInfo.startCursor;
+    }
+    expect(seen).toEqual(all);
+  });
+
+  test('an empty page has no cursors', async () => {
+    const { pageInfo } = await page({ first: 1, after: (await page({ last: 1 })).pageInfo.endCursor });
+    expect(pageInfo).toEqual({ hasNextPage: false, hasPreviousPage: true, startCursor: null, endCursor: null });
+  });
+
+  test('refuse sizes out of range, both ends at once, and cursors that are none', async () => {
+    for (const wrong of [{ first: 0 }, { first: 1001 }, { last: -1 }, { first: 1, last: 1 }, { after: 'x' }]) {
+      expect((await ask(client, text, { id: fleet.id, ...wrong })).codes).toEqual(['VALIDATION_FAILED']);
+    }
+  });
+});
+
+describe('statements', async () => {
+  const nested = `query ($first: Int!) { fleets(first: $first) { totalCount nodes {
+    name eligibilitySummary { pending } contracts(first: 2) { totalCount nodes { vehicle { vin fleet { name } } } }
+    vehicles(first: 3) { totalCount nodes {
+      vin manufacturer { name } eligibility { status } fleet { name } contracts { totalCount nodes { pack fleet { vat } } } } } } } }`;
+  const client = await gateway.as('nesting');
+  for (let left = 50; left > 0; left--) {
+    const fleet = await createFleet(client);
+    const [vehicle] = await addVehicles(client, newVins(3), fleet);
+    if (left % 5 === 0) await createContract(client, vehicle);
+  }
+
+  test('a nested query runs as many for 50 fleets as for one', async () => {
+    const one = await countStatements(() => read(client, nested, { first: 1 }));
+    const fifty = await countStatements(() => read(client, nested, { first: 50 }));
+    expect(fifty.result.fleets.nodes).toHaveLength(50);
+    expect(fifty.statements).toBe(one.statements);
+    expect(fifty.statements).toBeLessThanOrEqual(13);
+  });
+
+  test('totalCount is counted only where it is asked for', async () => {
+    const without = await countStatements(() => read(client, '{ fleets { nodes { id } } }'));
+    const counted = await countStatements(() => read(client, '{ fleets { totalCount nodes { id } } }'));
+    expect([without.statements, counted.statements]).toEqual([1, 2]);
+  });
+
+  /** Statements outside transactions, where all reads are. */
+  async function countStatements<T>(work: () => Promise<T>): Promise<{ result: T; statements: number }> {
+    const executor = gateway.database.orm.em.getKysely().getExecutor();
+    const statements = vi.spyOn(executor, 'executeQuery');
+    const result = await work();
+    const { length } = statements.mock.calls;
+    statements.mockRestore();
+    return { result, statements: length };
+  }
+});

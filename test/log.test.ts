@@ -1,0 +1,56 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { openLog } from '../src/http/log.ts';
+import { databaseEnv } from './support/database.ts';
+import { createFleet, newVin } from './support/factories.ts';
+import { spawnGateway, testIssuer } from './support/gateway.ts';
+
+const env = await databaseEnv();
+const issuer = await testIssuer();
+
+describe('the log', () => {
+  test('has one line for each request: id, company, operation, status, ms; no token, no full VIN, no e-mail', {
+    timeout: 60_000,
+  }, async () => {
+    const gateway = await spawnGateway({ ...env, LOG_LEVEL: 'info' }, { issuer });
+    const acme = gateway.as('acme');
+    const vin = newVin();
+    const fleet = await createFleet(acme);
+    await acme.post('/vehicles', { fleetId: fleet.id, vins: [vin] }, { 'x-request-id': 'mine' });
+    await acme.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=5' });
+    await acme.get(`/contracts?conditions=${encodeURIComponent(JSON.stringify({ company: fleet.email }))}`);
+    await acme.get('/fleets', { authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJhIjoxfQ.x' });
+    await gateway.stop();
+    const output = gateway.output();
+    const lines = output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        requestId: 'mine',
+        company: 'acme',
+        operation: 'POST /vehicles',
+        status: 201,
+        ms: expect.any(Number),
+        msg: 'request',
+      }),
+    );
+    expect(lines.filter(({ msg }) => msg === 'request')).toHaveLength(5);
+    expect(output).not.toContain(vin);
+    expect(output).not.toContain(fleet.email);
+    expect(output).not.toMatch(/eyJ[\w-]+\./);
+  });
+
+  test('what an error quotes is masked, wherever it stands', () => {
+    const written = new PassThrough({ encoding: 'utf8' });
+    const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
+      detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
+    });
+    openLog({ LOG_LEVEL: 'info' }, written).error(
+      { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
+      'failed',
+    );
+    const line = String(written.read());
+    expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
+    expect(line).toContain('[VIN]…3456');
+    expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
+  });
+});

@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { createFleet, newVin } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const token = 'a-token-for-the-scraper';
+const gateway = await startGateway({ settings: { METRICS_TOKEN: token } });
+const acme = await gateway.as('acme');
+
+async function scrape(): Promise<string> {
+  const response = await fetch(new URL('/metrics', gateway.url), { headers: { authorization: `Bearer ${token}` } });
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+const sampleOf = (metrics: string, series: string): number =>
+  Number(
+    metrics
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length + 1),
+  );
+
+describe('/metrics', () => {
+  test('with METRICS_TOKEN set, that token is needed', async () => {
+    for (const headers of [new Headers(), new Headers({ authorization: 'Bearer another' })]) {
+      const response = await fetch(new URL('/metrics', gateway.url), { headers });
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ code: 'UNAUTHENTICATED' });
+    }
+  });
+
+  test('counts requests by operation, status and code, and times them', async () => {
+    const { id } = await createFleet(acme);
+    await acme.get(`/fleets/${id}`);
+    await acme.get('/fleets/unknown');
+    const metrics = await scrape();
+    const series = (rest: string) => `fleet_gateway_requests_total{operation="GET /fleets/:fleetId",${rest}}`;
+    expect(sampleOf(metrics, series('status="200",code=""'))).toBe(1);
+    expect(sampleOf(metrics, series('status="404",code="FLEET_NOT_FOUND"'))).toBe(1);
+    expect(sampleOf(metrics, 'fleet_gateway_request_duration_seconds_count{operation="GET /fleets/:fleetId"}')).toBe(2);
+  });
+
+  test('names GraphQL operations by what they ask for', async () => {
+    await acme.post('/graphql', { query: 'query Mine { fleets { totalCount } }' });
+    const series = 'fleet_gateway_requests_total{operation="query fleets",status="200",code=""}';
+    expect(sampleOf(await scrape(), series)).toBe(1);
+  });
+
+  test('shows what is due and for how long it has been waiting', async () => {
+    const { id } = await createFleet(acme);
+    await acme.post('/vehicles', { fleetId: id, vins: [newVin(), newVin()] });
+    await gateway.execute(`update vehicle set due_at = now() - interval '1 hour' where fleet_id = '${id}'`);
+    // What costs a query is read every two seconds at most.
+    await expect
+      .poll(async () => sampleOf(await scrape(), 'fleet_gateway_due_rows{kind="vehicle"}'), { timeout: 8_000 })
+      .toBeGreaterThanOrEqual(2);
+    const metrics = await scrape();
+    expect(sampleOf(metrics, 'fleet_gateway_due_oldest_seconds{kind="vehicle"}')).toBeGreaterThan(3500);
+    expect(sampleOf(metrics, 'fleet_gateway_database_up')).toBe(1);
+  });
+
+  test('shows the state of each provider', async () => {
+    const metrics = await scrape();
+    expect(sampleOf(metrics, 'fleet_gateway_provider_state{provider="sandbox",state="CLOSED"}')).toBe(1);
+    expect(sampleOf(metrics, 'fleet_gateway_provider_state{provider="sandbox",state="OPEN"}')).toBe(0);
+  });
+
+  test('names no company, fleet or vehicle', async () => {
+    const { id } = await createFleet(acme);
+    await acme.get(`/fleets/${id}/vehicles`);
+    const vin = newVin();
+    await acme.get(`/vehicles/eligibility/${vin}`);
+    const metrics = await scrape();
+    for (const secret of ['acme', id, vin]) expect(metrics).not.toContain(secret);
+  });
+});
+
+interface Panel {
+  targets?: { expr: string }[];
+  panels?: Panel[];
+}
+
+test('every metric that the dashboard asks for is there', async () => {
+  const dashboard: { panels: Panel[] } = JSON.parse(await readFile('docs/grafana.json', 'utf8'));
+  const queries = dashboard.panels.flatMap((panel) => panel.targets ?? []).map(({ expr }) => expr);
+  expect(queries.length).toBeGreaterThan(8);
+  const metrics = await scrape();
+  const known = new Set(
+    [...metrics.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name = '', type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  );
+  const asked = queries.flatMap((query) => query.match(/\b(?:fleet_gateway|nodejs|process)_\w+/g) ?? []);
+  expect(asked.length).toBeGreaterThanOrEqual(queries.length);
+  expect([...new Set(asked)].filter((name) => !known.has(name))).toEqual([]);
+});

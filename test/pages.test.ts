@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
+
+const issuer = await testIssuer();
+const development = await startGateway();
+const production = await startGateway({ issuer, on: development });
+
+const get = (path: string, headers: Record<string, string> = {}, base = development.url) =>
+  fetch(new URL(path, base), { headers });
+
+describe('/', () => {
+  test('says what is running and leads to everything that is there', async () => {
+    const page = await (await get('/')).text();
+    expect(page).toContain('<dt>Version<dd>0.1.0');
+    expect(page).toMatch(/<dt>Database<dd>(embedded|PostgreSQL)/);
+    expect(page).toContain('BMW');
+    const links = [...page.matchAll(/href="(\/[^"]*)"/g)].map(([, href = '']) => href);
+    expect(links).toEqual(expect.arrayContaining(['/graphql', '/docs', '/openapi.json', '/schema.graphql', '/readyz']));
+    for (const link of links) expect((await get(link, { accept: 'text/html,*/*' })).status, link).toBe(200);
+  });
+
+  test('has no script, and allows no other host', async () => {
+    const response = await get('/');
+    expect(await response.text()).not.toMatch(/<script|https?:\/\/(?!127\.0\.0\.1)/);
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-\S+'; img-src data:; base-uri/,
+    );
+  });
+
+  test('in development its commands work with the token it shows', async () => {
+    const page = await (await get('/')).text();
+    const [, token = ''] = /TOKEN=&#39;(\S+)&#39;/.exec(page) ?? [];
+    const [, body = ''] = /-d &#39;(\{.*\})&#39;/.exec(page) ?? [];
+    const answer = await fetch(new URL('/fleets', development.url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: body.replaceAll('&quot;', '"'),
+    });
+    expect(await answer.json()).toMatchObject({ company: 'demo', name: 'Demo fleet' });
+  });
+
+  test('shows no token where tokens come from an issuer, nor under a stranger’s name', async () => {
+    expect(await (await get('/', {}, production.url)).text()).not.toContain('TOKEN');
+    expect(await (await get('/docs', {}, production.url)).text()).not.toMatch(/data-token="\w/);
+    const { request } = await import('node:http');
+    const underOtherName = await new Promise<string>((resolve, reject) => {
+      const sent = request(development.url, { headers: { host: 'evil.example' } }, async (response) => {
+        let text = '';
+        for await (const chunk of response) text += chunk;
+        resolve(text);
+      });
+      sent.on('error', reject).end();
+    });
+    expect(underOtherName).toContain('Fleet Gateway');
+    expect(underOtherName).not.toContain('TOKEN');
+  });
+});
+
+describe('/docs', () => {
+  test('has everything it is made of here', async () => {
+    const response = await get('/docs');
+    const page = await response.text();
+    expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:/);
+    const parts = [...page.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, part = '']) => part);
+    expect(parts).toHaveLength(4);
+    for (const part of parts) {
+      const asset = await get(part);
+      expect(asset.status, part).toBe(200);
+      await asset.body?.cancel();
+    }
+  });
+});
+
+test('/openapi.json is the document of the running version', async () => {
+  const response = await get('/openapi.json');
+  expect(await response.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'self'");
+});
+
+test.each(['/', '/docs', '/openapi.json', '/schema.graphql', '/livez', '/metrics'])(
+  '%s knows GET alone',
+  async (path) => {
+    const response = await fetch(new URL(path, development.url), { method: 'POST' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET, HEAD');
+    expect(await response.json()).toMatchObject({ code: 'METHOD_NOT_ALLOWED' });
+  },
+);

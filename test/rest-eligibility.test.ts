@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest';
+import type { Client } from './support/client.ts';
+import { addVehicle, newVin, unknownId } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+/** Verifies through the sandbox; a VIN's last digit says how it answers. */
+const gateway = await startGateway({ workers: true });
+/** The same data seen through a gateway that verifies nothing. */
+const idle = await startGateway({ on: await startGateway() });
+const acme = await gateway.as('acme');
+const patient = await idle.as('acme');
+
+const eligibilityOf = (vin: string, headers?: Record<string, string>, client: Client = acme) =>
+  client.get(`/vehicles/eligibility/${vin}`, headers);
+const wait = (seconds: number) => ({ prefer: `wait=${seconds}` });
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+describe('GET /vehicles/eligibility/{vin}', () => {
+  test('ELIGIBLE is 200, within a second or two of adding the vehicle', async () => {
+    const { vin, id } = await addVehicle(acme, newVin(1));
+    const { status, body } = await eligibilityOf(vin, wait(5));
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        vin,
+        status: 'ELIGIBLE',
+        eligible: true,
+        manufacturer: 'bmw',
+        dataDelivery: ['PULL', 'PUSH'],
+        connectivityStatus: 'ACTIVATED',
+        primaryUserAssigned: true,
+        reason: null,
+        attempts: 1,
+        verifiedAt: time,
+        nextAttemptAt: time,
+      },
+    });
+    expect((await acme.get(`/vehicles/${id}`)).body.eligibility).toEqual({
+      status: 'ELIGIBLE',
+      eligible: true,
+      verifiedAt: body.verifiedAt,
+    });
+  });
+
+  test('INELIGIBLE is 200, with a reason and who can act on it', async () => {
+    const { vin } = await addVehicle(acme, newVin(7));
+    expect(await eligibilityOf(vin, wait(5))).toMatchObject({
+      status: 200,
+      body: {
+        status: 'INELIGIBLE',
+        eligible: false,
+        dataDelivery: [],
+        connectivityStatus: null,
+        primaryUserAssigned: null,
+        reason: { code: 'NOT_ELIGIBLE', message: expect.any(String), actor: 'MANUFACTURER', retryable: true },
+      },
+    });
+  });
+
+  test('PENDING is 409 with Retry-After: the verification is still in progress', async () => {
+    const { vin } = await addVehicle(acme, newVin(8));
+    const { status, headers, body } = await eligibilityOf(vin);
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { code: 'ELIGIBILITY_IN_PROGRESS', eligibility: { status: 'PENDING', attempts: 0 } },
+    });
+    const seconds = Number(headers.get('retry-after'));
+    expect(seconds).toBeGreaterThanOrEqual(1);
+    expect(seconds).toBeLessThanOrEqual(60);
+  });
+
+  test('UNSUPPORTED is 400: a maker that no provider serves, or that the VIN does not tell', async () => {
+    for (const [wmi, detail] of [
+      ['ZFF', /ferrari/],
+      ['ZZZ', /cannot be told/],
+    ] as const) {
+      const { vin } = await addVehicle(acme, newVin(0, wmi));
+      expect(await eligibilityOf(vin)).toMatchObject({
+        status: 400,
+        body: { code: 'MANUFACTURER_NOT_SUPPORTED', detail: expect.stringMatching(detail) },
+      });
+    }
+  });
+
+  test('a VIN in no fleet of the company, or malformed, is 404', async () => {
+    const { vin } = await addVehicle(await gateway.as('globex'), newVin(1));
+    for (const none of [vin, newVin(), 'WBA123', unknownId, '1.0E+16', `${vin}x`]) {
+      expect(await eligibilityOf(none)).toMatchObject({ status: 404, body: { code: 'VEHICLE_NOT_FOUND' } });
+    }
+  });
+
+  test('the VIN may be written as people do', async () => {
+    const { vin } = await addVehicle(acme, newVin(1));
+    const spelled = encodeURIComponent(` ${vin.slice(0, 3).toLowerCase()}-${vin.slice(3)} `);
+    expect(await eligibilityOf(spelled, wait(5))).toMatchObject({ status: 200, body: { vin } });
+  });
+
+  test('failures of the upstream are tried again by themselves, and counted', async () => {
+    const { vin } = await addVehicle(acme, newVin(9));
+    expect(await eligibilityOf(vin, wait(10))).toMatchObject({
+      status: 200,
+      body: { status: 'ELIGIBLE', attempts: 3 },
+    });
+  });
+});
+
+describe('Prefer: wait', () => {
+  test('waits for the answer before saying 409', async () => {
+    const { vin } = await addVehicle(patient);
+    const waiting = eligibilityOf(vin, wait(20), patient);
+    const id = `(select id from vehicle where vin = '${vin}')`;
+    await idle.execute(`update vehicle set status = 'ELIGIBLE', verified_at = now() where id = ${id}`);
+    await idle.execute(`select pg_notify('eligibility', json_build_object('company', 'acme',
+      'vehicles', json_build_array(json_build_array(${id}::text, '${vin}')))::text)`);
+    const { status, headers } = await waiting;
+    expect({ status, applied: headers.get('preference-applied') }).toEqual({ status: 200, applied: 'wait=20' });
+  });
+
+  test('says 409 when the time is up', async () => {
+    const { vin } = await addVehicle(patient);
+    const start = performance.now();
+    expect(await eligibilityOf(vin, wait(1), patient)).toMatchObject({ status: 409 });
+    const seconds = (performance.now() - start) / 1000;
+    expect(seconds).toBeGreaterThan(0.95);
+    expect(seconds).toBeLessThan(3);
+  });
+
+  test('what is known is told at once', async () => {
+    const { vin } = await addVehicle(patient, newVin(0, 'ZFF'));
+    const start = performance.now();
+    expect(await eligibilityOf(vin, wait(30), patient)).toMatchObject({ status: 400 });
+    expect(await eligibilityOf(newVin(), wait(30), patient)).toMatchObject({ status: 404 });
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+
+  test.each([
+    ['wait=100', '30'],
+    ['respond-async, wait=3', '3'],
+    ['WAIT = "4"', '4'],
+    ['wait=0', '0'],
+    ['return=minimal', null],
+    ['wait=soon', null],
+    ['await=5', null],
+  ])('%s applies wait=%s', async (prefer, applied) => {
+    const { vin } = await addVehicle(patient);
+    await idle.execute(`update vehicle set status = 'INELIGIBLE', verified_at = now() where vin = '${vin}'`);
+    const { headers } = await eligibilityOf(vin, { prefer }, patient);
+    expect(headers.get('preference-applied')).toBe(applied && `wait=${applied}`);
+  });
+
+  test('a client that goes away leaves nothing behind', async () => {
+    const { vin } = await addVehicle(patient);
+    const changes = idle.services.changes;
+    const before = changes.listenerCount('eligibility');
+    const gone = new AbortController();
+    const waiting = fetch(new URL(`/vehicles/eligibility/${vin}`, idle.url), {
+      headers: { ...patient.headers, ...wait(30) },
+      signal: gone.signal,
+    });
+    await expect.poll(() => changes.listenerCount('eligibility'), { interval: 5 }).toBe(before + 1);
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    await expect.poll(() => changes.listenerCount('eligibility'), { interval: 5 }).toBe(before);
+  });
+});
+
+describe('POST /vehicles/eligibility/{vin}/refresh', () => {
+  test('answers 202 and asks again', async () => {
+    const { vin } = await addVehicle(acme, newVin(1));
+    const { body: first } = await eligibilityOf(vin, wait(5));
+    const { status, body } = await acme.post(`/vehicles/eligibility/${vin}/refresh`);
+    expect({ status, body }).toMatchObject({ status: 202, body: { vin, status: 'ELIGIBLE', eligible: true } });
+    await expect
+      .poll(async () => (await eligibilityOf(vin)).body.verifiedAt, { interval: 20 })
+      .not.toBe(first.verifiedAt);
+  });
+
+  test('an unknown or malformed VIN is 404', async () => {
+    const { vin } = await addVehicle(await gateway.as('globex'), newVin(1));
+    for (const none of [vin, newVin(), 'nonsense']) {
+      expect(await acme.post(`/vehicles/eligibility/${none}/refresh`)).toMatchObject({
+        status: 404,
+        body: { code: 'VEHICLE_NOT_FOUND' },
+      });
+    }
+  });
+});

@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { addVehicle, addVehicles, createContract, createFleet, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+
+interface List {
+  path: string;
+  client: Client;
+}
+
+/** The lists that can be paged, each with `count` rows in a company of its own. */
+const lists = {
+  async fleets(company: string, count: number): Promise<List> {
+    const client = await gateway.as(company);
+    for (let made = 0; made < count; made++) await createFleet(client);
+    return { client, path: '/fleets' };
+  },
+  async vehicles(company: string, count: number): Promise<List> {
+    const client = await gateway.as(company);
+    const fleet = await createFleet(client);
+    await addVehicle(client);
+    if (count > 0) await addVehicles(client, newVins(count), fleet);
+    return { client, path: `/fleets/${fleet.id}/vehicles` };
+  },
+  async contracts(company: string, count: number): Promise<List> {
+    const client = await gateway.as(company);
+    for (let made = 0; made < count; made++) await createContract(client);
+    return { client, path: `/contracts?conditions=${encodeURIComponent(JSON.stringify({ company }))}` };
+  },
+};
+
+const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
+
+/** The address that `Link` names as the next page. */
+const nextOf = (headers: Headers) => /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+
+/** Every page from here to the end; `between` runs after each. */
+async function followLinks({ client, path }: List, limit: number, between = async () => {}): Promise<Json[][]> {
+  const pages: Json[][] = [];
+  for (let next: string | undefined = withQuery(path, `limit=${limit}`); next; ) {
+    const { status, headers, body }: Awaited<ReturnType<Client['get']>> = await client.get(next);
+    expect(status).toBe(200);
+    pages.push(body);
+    next = nextOf(headers);
+    await between();
+  }
+  return pages;
+}
+
+describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
+  test('Link followed to the end gives every row once, in the order of the whole list', async () => {
+    const list = await listWith(`${name} in pages`, 7);
+    const whole = (await list.client.get(list.path)).body;
+    expect(whole).toHaveLength(7);
+    for (const [limit, sizes] of [
+      [1, [1, 1, 1, 1, 1, 1, 1]],
+      [3, [3, 3, 1]],
+      [7, [7]],
+      [1000, [7]],
+    ] as const) {
+      const pages = await followLinks(list, limit);
+      expect(pages.map((page) => page.length)).toEqual(sizes);
+      expect(pages.flat()).toEqual(whole);
+    }
+  });
+
+  test('without limit and after it is the whole list, without Link', async () => {
+    const list = await listWith(`${name} as a whole`, 3);
+    const { headers, body } = await list.client.get(list.path);
+    expect(body).toHaveLength(3);
+    expect(headers.has('link')).toBe(false);
+  });
+
+  test('an empty list is one empty page', async () => {
+    const list = await listWith(`${name}, none`, 0);
+    expect(await followLinks(list, 5)).toEqual([[]]);
+  });
+
+  test.each(['0', '1001', '-1', '1.5', 'x', '', '1e2', ' 1'])('limit=%s is 400', async (limit) => {
+    const list = await listWith('wrong limits', 0);
+    const { status, body } = await list.client.get(withQuery(list.path, `limit=${encodeURIComponent(limit)}`));
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
+    expect(body.errors[0].path).toBe('limit');
+  });
+
+  test.each(['', 'x', 'AAAA', '!!!', 'x'.repeat(22), 'A'.repeat(5000)])('after=%s is no cursor: 400', async (after) => {
+    const list = await listWith('wrong cursors', 0);
+    const { status, body } = await list.client.get(withQuery(list.path, `after=${after}`));
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'after', code: 'INVALID_CURSOR' }] },
+    });
+  });
+
+  test('a parameter given twice is 400', async () => {
+    const list = await listWith('twice', 0);
+    expect(await list.client.get(withQuery(list.path, 'limit=1&limit=2'))).toMatchObject({ status: 400 });
+  });
+});
+
+test('vehicles: cursors stay right whatever is inserted and deleted while the pages are read', async () => {
+  let run = 0;
+  const change = fc.record({ add: fc.nat({ max: 3 }), remove: fc.array(fc.nat({ max: 30 }), { maxLength: 3 }) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 5 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.array(change, { maxLength: 6 }),
+      async (limit, count, changes) => {
+        const { client, path } = await lists.vehicles(`property ${run++}`, count);
+        const fleetId = path.split('/')[2];
+        const before: Json[] = (await client.get(path)).body;
+        const [everThere, removed] = [before.map(({ id }) => id), new Set<string>()];
+        const pages = await followLinks({ client, path }, limit, async () => {
+          const next = changes.shift();
+          if (!next) return;
+          for (const at of next.remove) {
+            const id = everThere[at % everThere.length];
+            removed.add(id);
+            await client.delete(`/vehicles/${id}`);
+          }
+          if (next.add > 0) {
+            const { body } = await client.post('/vehicles', { fleetId, vins: newVins(next.add) });
+            everThere.push(...body.vehicles.map(({ id }: Json) => id));
+          }
+        });
+        const seen = pages.flat().map(({ id }) => id);
+        expect(new Set(seen).size).toBe(seen.length);
+        expect(seen).toEqual(everThere.filter((id) => seen.includes(id)));
+        // What was there all the time was seen.
+        for (const { id } of before) if (!removed.has(id)) expect(seen).toContain(id);
+        for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
+      },
+    ),
+    { numRuns: 15 },
+  );
+});
+
+test('vehicles: a list of several thousand is whole, in order, and valid JSON', async () => {
+  const client = await gateway.as('large');
+  const fleet = await createFleet(client);
+  await gateway.execute(`insert into vehicle (id, company, fleet_id, vin, created_at)
+    select ('01980000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'large', '${fleet.id}',
+      'WBA' || lpad(n::text, 14, '0'), now() from generate_series(1, 2500) n`);
+  const { status, body } = await client.get(`/fleets/${fleet.id}/vehicles`);
+  expect(status).toBe(200);
+  expect(body.map(({ vin }: Json) => Number(vin.slice(3)))).toEqual(Array.from({ length: 2500 }, (_, at) => at + 1));
+  expect((await client.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(2500);
+});
+
+test('a page without a limit has 50 rows', async () => {
+  const { client, path } = await lists.vehicles('default', 53);
+  const first = await client.get(`${path}?limit=1`);
+  const { headers, body } = await client.get(nextOf(first.headers)?.replace('limit=1&', '') ?? '');
+  expect(body).toHaveLength(50);
+  expect(nextOf(headers)).toContain('limit=50');
+});
+
+test('a cursor does not tell what it stands for, and works for the company alone that got it', async () => {
+  const { client, path } = await lists.fleets('mine', 2);
+  const { headers, body } = await client.get(`${path}?limit=1`);
+  const next = nextOf(headers) ?? '';
+  expect(next).not.toContain(body[0].id);
+  await createFleet(await gateway.as('theirs'));
+  const theirs = (await (await gateway.as('theirs')).get(next)).body;
+  expect(theirs.every((fleet: Json) => fleet.company === 'theirs')).toBe(true);
+});

@@ -1,0 +1,186 @@
+import { CompiledQuery, type Kysely, type QueryExecutor } from 'kysely';
+import { expect, test } from 'vitest';
+import { contextOf } from '../src/http/request-context.ts';
+import { verifyEligibility } from '../src/jobs/verify-eligibility.ts';
+import type { Json } from './support/client.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+// That the entities name the columns of the migrations is held in database.test.ts; this is about the indexes.
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const { orm } = gateway.database;
+
+const fleet = await createFleet(acme);
+const [vehicle, other] = await addVehicles(acme, newVins(2), fleet);
+const contract = await createContract(acme, vehicle);
+const { body: upload } = await acme.post('/vehicles/file', uploadForm(fleet.id, `vin\n${newVin()}\nbad\n`));
+
+// So many rows of others that reading them all is never the cheaper way.
+const id = (table: number) =>
+  `('0198000${table}-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'company ' || n % 100`;
+const vehicleOf = `('01980001-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
+const fleetOf = `('01980000-0000-7000-8000-' || lpad(to_hex(n % 2000 + 1), 12, '0'))::uuid`;
+for (const statement of [
+  `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+   select ${id(0)}, 'Fleet ' || n, 'a', 'e@example.com', 'v' || n, now(), now() from generate_series(1, 2000) n`,
+  `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
+   select ${id(1)}, ${fleetOf}, 'XYZ' || lpad(n::text, 14, '0'), 'm' || n % 30, now(), 'ELIGIBLE'
+   from generate_series(1, 20000) n`,
+  `insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+   select ${id(2)}, ${fleetOf}, ${vehicleOf}, 'n', 'd', 'p' || n % 10, '2026-01-01', '2027-01-01', now()
+   from generate_series(1, 5000) n`,
+  `insert into import (id, company, fleet_id, state, mode, dry_run, started_at)
+   select ${id(3)}, ${fleetOf}, 'COMPLETED', 'partial', false, now() from generate_series(1, 2000) n`,
+  `insert into import_rejection (import_id, row, value, code, message)
+   select ('01980003-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 1, 'v', 'c', 'm' from generate_series(1, 2000) n`,
+  `insert into idempotency_key (company, key, request, created_at)
+   select 'company ' || n % 100, 'key ' || n, 'r', now() from generate_series(1, 2000) n`,
+  'analyze',
+]) {
+  await gateway.execute(statement);
+}
+
+/** Every statement that the service sends through Kysely while this is watched. */
+const statements: CompiledQuery[] = [];
+const fork = orm.em.fork.bind(orm.em);
+orm.em.fork = ((...args: Parameters<typeof fork>) => {
+  const em = fork(...args);
+  const getKysely = em.getKysely.bind(em);
+  em.getKysely = ((...options: Parameters<typeof getKysely>) => ({
+    getExecutor: () => watched((getKysely(...options) as Kysely<unknown>).getExecutor()),
+  })) as typeof em.getKysely;
+  return em;
+}) as typeof orm.em.fork;
+
+function watched(executor: QueryExecutor): QueryExecutor {
+  return new Proxy(executor, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target);
+      if (name !== 'executeQuery') return typeof member === 'function' ? member.bind(target) : member;
+      return (query: CompiledQuery, ...rest: []) => {
+        statements.push(query);
+        return target.executeQuery(query, ...rest);
+      };
+    },
+  });
+}
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  Filter?: string;
+  Plans?: Plan[];
+}
+
+async function planOf({ sql, parameters }: CompiledQuery): Promise<Plan> {
+  return fork().transactional(async (em) => {
+    await em.execute('set local enable_seqscan = off');
+    const explain = CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);
+    const { rows } = await em.getKysely<unknown>().executeQuery<Record<string, Json>>(explain);
+    const plan = rows[0]?.['QUERY PLAN'];
+    return (typeof plan === 'string' ? JSON.parse(plan) : plan)[0].Plan;
+  });
+}
+
+/** Indexes that hold nothing but the rows that are looked for. */
+const exact = ['vehicle_due', 'import_due'];
+/** So few rows that they are read as a whole. */
+const small = ['webhook'];
+
+/** The scans of a plan that read more of a table than what is looked for. */
+function scansOf(plan: Plan): string[] {
+  const { 'Node Type': type, 'Relation Name': table, 'Index Name': index = '', 'Index Cond': condition } = plan;
+  const below = (plan.Plans ?? []).flatMap(scansOf);
+  if (type === 'Seq Scan' && !small.includes(table ?? '')) return [`${type} on ${table} (${plan.Filter})`, ...below];
+  const whole = /^(Index|Bitmap Index)/.test(type) && !condition && !exact.includes(index);
+  return whole ? [`${type} of all of ${index} (${plan.Filter})`, ...below] : below;
+}
+
+const graphql = (query: string) => async () => {
+  const { body } = await acme.post('/graphql', { query });
+  expect(body.errors).toBeUndefined();
+};
+const conditions = encodeURIComponent('{"company":"acme"}');
+const after = Buffer.from(fleet.id.replaceAll('-', ''), 'hex').toString('base64url');
+const inFleet = (fields: string) => graphql(`{ fleet(id: "${fleet.id}") { ${fields} } }`);
+
+const lookups: Record<string, () => Promise<unknown>> = {
+  'GET /fleets': () => acme.get('/fleets'),
+  'GET /fleets, a page': () => acme.get(`/fleets?limit=2&after=${after}`),
+  'GET /fleets/{fleetId}': () => acme.get(`/fleets/${fleet.id}`),
+  'GET /fleets/{fleetId}/vehicles': () => acme.get(`/fleets/${fleet.id}/vehicles`),
+  'GET /fleets/{fleetId}/vehicles, a page': () => acme.get(`/fleets/${fleet.id}/vehicles?limit=1&after=${after}`),
+  'POST /vehicles': () => acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(3) }),
+  'GET /vehicles/{vehicleId}': () => acme.get(`/vehicles/${vehicle.id}`),
+  'GET /vehicles/eligibility/{vin}': () => acme.get(`/vehicles/eligibility/${vehicle.vin}`),
+  'POST /vehicles/eligibility/{vin}/refresh': () => acme.post(`/vehicles/eligibility/${vehicle.vin}/refresh`),
+  'DELETE /vehicles': () => acme.delete('/vehicles', { fleetId: fleet.id, ids: [other.id], vins: [other.vin] }),
+  'GET /contracts': () => acme.get(`/contracts?conditions=${conditions}`),
+  'GET /contracts, a page': () => acme.get(`/contracts?conditions=${conditions}&limit=1&after=${after}`),
+  'GET /contracts/{id}': () => acme.get(`/contracts/${contract.id}`),
+  'GET /imports/{id}': () => acme.get(`/imports/${upload.importId}`),
+  'GET /imports/{id}/rejected.csv': () => acme.get(`/imports/${upload.importId}/rejected.csv`),
+  'Idempotency-Key': () => acme.post('/vehicles/eligibility/x/refresh', undefined, { 'idempotency-key': 'k' }),
+  fleets: graphql('{ fleets(first: 2) { totalCount nodes { id vehicleCount } } }'),
+  'fleets, from the end': graphql('{ fleets(last: 2) { nodes { id } } }'),
+  'fleets by the beginning of their name': graphql(
+    '{ fleets(filter: { nameStartsWith: "Fie" }) { totalCount nodes { id } } }',
+  ),
+  'fleets of fleets': graphql(
+    '{ fleets { nodes { vehicles { totalCount nodes { id } } contracts { nodes { id } } } } }',
+  ),
+  'the vehicles of a fleet by eligibility': inFleet(
+    'vehicles(filter: { eligibility: PENDING }) { totalCount nodes { id } }',
+  ),
+  'the vehicles of a fleet by manufacturer': inFleet(
+    'vehicles(filter: { manufacturer: "bmw" }) { totalCount nodes { id } }',
+  ),
+  'the vehicles of a fleet by the beginning of their VIN': inFleet(
+    'vehicles(filter: { vinStartsWith: "WBA" }) { totalCount nodes { id } }',
+  ),
+  'the eligibility summary of a fleet': inFleet('eligibilitySummary { __typename }'),
+  'vehicle by VIN': graphql(
+    `{ vehicle(by: { vin: "${vehicle.vin}" }) { id fleet { id } contracts { nodes { id } } } }`,
+  ),
+  'vehicle by id': graphql(`{ vehicle(by: { id: "${vehicle.id}" }) { id } }`),
+  contracts: graphql('{ contracts { totalCount nodes { id fleet { id } vehicle { id } } } }'),
+  'contracts of a fleet': graphql(`{ contracts(filter: { fleetId: "${fleet.id}" }) { totalCount nodes { id } } }`),
+  'contracts of a VIN': graphql(`{ contracts(filter: { vin: "${vehicle.vin}" }) { totalCount nodes { id } } }`),
+  'contracts by pack and status': graphql(
+    '{ contracts(filter: { pack: "driving-log", status: SCHEDULED }) { totalCount nodes { id } } }',
+  ),
+  'vehicles that have come due': async () => {
+    const job = verifyEligibility(
+      () => contextOf(gateway.services, 'job', null),
+      () => {},
+    );
+    await job.run(new AbortController().signal);
+    await job.stop();
+  },
+  'DELETE /contracts/{id}': () => acme.delete(`/contracts/${contract.id}`),
+  'DELETE /vehicles/{vehicleId}': () => acme.delete(`/vehicles/${vehicle.id}`),
+  'DELETE /fleets/{fleetId}': () => acme.delete(`/fleets/${fleet.id}`),
+};
+
+test.each(Object.entries(lookups))('%s reads by an index what it looks for, and no more', async (_name, look) => {
+  statements.length = 0;
+  await look();
+  expect(statements).not.toEqual([]);
+  for (const statement of [...statements]) {
+    expect(scansOf(await planOf(statement)), statement.sql).toEqual([]);
+  }
+});
+
+test('a look-up without an index would be noticed', async () => {
+  for (const [where, scan] of [
+    [`vat = 'v7'`, 'Seq Scan on fleet'],
+    [`vat = 'v7' order by id`, 'Index Scan of all of fleet_pkey'],
+  ]) {
+    const plan = await planOf(CompiledQuery.raw(`select id from fleet where ${where}`));
+    expect(scansOf(plan)).toEqual([expect.stringContaining(scan ?? '')]);
+  }
+});

@@ -1,0 +1,174 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import type { Json } from './support/client.ts';
+import { databaseEnv } from './support/database.ts';
+import { addVehicle, createFleet, newVin } from './support/factories.ts';
+import { askingAt, runGateway, spawnGateway, testIssuer } from './support/gateway.ts';
+import { silence, UpstreamServer } from './support/upstream.ts';
+
+const { kind, folder } = inject('database');
+const env = await databaseEnv();
+const issuer = await testIssuer();
+/** On a server an issuer must be named; the embedded database comes with tokens of the gateway's own. */
+const identity = kind === 'postgresql' ? { issuer } : {};
+const company = kind === 'postgresql' ? 'acme' : 'demo';
+const sh = promisify(execFile);
+
+/** What a start that is refused prints, and its exit code. */
+async function refusal(settings: Parameters<typeof runGateway>[0]) {
+  const { exited, output } = runGateway(settings);
+  return { code: await exited, lines: output() };
+}
+
+describe('the process', { timeout: 60_000 }, () => {
+  test('data is there after a stop and a start, and after kill -9', async () => {
+    let gateway = await spawnGateway(env, identity);
+    const fleet = await createFleet(gateway.as(company));
+    expect(await gateway.stop()).toBe(0);
+    gateway = await spawnGateway(env, identity);
+    expect((await gateway.as(company).get('/fleets')).body).toEqual([fleet]);
+    const second = await createFleet(gateway.as(company));
+    await gateway.stop('SIGKILL');
+    gateway = await spawnGateway(env, identity);
+    expect((await gateway.as(company).get('/fleets')).body).toEqual([fleet, second]);
+    expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200 });
+  });
+
+  test('npm start serves, and SIGTERM ends it with 0', async () => {
+    const gateway = await spawnGateway(env, { ...identity, command: ['npm', 'start', '--silent'] });
+    expect(await gateway.anyone.get('/livez')).toMatchObject({ status: 200 });
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test('SIGTERM ends it at once where nothing is under way', async () => {
+    const gateway = await spawnGateway(env, identity);
+    const start = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - start).toBeLessThan(3_000);
+  });
+
+  test('SIGTERM lets a request end that is under way, and takes no new ones', async () => {
+    const gateway = await spawnGateway({ ...env, WORKERS: 'off' }, identity);
+    const client = gateway.as(company);
+    const { vin } = await addVehicle(client);
+    const waiting = client.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=2' });
+    await client.get('/livez');
+    const stopped = gateway.stop();
+    expect(await waiting).toMatchObject({ status: 409 });
+    expect(await stopped).toBe(0);
+    await expect(gateway.anyone.get('/livez')).rejects.toThrow();
+  });
+
+  test('SIGTERM does not wait for a manufacturer that says nothing; the vehicle is asked about later', async () => {
+    const upstream = await UpstreamServer.start();
+    upstream.always('eligibility', silence);
+    const gateway = await spawnGateway({ ...env, ...askingAt(upstream) }, identity);
+    const { vin } = await addVehicle(gateway.as(company), newVin());
+    await expect.poll(() => upstream.count('eligibility'), { timeout: 10_000, interval: 10 }).toBeGreaterThan(0);
+    const start = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - start).toBeLessThan(6_000);
+    upstream.always('eligibility', undefined);
+    const next = await spawnGateway({ ...env, ...askingAt(upstream) }, identity);
+    const answer = await next.as(company).get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=20' });
+    expect(answer).toMatchObject({ status: 200 });
+    await upstream.close();
+  });
+
+  test('a port that is taken is said in a line, with exit code 1', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as { port: number };
+    const settings = { ...env, ...(kind === 'postgresql' && { AUTH_ISSUER: issuer.issuer, CONTRACTS_AUTH: 'open' }) };
+    const { code, lines } = await refusal({ ...settings, PORT: String(port) });
+    taken.close();
+    expect(code).toBe(1);
+    expect(lines).toMatch(/EADDRINUSE/);
+    expect(lines).not.toMatch(/^ +at /m);
+  });
+});
+
+describe('settings that are missing or wrong', { timeout: 60_000 }, () => {
+  test('on a server, every required one is named at once, with exit code 1', async () => {
+    const { code, lines } = await refusal({ DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
+    expect(code).toBe(1);
+    expect(lines).toContain('AUTH_ISSUER: is required');
+    expect(lines).toContain('CONTRACTS_AUTH: is required');
+  });
+
+  test('wrong values and missing ones are listed together', async () => {
+    const { code, lines } = await refusal({
+      DATABASE_URL: 'mysql://x',
+      PORT: 'http',
+      AUTH_SCOPES: 'maybe',
+      HIGH_MOBILITY_URL: 'https://example.com',
+    });
+    expect(code).toBe(1);
+    for (const name of [
+      'PORT',
+      'DATABASE_URL',
+      'AUTH_SCOPES',
+      'HIGH_MOBILITY_CLIENT_ID',
+      'HIGH_MOBILITY_CLIENT_SECRET',
+    ]) {
+      expect(lines).toContain(`- ${name}: `);
+    }
+    expect(lines).not.toMatch(/^ +at /m);
+  });
+
+  test('a database out of reach is said in a line, with exit code 1', async () => {
+    const settings = { AUTH_ISSUER: 'https://issuer.example', CONTRACTS_AUTH: 'open' };
+    const { code, lines } = await refusal({ ...settings, DATABASE_URL: 'postgresql://me:secret@127.0.0.1:1/fleets' });
+    expect(code).toBe(1);
+    expect(lines).toMatch(/^Cannot connect to the database at 127\.0\.0\.1:1\/fleets/m);
+    expect(lines).not.toContain('secret');
+  });
+});
+
+describe.runIf(kind === 'embedded')('embedded', { timeout: 60_000 }, () => {
+  test('an empty folder is enough: the printed curl line works in a shell, and the data is the company demo’s', async () => {
+    const DATA_DIR = join(await mkdtemp(join(folder, 'start-')), 'not', 'there', 'yet');
+    afterAll(() => rm(DATA_DIR, { recursive: true, force: true }));
+    const gateway = await spawnGateway({ DATA_DIR });
+    const line = gateway
+      .output()
+      .split('\n')
+      .find((printed) => printed.startsWith('curl '));
+    const { stdout } = await sh('sh', ['-c', line ?? '']);
+    const fleet: Json = JSON.parse(stdout);
+    expect(fleet).toMatchObject({ id: expect.any(String), company: 'demo', vehicleCount: 0 });
+    expect((await gateway.as('demo').get('/fleets')).body).toEqual([fleet]);
+    expect(gateway.output()).toContain(`${gateway.url}/graphql`);
+
+    // Its tokens go on working after a restart, and others can be made while it runs.
+    const before = gateway.as('demo');
+    const made = await sh('npm', ['run', '--silent', 'token', '--', '--company', 'acme'], {
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR },
+    });
+    const acme = { authorization: `Bearer ${made.stdout.trim()}` };
+    expect(await gateway.anyone.get('/fleets', acme)).toMatchObject({ status: 200, body: [] });
+    await gateway.stop();
+    const next = await spawnGateway({ DATA_DIR });
+    expect(await next.anyone.get('/fleets', { ...before.headers })).toMatchObject({ status: 200, body: [fleet] });
+  });
+
+  test('a second process on the same DATA_DIR is refused with a clear message and exit code 1', async () => {
+    const gateway = await spawnGateway(env);
+    const { code, lines } = await refusal(env);
+    expect(code).toBe(1);
+    expect(lines).toMatch(new RegExp(`^DATA_DIR ${env.DATA_DIR} is in use by another process`, 'm'));
+    expect(lines).not.toMatch(/^ +at /m);
+    // The first one has not noticed.
+    expect(await createFleet(gateway.as('demo'))).toMatchObject({ company: 'demo' });
+  });
+});
+
+test('npm start runs what the container runs', async () => {
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
+  expect(scripts.start).toBe('node src/main.ts');
+});

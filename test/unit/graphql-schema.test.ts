@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import {
+  type GraphQLNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isNonNullType,
+  isObjectType,
+  specifiedScalarTypes,
+} from 'graphql';
+import { expect, test } from 'vitest';
+import { printedSchema, schemaFile } from '../../src/graphql/print-schema.ts';
+import { schema } from '../../src/graphql/schema.ts';
+
+const own = Object.values(schema.getTypeMap()).filter(
+  ({ name }) => !name.startsWith('__') && !specifiedScalarTypes.some((scalar) => scalar.name === name),
+);
+
+test('schema.graphql is what the code says; `npm run schema` writes it', () => {
+  expect(readFileSync(schemaFile, 'utf8')).toBe(printedSchema());
+});
+
+test('every type, field, argument and enum value has a description', () => {
+  expect(
+    own
+      .flatMap(partsOf)
+      .filter(({ description }) => !description)
+      .map(({ place }) => place),
+  ).toEqual([]);
+});
+
+test('every id is non-null', () => {
+  const nullable = own.filter(
+    (type) => isObjectType(type) && type.getFields().id && !isNonNullType(type.getFields().id?.type),
+  );
+  expect(nullable).toEqual([]);
+});
+
+test('every mutation takes one input of its own and gives a nullable payload of its own', () => {
+  for (const [name, field] of Object.entries(schema.getMutationType()?.getFields() ?? {})) {
+    const stem = `${name[0]?.toUpperCase()}${name.slice(1)}`;
+    expect([field.args.map((arg) => `${arg.name}: ${arg.type}`), `${field.type}`]).toEqual([
+      [`input: ${stem}Input!`],
+      `${stem}Payload`,
+    ]);
+  }
+});
+
+/** A type and all that is inside it. */
+function partsOf(type: GraphQLNamedType): { place: string; description: string | null | undefined }[] {
+  const inside = (place: string, parts: readonly { name: string; description?: string | null }[]) =>
+    parts.map(({ name, description }) => ({ place: `${place}.${name}`, description }));
+  const parts = [{ place: type.name, description: type.description }];
+  if (isEnumType(type)) return [...parts, ...inside(type.name, type.getValues())];
+  if (isInputObjectType(type)) return [...parts, ...inside(type.name, Object.values(type.getFields()))];
+  if (!isObjectType(type) && !isInterfaceType(type)) return parts;
+  const fields = Object.values(type.getFields());
+  return [
+    ...parts,
+    ...inside(type.name, fields),
+    ...fields.flatMap((field) => inside(`${type.name}.${field.name}`, field.args)),
+  ];
+}

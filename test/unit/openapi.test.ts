@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { statusOf } from '../../src/http/status.ts';
+import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { openApiFile, openApiText } from '../../src/rest/openapi/write.ts';
+import { routes } from '../../src/rest/router.ts';
+import type { Json } from '../support/client.ts';
+import { checkAnswer } from '../support/openapi.ts';
+
+const run = promisify(execFile);
+/** One of the tools that `npm ci --prefix test/tools` brings. */
+const spectral = 'test/tools/node_modules/@stoplight/spectral-cli/dist/index.js';
+const document: Json = openApiDocument();
+const operations: Json[] = Object.values<Json>(document.paths).flatMap((path) => Object.values(path));
+
+describe('openapi.json', () => {
+  test('the committed document is what the code says; `npm run openapi` writes it', async () => {
+    expect(await readFile(openApiFile, 'utf8')).toBe(openApiText());
+  });
+
+  test('redocly finds no error and no warning in it', { timeout: 60_000 }, async () => {
+    const { stderr } = await run('node_modules/.bin/redocly', ['lint', '--extends=recommended', 'docs/openapi.json'], {
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    });
+    expect(stderr).toMatch(/is valid/);
+    expect(stderr).not.toMatch(/warning/i);
+  });
+
+  test.skipIf(!existsSync(spectral))('spectral finds nothing, not even a hint', { timeout: 90_000 }, async () => {
+    const args = ['lint', 'docs/openapi.json', '--ruleset', 'test/tools/spectral.yaml', '--fail-severity', 'hint'];
+    const { stdout } = await run(process.execPath, [spectral, ...args]);
+    expect(stdout).toMatch(/^No results/);
+  });
+
+  test('every route stands in it, and no operation has the name of another', () => {
+    const names = operations.map(({ operationId }) => operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { method, path, docs } of routes) {
+      const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method.toLowerCase()];
+      expect(operation.operationId).toBe(docs.operationId);
+    }
+  });
+
+  test.each(operations.map((operation) => [operation.operationId, operation]))(
+    '%s has a summary, a description, an example wherever there is a body, and an answer for every kind of fault',
+    (_name, operation) => {
+      expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+      expect(operation.description).toMatch(/^[A-Z].*\.$/s);
+      const bodies = [operation.requestBody, ...Object.values<Json>(operation.responses)].filter(
+        (part) => part?.content,
+      );
+      for (const body of bodies) {
+        for (const [type, content] of Object.entries<Json>(body.content)) {
+          if (type !== 'multipart/form-data') expect(content.example ?? content.examples).toBeDefined();
+        }
+      }
+      if (operation.tags[0] !== 'Operation') {
+        expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['429', '500', '503']));
+      }
+    },
+  );
+
+  test('every field of every resource is described', () => {
+    for (const [name, schema] of Object.entries<Json>(document.components.schemas)) {
+      for (const [field, { description, $ref }] of Object.entries<Json>(schema.properties ?? {})) {
+        if (!$ref && !/^(vehicles|rejected|deleted|data|status)$/.test(field)) {
+          expect(description, `${name}.${field}`).toBeTruthy();
+        }
+      }
+    }
+  });
+
+  test('its codes are those of the table of refusals', () => {
+    expect(document.components.schemas.ErrorCode.enum).toEqual(Object.keys(statusOf));
+  });
+});
+
+describe('checkAnswer, by which every REST answer of every test goes', () => {
+  const fleet = document.paths['/fleets'].post.responses[201].content['application/json'].example;
+  const answer = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
+    status,
+    body,
+    headers: new Headers({ 'content-type': 'application/json', 'x-request-id': '1', location: '/', ...headers }),
+  });
+
+  test('lets pass what the document says', () => {
+    expect(() => checkAnswer('POST', '/fleets', answer(201, fleet))).not.toThrow();
+  });
+
+  test.each([
+    ['a status', answer(202, fleet), /its status/],
+    ['a new field', answer(201, { ...fleet, colour: 'red' }), /additionalProperty.*colour/],
+    ['a missing field', answer(201, { ...fleet, vat: undefined }), /required property 'vat'/],
+    ['another format', answer(201, { ...fleet, createdAt: 'today' }), /createdAt.*date-time/],
+    ['another type', answer(201, fleet, { 'content-type': 'text/html' }), /its type/],
+    ['a header', answer(201, fleet, { 'retry-after': '1' }), /its header Retry-After/],
+  ])('refuses %s that the document does not know', (_what, given, reason) => {
+    expect(() => checkAnswer('POST', '/fleets', given)).toThrow(reason);
+  });
+
+  test('refuses a code that the operation does not have', () => {
+    const problem = document.components.examples.VEHICLE_NOT_FOUND.value;
+    const given = answer(404, problem, { 'content-type': 'application/problem+json' });
+    expect(() => checkAnswer('GET', '/fleets/1', given)).toThrow(/its code VEHICLE_NOT_FOUND/);
+  });
+});

@@ -1,0 +1,124 @@
+import type { LookupAddress } from 'node:dns';
+import { afterAll, describe, expect, test } from 'vitest';
+import { mayBeReached } from '../../src/core/public-address.ts';
+import { openSender } from '../../src/core/webhook-sender.ts';
+import { hang, WebhookReceiver } from '../support/webhook-receiver.ts';
+
+describe('An address', () => {
+  test.each(['8.8.8.8', '93.184.215.14', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])(
+    '%s may be reached',
+    (address) => expect(mayBeReached(address, { loopback: false })).toBe(true),
+  );
+
+  test.each([
+    '0.0.0.0',
+    '10.0.0.1',
+    '100.64.0.1',
+    '127.0.0.1',
+    '127.255.255.254',
+    '168.63.129.16',
+    '169.254.169.254',
+    '172.16.0.1',
+    '192.0.0.192',
+    '192.168.1.1',
+    '198.18.0.1',
+    '203.0.113.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:10.0.0.1',
+    '::ffff:8.8.8.8',
+    '::127.0.0.1',
+    '64:ff9b::a00:1',
+    '64:ff9b:1::a00:1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    'fc00::1',
+    'fd00:ec2::254',
+    'fe80::1',
+    'fec0::1',
+    'ff02::1',
+    'not an address',
+  ])('%s may not', (address) => expect(mayBeReached(address, { loopback: false })).toBe(false));
+
+  test.each(['127.0.0.1', '::1'])('%s may where loopback is allowed', (address) =>
+    expect(mayBeReached(address, { loopback: true })).toBe(true),
+  );
+
+  test('that is private may not though loopback is allowed', () =>
+    expect(mayBeReached('10.0.0.1', { loopback: true })).toBe(false));
+});
+
+describe('A sender', async () => {
+  const receiver = await WebhookReceiver.start();
+  const port = new URL(receiver.url('/')).port;
+  const open = (options: Partial<Parameters<typeof openSender>[0]>) => {
+    const sender = openSender({ loopback: false, ...options });
+    afterAll(() => sender.close());
+    return sender;
+  };
+  /** A name server that gives these answers, one for each question. */
+  const naming =
+    (...answers: LookupAddress[][]) =>
+    (_name: string, _options: unknown, callback: (error: null, addresses: LookupAddress[]) => void) =>
+      callback(null, answers.shift() ?? []);
+
+  test('connects to nothing inside, whatever a name says when the connection is made', async () => {
+    const inside = { address: '127.0.0.1', family: 4 };
+    const outside = { address: '93.184.215.14', family: 4 };
+    for (const addresses of [[inside], [outside, inside], [{ address: '::ffff:127.0.0.1', family: 6 }], []]) {
+      const sender = open({ lookup: naming(addresses) });
+      expect(await sender.send(`https://rebound.example:${port}/inside`, {}, '{}')).toMatchObject({
+        status: null,
+        error: 'The host is not on the public internet.',
+      });
+    }
+    expect(receiver.at('/inside')).toEqual([]);
+  });
+
+  test('goes to no literal address inside, and not over plain http', async () => {
+    const sender = open({});
+    for (const url of [
+      receiver.url('/inside'),
+      `https://127.0.0.1:${port}/inside`,
+      `https://localhost:${port}/inside`,
+    ]) {
+      expect(await sender.send(url, {}, '{}')).toMatchObject({
+        status: null,
+        error: expect.stringMatching(/The URL must/),
+      });
+    }
+    expect(receiver.at('/inside')).toEqual([]);
+  });
+
+  test('goes to this machine where that is allowed, by a name too', async () => {
+    const sender = open({ loopback: true, lookup: naming([{ address: '127.0.0.1', family: 4 }]) });
+    expect(await sender.send(receiver.url('/local'), {}, '{}')).toMatchObject({ status: 204, error: null });
+    expect(await sender.send(`http://localhost:${port}/local`, {}, '{}')).toMatchObject({ status: 204 });
+  });
+
+  test('waits no longer than its time, for an answer or for the rest of one', async () => {
+    const sender = open({ loopback: true, timeoutMs: 200 });
+    receiver.always('/hang', hang);
+    receiver.always('/stall', (response) => void response.writeHead(500).write('half'));
+    expect(await sender.send(receiver.url('/hang'), {}, '{}')).toMatchObject({
+      status: null,
+      error: 'No answer within 0.2 s.',
+    });
+    const stalled = await sender.send(receiver.url('/stall'), {}, '{}');
+    expect(stalled).toMatchObject({ status: 500 });
+    expect(stalled.durationMs).toBeLessThan(2_000);
+  });
+
+  test('says why there was no answer, and nothing of where a name leads to', async () => {
+    const sender = open({ loopback: true });
+    receiver.always('/reset', (response) => void response.destroy());
+    expect((await sender.send(receiver.url('/reset'), {}, '{}')).error).toBe(
+      'The connection was closed before an answer.',
+    );
+    expect((await sender.send('http://127.0.0.1:1/', {}, '{}')).error).toBe('The connection was refused.');
+    expect((await sender.send('https://name.invalid/', {}, '{}')).error).toBe('The host name cannot be resolved.');
+  });
+});

@@ -1,0 +1,379 @@
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../src/entities/database.ts';
+import { highMobilityBrands } from '../src/manufacturers/brands.ts';
+import { HighMobility } from '../src/manufacturers/high-mobility.ts';
+import { manufacturersOf } from '../src/manufacturers/registry.ts';
+import type { UpstreamOptions } from '../src/manufacturers/upstream.ts';
+import type { Json } from './support/client.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { addVehicle, addVehicles, createFleet, newVin, newVins } from './support/factories.ts';
+import { askingAt, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
+import {
+  type Behaviour,
+  eligible,
+  halfAnAnswer,
+  hangUp,
+  json,
+  silence,
+  slow,
+  text,
+  UpstreamServer,
+} from './support/upstream.ts';
+
+const upstream = await UpstreamServer.start();
+afterAll(() => upstream.close());
+const issuer = await testIssuer();
+const gateway = await startGateway({ workers: true, issuer, settings: { RECHECK_INELIGIBLE_DAYS: '3' } });
+const acme = await gateway.as('acme');
+const ofProcesses = await databaseEnv();
+
+/** What the upstream does with this VIN, one behaviour after another, and then rightly. */
+const script = new Map<string, Behaviour[]>();
+const vinOf = (body: string): string => JSON.parse(body).vin;
+const askedAbout = (vin: string) =>
+  upstream.received.filter(({ endpoint, body }) => endpoint === 'eligibility' && vinOf(body) === vin).length;
+
+/** Asks the upstream from here on, with no memory of its faults. */
+function askAfresh(options: UpstreamOptions = {}) {
+  const client = { url: upstream.url, clientId: 'client', clientSecret: 'secret', brands: highMobilityBrands };
+  const provider = new HighMobility({ ...client, timeoutMs: 1_500, breakAfter: 1000, ...options });
+  gateway.services.manufacturers = manufacturersOf([provider]);
+  afterAll(() => provider.close());
+}
+
+beforeEach(async () => {
+  await gateway.execute('delete from fleet');
+  upstream.received.length = 0;
+  script.clear();
+  const scripted: Behaviour = (response, received) => {
+    const next = script.get(vinOf(received.body))?.shift() ?? eligible();
+    return next(response, received);
+  };
+  upstream.always('eligibility', scripted);
+  upstream.always('token', undefined);
+  askAfresh();
+});
+
+const eligibilityOf = (vin: string, wait = 0) =>
+  acme.get(`/vehicles/eligibility/${vin}`, wait ? { prefer: `wait=${wait}` } : {});
+/** What is known while there is no answer yet. */
+const progressOf = async (vin: string) => (await eligibilityOf(vin)).body.eligibility;
+const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 15_000, interval: 40 });
+const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
+/** Lets it be due now, as if time had passed. */
+const comesDue = async (vin: string) => {
+  await gateway.execute(`update vehicle set due_at = now(), claimed = false where vin = '${vin}'`);
+  await gateway.execute(`select pg_notify('due', 'vehicle')`);
+};
+
+describe('what may heal is tried again', () => {
+  const faults: [string, Behaviour, string][] = [
+    ['500', json(500, {}), 'PROVIDER_ERROR'],
+    ['503 with Retry-After', json(503, {}, { 'retry-after': '1' }), 'PROVIDER_BUSY'],
+    ['429', json(429, {}, { 'retry-after': '0' }), 'PROVIDER_BUSY'],
+    ['a closed socket', hangUp, 'PROVIDER_UNREACHABLE'],
+    ['half an answer', halfAnAnswer, 'PROVIDER_UNREACHABLE'],
+    ['wrong JSON', json(200, { hello: 'world' }), 'PROVIDER_BAD_ANSWER'],
+    ['a web page', text(200, '<html>'), 'PROVIDER_BAD_ANSWER'],
+    ['nothing at all', silence, 'PROVIDER_TIMEOUT'],
+  ];
+
+  test(`PENDING with its reason, and then answered: ${faults.map(([name]) => name).join(', ')}`, async () => {
+    const vins = newVins(faults.length);
+    for (const [at, vin] of vins.entries()) script.set(vin, [faults[at]?.[1] ?? silence]);
+    const { id } = await createFleet(acme);
+    await acme.post('/vehicles', { fleetId: id, vins });
+    const reasons = vins.map(() => undefined as string | undefined);
+    await Promise.all(
+      vins.map((vin, at) =>
+        soon(async () => {
+          const progress = await progressOf(vin);
+          expect(progress).toMatchObject({ status: 'PENDING', attempts: 1, reason: { retryable: true } });
+          reasons[at] = progress.reason.code;
+        }),
+      ),
+    );
+    expect(reasons).toEqual(faults.map(([, , code]) => code));
+    for (const vin of vins) {
+      expect(await eligibilityOf(vin, 10)).toMatchObject({
+        status: 200,
+        body: { status: 'ELIGIBLE', attempts: 2, reason: null },
+      });
+      expect(askedAbout(vin)).toBe(2);
+    }
+  });
+
+  test('delays grow: about 1, then 2, then 4 seconds, each announced by nextAttemptAt', async () => {
+    const vin = newVin();
+    script.set(vin, [json(500, {}), json(500, {}), json(500, {})]);
+    await addVehicle(acme, vin);
+    for (const [attempts, seconds] of [
+      [1, 1],
+      [2, 2],
+      [3, 4],
+    ] as const) {
+      const left = await soon(async () => {
+        const progress = await progressOf(vin);
+        expect(progress).toMatchObject({ attempts, nextAttemptAt: expect.any(String) });
+        return secondsUntil(progress.nextAttemptAt);
+      });
+      expect(left).toBeGreaterThan(seconds * 0.75 - 0.7);
+      expect(left).toBeLessThan(seconds * 1.25);
+    }
+  });
+
+  test('it never gives up, and never waits longer than about a quarter of an hour', async () => {
+    const vin = newVin();
+    script.set(
+      vin,
+      Array.from({ length: 10 }, () => json(500, {})),
+    );
+    await addVehicle(acme, vin);
+    await soon(async () => expect(await progressOf(vin)).toMatchObject({ attempts: 1 }));
+    await gateway.execute(`update vehicle set faults = 1000 where vin = '${vin}'`);
+    await comesDue(vin);
+    await soon(async () => {
+      const progress = await progressOf(vin);
+      expect(progress).toMatchObject({ status: 'PENDING', attempts: 1001, nextAttemptAt: expect.any(String) });
+      const left = secondsUntil(progress.nextAttemptAt);
+      expect(left).toBeGreaterThan(900 * 0.75 - 10);
+      expect(left).toBeLessThan(900 * 1.25);
+    });
+  });
+
+  test("a bad secret is the operator's to put right, and keeps everyone PENDING", async () => {
+    upstream.always('token', json(400, { error: 'invalid_request' }));
+    const { vin } = await addVehicle(acme);
+    await soon(async () =>
+      expect(await progressOf(vin)).toMatchObject({
+        status: 'PENDING',
+        reason: { code: 'PROVIDER_CREDENTIALS', actor: 'OPERATOR' },
+      }),
+    );
+    upstream.always('token', undefined);
+    expect(await eligibilityOf(vin, 10)).toMatchObject({ status: 200 });
+  });
+
+  test('Retry-After is kept to, and what was not asked meanwhile is no attempt', async () => {
+    const [first, second] = [newVin(), newVin()];
+    script.set(first, [json(429, {}, { 'retry-after': '40' })]);
+    await addVehicle(acme, first);
+    await soon(async () => expect(await progressOf(first)).toMatchObject({ attempts: 1 }));
+    await addVehicle(acme, second);
+    await soon(async () =>
+      expect(await progressOf(second)).toMatchObject({
+        status: 'PENDING',
+        attempts: 0,
+        reason: { code: 'PROVIDER_BUSY' },
+      }),
+    );
+    for (const vin of [first, second]) {
+      const { headers, body } = await eligibilityOf(vin);
+      expect(secondsUntil(body.eligibility.nextAttemptAt)).toBeGreaterThan(30);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(30);
+    }
+    expect([askedAbout(first), askedAbout(second)]).toEqual([1, 0]);
+  });
+
+  test('while the circuit is open nobody is asked, and no attempt is counted', async () => {
+    askAfresh({ breakAfter: 1, probeAfterMs: 60_000 });
+    const [first, second] = [newVin(), newVin()];
+    script.set(first, [hangUp]);
+    await addVehicle(acme, first);
+    await soon(async () => expect(await progressOf(first)).toMatchObject({ attempts: 1 }));
+    await addVehicle(acme, second);
+    await soon(async () =>
+      expect(await progressOf(second)).toMatchObject({ attempts: 0, reason: { code: 'PROVIDER_UNREACHABLE' } }),
+    );
+    expect(askedAbout(second)).toBe(0);
+  });
+});
+
+describe('what cannot heal is FAILED at once', () => {
+  test.each([
+    ['VIN', json(422, { errors: [{ title: 'Invalid VIN', source: 'vin' }] }), 'VIN_REFUSED', 'CUSTOMER'],
+    ['question', json(422, { errors: [{ title: 'No' }] }), 'REFUSED', 'MANUFACTURER'],
+  ])(
+    'a refused %s is 200 with a reason and who must act, and is not tried again',
+    async (_name, refusal, code, actor) => {
+      const vin = newVin();
+      script.set(vin, [refusal]);
+      await addVehicle(acme, vin);
+      expect(await eligibilityOf(vin, 10)).toMatchObject({
+        status: 200,
+        body: { status: 'FAILED', eligible: null, attempts: 1, reason: { code, actor, retryable: false } },
+      });
+    },
+  );
+
+  test('a refused brand is UNSUPPORTED: 400', async () => {
+    const vin = newVin();
+    script.set(vin, [json(422, { errors: [{ source: 'brand' }] })]);
+    await addVehicle(acme, vin);
+    expect(await eligibilityOf(vin, 10)).toMatchObject({ status: 400, body: { code: 'MANUFACTURER_NOT_SUPPORTED' } });
+  });
+});
+
+describe('answers age', () => {
+  test('ELIGIBLE 30 days, INELIGIBLE 3 as set, FAILED 1, each spread over a tenth more', async () => {
+    const [yes, no, failed] = [newVin(), newVin(), newVin()];
+    script.set(no, [eligible({ eligible: false })]);
+    script.set(failed, [json(422, { errors: [{ source: 'vin' }] })]);
+    await addVehicles(acme, [yes, no, failed]);
+    for (const [vin, days] of [
+      [yes, 30],
+      [no, 3],
+      [failed, 1],
+    ] as const) {
+      const { body } = await eligibilityOf(vin, 10);
+      const age = secondsUntil(body.nextAttemptAt) / 86_400;
+      expect(age).toBeGreaterThan(days * 0.99);
+      expect(age).toBeLessThan(days * 1.1);
+    }
+  });
+
+  test('an old answer comes due by itself, stays visible meanwhile, and gives way to the new one', async () => {
+    const { vin } = await addVehicle(acme);
+    const { body: old } = await eligibilityOf(vin, 10);
+    script.set(vin, [slow(200, eligible({ eligible: false }))]);
+    await comesDue(vin);
+    await soon(() => expect(askedAbout(vin)).toBe(2));
+    expect((await eligibilityOf(vin)).body).toMatchObject({ status: 'ELIGIBLE', verifiedAt: old.verifiedAt });
+    await soon(async () =>
+      expect((await eligibilityOf(vin)).body).toMatchObject({ status: 'INELIGIBLE', attempts: 1 }),
+    );
+  });
+});
+
+describe('refresh', () => {
+  test('the old answer stays visible while the upstream gives none', async () => {
+    const { vin } = await addVehicle(acme);
+    const { body: old } = await eligibilityOf(vin, 10);
+    script.set(vin, [json(500, {}), slow(150, eligible({ connectivity_status: 'activated' }))]);
+    expect((await acme.post(`/vehicles/eligibility/${vin}/refresh`)).status).toBe(202);
+    await soon(() => expect(askedAbout(vin)).toBe(3));
+    expect(await eligibilityOf(vin)).toMatchObject({ status: 200, body: { ...old, nextAttemptAt: null } });
+    await soon(async () =>
+      expect((await eligibilityOf(vin)).body).toMatchObject({
+        connectivityStatus: 'ACTIVATED',
+        attempts: 2,
+        reason: null,
+      }),
+    );
+  });
+
+  test('many at once ask once', async () => {
+    const { vin } = await addVehicle(acme);
+    await eligibilityOf(vin, 10);
+    script.set(vin, [slow(200, eligible())]);
+    await Promise.all(Array.from({ length: 20 }, () => acme.post(`/vehicles/eligibility/${vin}/refresh`)));
+    await soon(() => expect(askedAbout(vin)).toBe(2));
+    await soon(async () => expect((await eligibilityOf(vin)).body.nextAttemptAt).not.toBe(null));
+    expect(askedAbout(vin)).toBe(2);
+  });
+
+  test('what waits for its next attempt is asked at once', async () => {
+    const vin = newVin();
+    script.set(vin, [json(500, {}), json(500, {}), json(500, {})]);
+    await addVehicle(acme, vin);
+    await soon(async () => expect(await progressOf(vin)).toMatchObject({ attempts: 1 }));
+    await gateway.execute(`update vehicle set due_at = now() + interval '1 hour' where vin = '${vin}'`);
+    await acme.post(`/vehicles/eligibility/${vin}/refresh`);
+    await soon(async () => expect(await progressOf(vin)).toMatchObject({ attempts: 2 }));
+  });
+});
+
+test('a vehicle deleted meanwhile is skipped, and the others of its batch are stored', async () => {
+  const [gone, stays] = [newVin(), newVin()];
+  for (const vin of [gone, stays]) script.set(vin, [slow(200, eligible())]);
+  const [vehicle] = await addVehicles(acme, [gone, stays]);
+  await soon(() => expect(askedAbout(gone)).toBe(1));
+  expect(await acme.delete(`/vehicles/${vehicle.id}`)).toMatchObject({ status: 200 });
+  expect(await eligibilityOf(stays, 10)).toMatchObject({ status: 200 });
+  expect(await eligibilityOf(gone)).toMatchObject({ status: 404 });
+  expect((await acme.get(`/fleets/${vehicle.fleetId}`)).body.vehicleCount).toBe(1);
+});
+
+test('a wait for a vehicle that is deleted ends with 404', async () => {
+  const vin = newVin();
+  script.set(vin, [silence, silence]);
+  const vehicle = await addVehicle(acme, vin);
+  const waiting = eligibilityOf(vin, 2);
+  await acme.delete(`/vehicles/${vehicle.id}`);
+  expect(await waiting).toMatchObject({ status: 404, body: { code: 'VEHICLE_NOT_FOUND' } });
+});
+
+test('one slow answer holds up none of the others', async () => {
+  const late = newVin();
+  const others = newVins(50);
+  script.set(late, [slow(250, eligible())]);
+  await addVehicles(acme, [late, ...others]);
+  await Promise.all(others.map(async (vin) => expect(await eligibilityOf(vin, 10)).toMatchObject({ status: 200 })));
+  expect(await eligibilityOf(late, 10)).toMatchObject({ status: 200 });
+});
+
+describe('processes', { timeout: 60_000 }, () => {
+  test('a kill -9 loses no verification: the claims of the killed are asked about when they run out', async () => {
+    const settings = { ...ofProcesses, ...askingAt(upstream) };
+    upstream.always('eligibility', silence);
+    const killed = await spawnGateway(settings, { issuer });
+    const vins = newVins(30);
+    await addVehicles(killed.as('acme'), vins);
+    await soon(() => expect(upstream.count('eligibility')).toBeGreaterThan(0));
+    await killed.stop('SIGKILL');
+    upstream.always('eligibility', undefined);
+
+    // What the claims are good for has passed.
+    const database = await openDatabase(databaseConfig(ofProcesses));
+    const [row] = await database.orm.em
+      .fork()
+      .execute<{ claimed: number }[]>(
+        `with late as (update vehicle set due_at = now() where claimed returning 1) select count(*)::int as claimed from late`,
+      );
+    await database.close();
+    expect(row?.claimed).toBe(30);
+
+    const next = await spawnGateway(settings, { issuer });
+    for (const vin of vins) {
+      expect(await next.as('acme').get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=10' })).toMatchObject({
+        status: 200,
+        body: { status: 'ELIGIBLE' },
+      });
+    }
+    expect(await next.stop()).toBe(0);
+  });
+
+  test.runIf(ofProcesses.DATABASE_URL)(
+    'two share the work and never ask twice; a third without workers serves those who wait',
+    async () => {
+      upstream.always('eligibility', slow(20, eligible()));
+      const settings = { ...ofProcesses, ...askingAt(upstream) };
+      const [face] = await Promise.all([
+        spawnGateway({ ...settings, WORKERS: 'off' }, { issuer }),
+        spawnGateway(settings, { issuer }),
+        spawnGateway(settings, { issuer }),
+      ]);
+      const client = face.as('globex');
+      const { id } = await createFleet(client);
+      const vins = newVins(2_000);
+      const waiting = (async () => {
+        const last = vins.at(-1) ?? '';
+        await soon(async () => expect((await client.get(`/vehicles/eligibility/${last}`)).status).not.toBe(404));
+        return client.get(`/vehicles/eligibility/${last}`, { prefer: 'wait=30' });
+      })();
+      await client.post('/vehicles', { fleetId: id, vins });
+      // Woken by the process that asked, long before its 30 s are up.
+      expect(await waiting).toMatchObject({ status: 200, body: { status: 'ELIGIBLE' } });
+      await soon(async () => {
+        const { body } = await client.get(`/fleets/${id}/vehicles`);
+        expect(body.filter((vehicle: Json) => vehicle.eligibility.status === 'ELIGIBLE')).toHaveLength(2_000);
+      });
+      const asked = upstream.received.filter(({ endpoint }) => endpoint === 'eligibility');
+      expect(asked).toHaveLength(2_000);
+      expect(new Set(asked.map(({ body }) => vinOf(body))).size).toBe(2_000);
+      // Each process has a token of its own.
+      const shares = Map.groupBy(asked, ({ headers }) => headers.authorization);
+      expect([...shares.values()].map(({ length }) => length > 200)).toEqual([true, true]);
+    },
+  );
+});

@@ -1,0 +1,317 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import type { Json } from './support/client.ts';
+import { addVehicles, createFleet, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+import { hang, type ReceivedWebhook, status, WebhookReceiver } from './support/webhook-receiver.ts';
+
+const receiver = await WebhookReceiver.start();
+const gateway = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' }, workers: true });
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+
+let paths = 0;
+
+/** A webhook of a company of its own at a path of its own, and somebody of that company. */
+async function subscribe(fields: Record<string, unknown> = {}) {
+  const path = `/hook-${++paths}`;
+  const client = await gateway.as(`company-${paths}`);
+  const { status: code, body } = await client.post('/webhooks', { url: receiver.url(path), ...fields });
+  if (code !== 201) throw new Error(JSON.stringify(body));
+  const read = async (): Promise<Json> => (await client.get(`/webhooks/${body.id}`)).body;
+  const deliveries = async (): Promise<Json[]> => (await client.get(`/webhooks/${body.id}/deliveries`)).body;
+  /** The first delivery, once it fits. */
+  const delivery = (fits: (delivery: Json) => boolean): Promise<Json> =>
+    until(async () => (await deliveries()).find(fits) ?? null);
+  return { path, client, webhook: body, read, deliveries, delivery };
+}
+
+/** Lets the time pass until what is to be tried again is due. */
+async function passTime(): Promise<void> {
+  await gateway.execute('update delivery set due_at = now() where due_at is not null and not claimed');
+  await gateway.execute(`select pg_notify('due', 'delivery')`);
+}
+
+const verify = (secret: string, { body, headers }: ReceivedWebhook) =>
+  new Webhook(secret).verify(body, headers as Record<string, string>);
+
+const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
+
+describe('A webhook', () => {
+  test('gets an event as soon as it is true, signed as Standard Webhooks says', async () => {
+    const { path, client, webhook } = await subscribe({ description: 'Dispatch' });
+    expect(webhook).toMatchObject({ state: 'ACTIVE', types: [], description: 'Dispatch', reason: null });
+    expect(webhook.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const fleet = await createFleet(client);
+    const [request] = await receiver.some(path);
+    expect(verify(webhook.secret, request as ReceivedWebhook)).toMatchObject({
+      type: 'fleet.created',
+      fleetId: fleet.id,
+      company: fleet.company,
+    });
+    expect(request?.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': request?.event.id });
+    expect((await client.get(`/events/${request?.event.id}`)).body).toEqual(request?.event);
+  });
+
+  test('shows its secret once', async () => {
+    const { client, read } = await subscribe();
+    expect(await read()).not.toHaveProperty('secret');
+    expect((await client.get('/webhooks')).body[0]).not.toHaveProperty('secret');
+  });
+
+  test('gets the types it wants, and no other company’s events', async () => {
+    const { path, client } = await subscribe({ types: ['fleet.deleted'] });
+    const fleet = await createFleet(client);
+    await createFleet(acme);
+    await client.delete(`/fleets/${fleet.id}`);
+    await receiver.some(path);
+    expect(receiver.at(path).map(({ event }) => event.type)).toEqual(['fleet.deleted']);
+  });
+
+  test('is signed with the old secret, too, for a day after a new one was made', async () => {
+    const { path, client, webhook } = await subscribe();
+    const { body: rotated } = await client.post(`/webhooks/${webhook.id}/rotate`);
+    expect(rotated.secret).not.toBe(webhook.secret);
+    expect(secondsUntil(rotated.oldSecretUntil) / 3600).toBeCloseTo(24, 1);
+    await createFleet(client);
+    const [both] = await receiver.some(path);
+    for (const secret of [webhook.secret, rotated.secret]) verify(secret, both as ReceivedWebhook);
+    await gateway.execute(`update webhook set old_secret_until = now() where id = '${webhook.id}'`);
+    await createFleet(client);
+    const [, one] = await receiver.some(path, 2);
+    verify(rotated.secret, one as ReceivedWebhook);
+    expect(() => verify(webhook.secret, one as ReceivedWebhook)).toThrow('No matching signature');
+  });
+
+  test('paused, it lets events wait; active again, it gets them all', async () => {
+    const { path, client, webhook } = await subscribe();
+    expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' })).body.state).toBe('PAUSED');
+    const fleet = await createFleet(client);
+    await client.patch(`/fleets/${fleet.id}`, { name: 'Meanwhile' });
+    await until(async () => (await client.get('/events')).body.length === 2 || null);
+    await delay(200);
+    expect(receiver.at(path)).toEqual([]);
+    await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' });
+    const got = await receiver.some(path, 2);
+    expect(got.map(({ event }) => event.type).toSorted()).toEqual(['fleet.created', 'fleet.updated']);
+  });
+
+  test('gets a test event in any state, once and only itself', async () => {
+    const { path, client, webhook, delivery } = await subscribe({ types: ['fleet.deleted'] });
+    await client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' });
+    receiver.next(path, status(500));
+    const { status: code, body } = await client.post(`/webhooks/${webhook.id}/test`);
+    expect({ code, body }).toMatchObject({ code: 202, body: { type: 'webhook.test', state: 'PENDING' } });
+    expect(await delivery(({ state }) => state !== 'PENDING')).toMatchObject({
+      id: body.id,
+      state: 'FAILED',
+      status: 500,
+      nextAttemptAt: null,
+    });
+    expect(receiver.at(path)).toHaveLength(1);
+  });
+
+  test('changes, and is deleted with its deliveries', async () => {
+    const { path, client, webhook } = await subscribe();
+    const url = receiver.url(`${path}-moved`);
+    const changed = await client.patch(`/webhooks/${webhook.id}`, { url, types: ['fleet.created'], description: 'x' });
+    expect(changed).toMatchObject({ status: 200, body: { url, types: ['fleet.created'], description: 'x' } });
+    await createFleet(client);
+    await receiver.some(`${path}-moved`);
+    expect((await client.delete(`/webhooks/${webhook.id}`)).status).toBe(200);
+    expect((await client.get(`/webhooks/${webhook.id}`)).body).toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
+    expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' })).status).toBe(404);
+  });
+
+  test.each([
+    'not a url',
+    'ftp://example.com/',
+    'http://example.com/',
+    'https://user:secret@example.com/',
+    'https://10.0.0.1/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://[fd00:ec2::254]/',
+    'https://0x0a000001/',
+    `https://example.com/${'x'.repeat(2048)}`,
+  ])('cannot be at %s', async (url) => {
+    const answer = await acme.post('/webhooks', { url });
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'url', code: 'INVALID_URL' }] } });
+  });
+
+  test('refuses types that there are not, and changes of nothing', async () => {
+    const { client, webhook } = await subscribe();
+    expect((await acme.post('/webhooks', { url: 'https://example.com/', types: ['fleet.painted'] })).status).toBe(400);
+    expect((await client.patch(`/webhooks/${webhook.id}`, {})).status).toBe(400);
+    expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'DISABLED' })).status).toBe(400);
+  });
+
+  test('is its company’s alone, in every operation', async () => {
+    const { client, webhook, delivery } = await subscribe();
+    await createFleet(client);
+    const { id } = await delivery(({ state }) => state === 'SUCCEEDED');
+    const at = `/webhooks/${webhook.id}`;
+    const answers = [
+      await globex.get(at),
+      await globex.patch(at, { url: receiver.url('/stolen') }),
+      await globex.delete(at),
+      await globex.post(`${at}/rotate`),
+      await globex.post(`${at}/test`),
+      await globex.get(`${at}/deliveries`),
+      await globex.post(`${at}/deliveries/${id}/redeliver`),
+    ];
+    expect(answers.map(({ body }) => body.code)).toEqual(Array(7).fill('WEBHOOK_NOT_FOUND'));
+    expect((await globex.get('/webhooks')).body).toEqual([]);
+    expect((await gateway.anyone.get(at)).status).toBe(401);
+    const { oldSecretUntil, url } = (await client.get(at)).body;
+    expect({ oldSecretUntil, url }).toEqual({ oldSecretUntil: null, url: webhook.url });
+  });
+});
+
+describe('A delivery', () => {
+  test('that fails is tried again by the schedule, with the same id and body', async () => {
+    const { path, client, delivery } = await subscribe();
+    receiver.next(path, status(500), status(500), status(500));
+    await createFleet(client);
+    const waits: number[] = [];
+    for (const attempts of [1, 2, 3]) {
+      const { nextAttemptAt } = await delivery((one) => one.attempts === attempts && one.nextAttemptAt !== null);
+      waits.push(secondsUntil(nextAttemptAt));
+      await passTime();
+    }
+    for (const [index, seconds] of [5, 300, 1800].entries()) {
+      expect(waits[index]).toBeGreaterThan(seconds - 4);
+      expect(waits[index]).toBeLessThanOrEqual(seconds * 1.1);
+    }
+    const done = await delivery(({ state }) => state === 'SUCCEEDED');
+    const requests = receiver.at(path);
+    expect(requests).toHaveLength(4);
+    expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(done).toMatchObject({
+      attempts: 4,
+      status: 204,
+      error: null,
+      nextAttemptAt: null,
+      durationMs: expect.any(Number),
+      request: { url: receiver.url(path), body: requests[0]?.body, headers: { 'webhook-id': done.eventId } },
+    });
+  });
+
+  test('that is redirected has failed, and is not followed', async () => {
+    const { path, client, delivery } = await subscribe();
+    receiver.next(path, status(307, { location: receiver.url('/elsewhere') }));
+    await createFleet(client);
+    expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'PENDING', status: 307 });
+    expect(receiver.at('/elsewhere')).toEqual([]);
+  });
+
+  test('whose answer has 10 MB is not read to its end', async () => {
+    const { path, client, delivery } = await subscribe();
+    let sent = 0;
+    receiver.next(path, (response) => {
+      const piece = Buffer.alloc(64 * 1024, 'x');
+      const more = () => {
+        while (sent < 10 * 1024 * 1024 && !response.destroyed) {
+          sent += piece.length;
+          if (!response.write(piece)) return void response.once('drain', more);
+        }
+        response.end();
+      };
+      more();
+    });
+    await createFleet(client);
+    const done = await delivery(({ attempts }) => attempts === 1);
+    expect(done).toMatchObject({ state: 'SUCCEEDED', status: 200, answer: 'x'.repeat(1000) });
+    await delay(200);
+    expect(sent).toBeLessThan(10 * 1024 * 1024);
+  });
+
+  test('waits as long as the receiver asks', async () => {
+    const { path, client, delivery } = await subscribe();
+    receiver.next(path, status(503, { 'retry-after': '600' }));
+    await createFleet(client);
+    const { nextAttemptAt } = await delivery(({ attempts }) => attempts === 1);
+    expect(secondsUntil(nextAttemptAt)).toBeGreaterThan(595);
+  });
+
+  test('answered 410 disables the webhook', async () => {
+    const { path, client, webhook, read, delivery } = await subscribe();
+    receiver.next(path, status(410));
+    await createFleet(client);
+    expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'FAILED', status: 410 });
+    expect(await read()).toMatchObject({ state: 'DISABLED', reason: expect.stringContaining('410') });
+    await createFleet(client);
+    await delay(200);
+    expect(receiver.at(path)).toHaveLength(1);
+    expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' })).body).toMatchObject({ reason: null });
+    await receiver.some(path, 2);
+  });
+
+  test('that fails for the last time pauses the webhook, which says so, and nothing of the rest is lost', async () => {
+    const { path, client, webhook, read, delivery } = await subscribe();
+    receiver.always(path, status(500));
+    const fleet = await createFleet(client);
+    await delivery(({ attempts }) => attempts === 1);
+    await client.patch(`/fleets/${fleet.id}`, { name: 'Second' });
+    await delivery(({ attempts, type }) => attempts === 1 && type === 'fleet.updated');
+    await gateway.execute(
+      `update delivery set attempts = 9 from event where event.id = event_id and type = 'fleet.created' and webhook_id = '${webhook.id}'`,
+    );
+    await passTime();
+    const last = await delivery(({ state }) => state === 'FAILED');
+    expect(last).toMatchObject({ type: 'fleet.created', attempts: 10, status: 500 });
+    expect(await read()).toMatchObject({ state: 'PAUSED', reason: expect.stringContaining(last.eventId) });
+    await client.patch(`/fleets/${fleet.id}`, { name: 'Third' });
+    await delivery(({ type, nextAttemptAt }) => type === 'fleet.updated' && nextAttemptAt === null);
+    receiver.always(path, status(204));
+    const before = receiver.at(path).length;
+    await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' });
+    const after = (await receiver.some(path, before + 2)).slice(before);
+    expect(after.map(({ event }) => event.data.changes.name.to).toSorted()).toEqual(['Second', 'Third']);
+    const { status: code } = await client.post(`/webhooks/${webhook.id}/deliveries/${last.id}/redeliver`);
+    expect(code).toBe(202);
+    const again = await receiver.some(path, before + 3);
+    expect(again.at(-1)?.headers['webhook-id']).toBe(last.eventId);
+    expect(await delivery(({ id, state }) => id === last.id && state !== 'PENDING')).toMatchObject({
+      state: 'SUCCEEDED',
+      attempts: 11,
+    });
+  });
+
+  test('to a receiver that hangs holds up nobody else, and takes four places at most', async () => {
+    const slow = await subscribe();
+    receiver.always(slow.path, hang);
+    const { body: quick } = await slow.client.post('/webhooks', { url: receiver.url('/quick') });
+    const fleet = await createFleet(slow.client);
+    for (let index = 1; index < 10; index++) await slow.client.patch(`/fleets/${fleet.id}`, { name: `Name ${index}` });
+    await receiver.some('/quick', 10, 5_000);
+    expect(quick.state).toBe('ACTIVE');
+    expect(receiver.at(slow.path)).toHaveLength(4);
+    await slow.client.delete(`/webhooks/${slow.webhook.id}`);
+  });
+
+  test('of a large event comes cut, with the address of the whole', async () => {
+    const { path, client } = await subscribe({ types: ['vehicle.added'] });
+    await addVehicles(client, newVins(1000, 0));
+    const [request] = await receiver.some(path);
+    expect(Buffer.byteLength(request?.body ?? '')).toBeLessThan(20_000);
+    expect(request?.event).toMatchObject({ truncated: true, vehicles: [], vehicleCount: 1000 });
+    expect((await client.get(request?.event.url)).body.vehicles).toHaveLength(1000);
+  });
+
+  test('can be listed by state, page by page', async () => {
+    const { client, webhook, deliveries } = await subscribe();
+    const fleet = await createFleet(client);
+    for (const name of ['a', 'b']) await client.patch(`/fleets/${fleet.id}`, { name });
+    await until(async () => (await deliveries()).filter(({ state }) => state === 'SUCCEEDED').length === 3 || null);
+    const at = `/webhooks/${webhook.id}/deliveries`;
+    const first = await client.get(`${at}?state=SUCCEEDED&limit=2`);
+    const [, next] = /<(.+)>/.exec(first.headers.get('link') ?? '') ?? [];
+    expect([...first.body, ...(await client.get(next ?? '')).body]).toEqual((await client.get(at)).body);
+    expect((await client.get(`${at}?state=FAILED`)).body).toEqual([]);
+    expect((await client.get(`${at}?state=LOST`)).status).toBe(400);
+    expect((await client.post(`${at}/01980000-0000-7000-8000-00000000dead/redeliver`)).body.code).toBe('NOT_FOUND');
+  });
+});
