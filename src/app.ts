@@ -1,6 +1,7 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import { graphqlRouter } from './graphql/server.ts';
+import { crossOrigin } from './http/cross-origin.ts';
 import { openMetrics } from './http/metrics.ts';
 import { onlyGet } from './http/operator-routes.ts';
 import { pagesRouter } from './http/pages.ts';
@@ -8,6 +9,7 @@ import { type Lifecycle, probes } from './http/probes.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { requestId } from './http/request-id.ts';
 import { requestLog } from './http/request-log.ts';
+import { traces } from './http/traces.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
 import { problems, restRouter } from './rest/router.ts';
 
@@ -18,10 +20,12 @@ export function createApp(services: HttpServices, lifecycle: Lifecycle): Express
   app.disable('etag');
   app.set('query parser', 'simple');
   app.use(requestId);
+  app.use(traces);
   app.use(requestLog(services.log));
   const metrics = openMetrics(services);
   app.use(metrics.observe);
   app.use(helmet());
+  app.use(crossOrigin(services.config.CORS_ORIGINS));
   app.use(graphqlRouter(services));
   app.use(probes(services, lifecycle));
   onlyGet(app, '/metrics', metrics.expose);

@@ -48,6 +48,7 @@ export const settings = z.object({
   WORKERS: onOff.default(true),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   CORS_ORIGINS: list.default([]),
+  GRAPHIQL: onOff.default(true),
   METRICS_TOKEN: z.string().min(16).optional(),
 });
 

@@ -7,12 +7,14 @@ import { Changes } from './core/changes.ts';
 import { openDatabase } from './entities/database.ts';
 import { openAuthenticator } from './http/caller.ts';
 import { drain } from './http/drain.ts';
-import { openLog } from './http/log.ts';
+import { masked, openLog } from './http/log.ts';
 import { openRateLimit } from './http/rate-limit.ts';
 import { contextOf } from './http/request-context.ts';
 import { welcome } from './http/welcome.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/registry.ts';
+import { openTelemetry } from './telemetry/open.ts';
+import { telemetry } from './telemetry/telemetry.ts';
 
 /** For questions to manufacturers that are under way when the process is to end. */
 const LONGEST_QUESTION_MS = 3_000;
@@ -21,6 +23,7 @@ const LONGEST_QUESTION_MS = 3_000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = openLog(config);
+  await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
   const changes = await Changes.open(database);
@@ -52,6 +55,8 @@ async function main(): Promise<void> {
     await Promise.race([finished, delay(LONGEST_QUESTION_MS)]);
     await manufacturers.close();
     await Promise.all([drained, finished]);
+    // Gauges are read from the database once more.
+    await telemetry?.close();
     await changes.close();
     await database.close();
     process.exit(0);

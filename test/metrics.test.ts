@@ -47,6 +47,15 @@ describe('/metrics', () => {
     expect(sampleOf(await scrape(), series)).toBe(1);
   });
 
+  test('counts GraphQL operations without a name', async () => {
+    const before = await scrape();
+    await acme.post('/graphql', { query: '{ manufacturers { id } }' });
+    await acme.post('/graphql', { query: 'query Makers { manufacturers { id } }' });
+    const series = 'fleet_gateway_anonymous_operations_total{operation="query manufacturers"}';
+    expect(sampleOf(before, series)).toBeNaN();
+    expect(sampleOf(await scrape(), series)).toBe(1);
+  });
+
   test('shows what is due and for how long it has been waiting', async () => {
     const { id } = await createFleet(acme);
     await acme.post('/vehicles', { fleetId: id, vins: [newVin(), newVin()] });

@@ -109,7 +109,7 @@ describe('Idempotency-Key', () => {
     });
   });
 
-  test('after kill -9 in between, the same key still makes one fleet', async () => {
+  test('after kill -9 in between, the same key still makes one fleet', { timeout: 120_000 }, async () => {
     // The issuer outlives the process: its tokens go on working.
     const before = await spawnGateway({ ...ofProcess, CONTRACTS_AUTH: 'open' }, { issuer });
     const key = newKey();

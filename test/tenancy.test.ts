@@ -60,6 +60,7 @@ const calls: Record<string, (names: Names) => Call> = {
   'GET /contracts/:id': ({ contractId }) => ({ path: `/contracts/${contractId}` }),
   'DELETE /contracts/:id': ({ contractId }) => ({ path: `/contracts/${contractId}` }),
   'GET /imports/:id': ({ importId }) => ({ path: `/imports/${importId}` }),
+  'GET /imports/:id/events': ({ importId }) => ({ path: `/imports/${importId}/events` }),
   'GET /imports/:id/rejected.csv': ({ importId }) => ({ path: `/imports/${importId}/rejected.csv` }),
   'GET /manufacturers': () => ({ path: '/manufacturers' }),
   'GET /events': () => ({ path: '/events' }),
@@ -77,6 +78,9 @@ const calls: Record<string, (names: Names) => Call> = {
     path: `/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`,
   }),
 };
+
+/** What may be asked for before it is there: an unknown id is waited for, in silence. */
+const mayComeLater = ['GET /imports/:id/events'];
 
 const nobodys: Names = {
   fleetId: '01980000-0000-7000-8000-0000000000f1',
@@ -154,8 +158,9 @@ describe.each(Object.entries(calls))('%s', (operation, call) => {
     const unknown = neutral(await send(nobodys), nobodys);
     const theirs = await send(acmes);
     expect(neutral(theirs, acmes)).toEqual(unknown);
-    expect(neutral(await send(malformed), malformed)).toEqual(unknown);
     expect(JSON.stringify(theirs.body ?? '')).not.toContain('acme');
+    if (mayComeLater.includes(operation)) return;
+    expect(neutral(await send(malformed), malformed)).toEqual(unknown);
     if (Object.values(acmes).some((id) => JSON.stringify(call(acmes)).includes(id))) expect(theirs.status).toBe(404);
   });
 

@@ -17,9 +17,9 @@ const ask = async (client: Client, query: string, variables: Record<string, unkn
 const mutations = {
   create: `mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { secret webhook { id url types state } } }`,
   update: `mutation ($input: UpdateWebhookInput!) { updateWebhook(input: $input) { webhook { state types } } }`,
-  delete: `mutation ($input: WebhookInput!) { deleteWebhook(input: $input) { webhook { id } } }`,
-  rotate: `mutation ($input: WebhookInput!) { rotateWebhookSecret(input: $input) { secret webhook { oldSecretUntil } } }`,
-  test: `mutation ($input: WebhookInput!) { testWebhook(input: $input) { delivery { id type state } } }`,
+  delete: `mutation ($input: DeleteWebhookInput!) { deleteWebhook(input: $input) { webhook { id } } }`,
+  rotate: `mutation ($input: RotateWebhookSecretInput!) { rotateWebhookSecret(input: $input) { secret webhook { oldSecretUntil } } }`,
+  test: `mutation ($input: TestWebhookInput!) { testWebhook(input: $input) { delivery { id type state } } }`,
   redeliver: `mutation ($input: RedeliverInput!) { redeliver(input: $input) { delivery { id eventId state } } }`,
 };
 

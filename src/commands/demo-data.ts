@@ -30,8 +30,8 @@ export const demoFleets: readonly DemoFleet[] = [
     serial: 3,
     fields: { ...company, name: 'Pool cars, slow to answer', companyAddress: '1 Main Street, Rotterdam' },
     wmis: ['WBA', 'WF0', 'WDB', 'KMH'],
-    lastDigits: '0789',
-    vehicles: 120,
+    lastDigits: '8879',
+    vehicles: 240,
   },
   {
     serial: 4,

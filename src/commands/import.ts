@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream, openAsBlob } from 'node:fs';
-import { basename, join, parse } from 'node:path';
+import { createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join, parse } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
@@ -20,9 +21,7 @@ const exit = { done: 0, refusedRows: 1, failed: 2 };
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args);
-  const blob = await openAsBlob(file).catch((cause: unknown) => {
-    throw new Error(`Cannot read ${file}.`, { cause });
-  });
+  const { size } = await stat(file);
   const gateway = await Gateway.open({ url, token }, env);
   // Says at once what would otherwise be said after the upload: no such fleet, or not with this token.
   const { name } = await gateway.get(`/fleets/${encodeURIComponent(fleet)}`, z.object({ name: z.string() }));
@@ -30,12 +29,12 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
 
   const importId = randomUUID();
   const startedAt = performance.now();
-  const progress = new Progress(process.stderr, blob.size);
+  const progress = new Progress(process.stderr, size);
   const over = new AbortController();
   const followed = followImport(gateway, importId, (state) => progress.rows(state), over.signal);
-  const upload = { fleetId: fleet, importId, file: blob, name: basename(file) };
+  const upload = { fleetId: fleet, importId, path: file };
   const { received, created, existing, rejected } = await uploadFile(gateway, upload, {
-    sent: (bytes) => progress.sent(bytes),
+    sent: (bytes, lines) => progress.sent(bytes, lines),
     retrying: (reason) => progress.restart(`${reason} Trying again.`),
   }).finally(() => {
     over.abort();

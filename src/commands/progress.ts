@@ -13,7 +13,7 @@ interface Rows {
   rejected: number;
 }
 
-const BAR = 24;
+const BAR = 12;
 const number = new Intl.NumberFormat('en');
 const megabytes = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
@@ -22,8 +22,9 @@ export class Progress {
   readonly #screen: Screen;
   readonly #total: number;
   #startedAt = performance.now();
-  #shownAt = 0;
+  #shownAt = performance.now();
   #sent = 0;
+  #lines = 0;
   #rows: Rows = { received: 0, created: 0, existing: 0, rejected: 0 };
 
   constructor(screen: Screen, totalBytes: number) {
@@ -31,8 +32,10 @@ export class Progress {
     this.#total = totalBytes;
   }
 
-  sent(bytes: number): void {
+  /** So many bytes have gone out, and line ends in them. */
+  sent(bytes: number, lines: number): void {
     this.#sent = Math.min(bytes, this.#total);
+    this.#lines = lines;
     this.#show();
   }
 
@@ -46,6 +49,7 @@ export class Progress {
     this.note(note);
     this.#startedAt = performance.now();
     this.#sent = 0;
+    this.#lines = 0;
     this.rows({ received: 0, created: 0, existing: 0, rejected: 0 });
   }
 
@@ -68,23 +72,32 @@ export class Progress {
     else this.#screen.write(`${this.#text(now)}\n`);
   }
 
+  /**
+   * How much of the file is done, from 0 to 1. Bytes may wait in buffers on their way: where rows are heard of, they
+   * count, among as many as the lines sent so far let one expect.
+   */
+  #done(): number {
+    const rows = (this.#lines * this.#total) / (this.#sent || 1);
+    return this.#rows.received > 0 ? Math.min(this.#rows.received / (rows || 1), 1) : this.#sent / (this.#total || 1);
+  }
+
   #bar(): string {
-    const done = Math.floor((BAR * this.#sent) / (this.#total || 1));
+    const done = Math.floor(BAR * this.#done());
     return `[${'#'.repeat(done)}${'-'.repeat(BAR - done)}]`;
   }
 
   #text(now: number): string {
     const seconds = (now - this.#startedAt) / 1000;
     const { received, created, existing, rejected } = this.#rows;
-    const left = this.#sent < this.#total ? (seconds * (this.#total - this.#sent)) / this.#sent : null;
+    const done = this.#done();
     return [
-      `${megabytes.format(this.#sent / 1e6)} of ${megabytes.format(this.#total / 1e6)} MB`,
+      `${megabytes.format(this.#sent / 1e6)}/${megabytes.format(this.#total / 1e6)} MB`,
+      done > 0.999 ? 'storing' : done > 0 && `${timeOf((seconds * (1 - done)) / done)} left`,
       `${number.format(received)} rows`,
       created > 0 && `${number.format(created)} created`,
       existing > 0 && `${number.format(existing)} existing`,
       rejected > 0 && `${number.format(rejected)} rejected`,
       `${number.format(Math.round(received / (seconds || 1)))} rows/s`,
-      left === null ? 'storing' : Number.isFinite(left) && `${timeOf(left)} left`,
     ]
       .filter(Boolean)
       .join('  ');

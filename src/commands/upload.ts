@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ImportState, importShape } from './follow-import.ts';
 import { type Gateway, Refusal, Unreachable } from './gateway.ts';
@@ -15,13 +16,12 @@ export interface Upload {
   fleetId: string;
   /** Chosen by us, so that sending the same file again is the same import. */
   importId: string;
-  file: Blob;
-  name: string;
+  path: string;
 }
 
 export interface Telling {
-  /** So many bytes of the file's form have gone out, of the attempt that runs. */
-  sent(bytes: number): void;
+  /** So many bytes of the file's form have gone out in the attempt that runs, and line ends in them. */
+  sent(bytes: number, lines: number): void;
   /** The attempt failed, and another one follows. */
   retrying(reason: string): void;
 }
@@ -58,23 +58,45 @@ function mayPass(error: unknown): error is Unreachable | Refusal {
 
 const isRunning = (error: unknown) => error instanceof Refusal && error.code === 'IDEMPOTENCY_IN_PROGRESS';
 
-async function sendForm(gateway: Gateway, { fleetId, importId, file, name }: Upload, telling: Telling): Promise<void> {
-  const form = new FormData();
-  form.append('fleetId', fleetId);
-  form.append('vins', file, name);
-  const { body, headers } = new Response(form);
-  let bytes = 0;
-  const counted = body?.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, stream) {
+/** The import's id, which no file holds by chance, also parts the form. */
+const head = ({ fleetId, importId }: Upload) => `--${importId}\r
+Content-Disposition: form-data; name="fleetId"\r
+\r
+${fleetId}\r
+--${importId}\r
+Content-Disposition: form-data; name="vins"; filename="vins.csv"\r
+Content-Type: text/csv\r
+\r
+`;
+const tail = ({ importId }: Upload) => `\r\n--${importId}--\r\n`;
+
+/** Sends the file as it is read, in constant memory; what is wrong with reading it is not the gateway's fault. */
+async function sendForm(gateway: Gateway, upload: Upload, telling: Telling): Promise<void> {
+  let fault: Error | undefined;
+  async function* form(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(head(upload));
+    let [bytes, lines] = [0, 0];
+    try {
+      for await (const chunk of createReadStream(upload.path) as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        telling.sent(bytes);
-        stream.enqueue(chunk);
-      },
-    }),
-  );
-  const init = { body: counted, duplex: 'half', headers: { 'content-type': headers.get('content-type') ?? '' } };
-  await (await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit)).text();
+        for (const byte of chunk) if (byte === 0x0a) lines += 1;
+        telling.sent(bytes, lines);
+        yield chunk;
+      }
+    } catch (error) {
+      fault = error as Error;
+      throw error;
+    }
+    yield Buffer.from(tail(upload));
+  }
+  const headers = { 'content-type': `multipart/form-data; boundary=${upload.importId}` };
+  const init = { body: form(), duplex: 'half', headers };
+  const answer = await gateway
+    .send('POST', `/vehicles/file?importId=${upload.importId}`, init as unknown as RequestInit)
+    .catch((error: unknown) => {
+      throw fault ?? error;
+    });
+  await answer.body?.cancel();
 }
 
 /** The import when it has ended; null where there is none, nobody to say so, or it might be dead. */

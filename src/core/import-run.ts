@@ -105,13 +105,12 @@ export function keepAlive(ctx: Context, run: ImportRow): () => void {
 /** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
   await ctx.em.transactional(async () => {
-    const [failed] = await write(
+    await write(
       ctx,
       sql`update import set state = 'FAILED', failure = ${failure}, finished_at = ${ctx.now()}::timestamptz, due_at = null
-          where ${stillRunning(run)} returning id`,
+          where ${stillRunning(run)}`,
     );
-    if (!failed) return;
-    await forgetBatches(ctx, run.id);
+    await forgetUnowned(ctx);
     await write(ctx, announce.import(run.id));
   });
 }
@@ -123,12 +122,16 @@ export async function failAbandonedImports(ctx: Context): Promise<void> {
     sql`select ${importColumns} from import i where i.due_at <= ${ctx.now()}::timestamptz order by i.due_at limit 10`,
   );
   for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');
-  await write(
+  await forgetUnowned(ctx);
+}
+
+/** Deletes what was set aside for imports that do not run, or are no more. */
+const forgetUnowned = (ctx: Context) =>
+  write(
     ctx,
     sql`delete from import_batch b
         where not exists (select from import i where i.id = b.import_id and i.state = 'RUNNING')`,
   );
-}
 
 export const forgetBatches = (ctx: Context, importId: string) =>
   write(ctx, sql`delete from import_batch where import_id = ${importId}`);

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type { Reply, Request } from './pglite-worker.ts';
 import { StartError } from './start-error.ts';
+import { traceStatement } from './traced-statement.ts';
 
 type Result = Extract<Reply, { result: unknown }>['result'];
 
@@ -53,7 +54,8 @@ export class PGlitePool implements PostgresPool {
     const turn = Promise.withResolvers<void>();
     this.#turn = turn.promise;
     await before;
-    const query = (sql: string, parameters: readonly unknown[] = []) => this.#query(sql, parameters);
+    const query = (sql: string, parameters: readonly unknown[] = []) =>
+      traceStatement(sql, () => this.#query(sql, parameters));
     return { query, release: turn.resolve } as PostgresPoolClient;
   }
 

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { traceStatement } from './traced-statement.ts';
 
 /** More texts than this are not the service's own few; the rest goes unprepared. */
 const MOST_STATEMENTS = 500;
@@ -19,8 +20,11 @@ function nameOf(text: string): string | undefined {
 export class PreparingClient extends pg.Client {
   override query(...args: unknown[]): never {
     const [text, values] = args;
-    const name = typeof text === 'string' && Array.isArray(values) ? nameOf(text) : undefined;
+    // A text without values may hold several statements, which cannot be prepared.
+    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined;
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
-    return (super.query as (...args: unknown[]) => never).apply(this, rest);
+    const send = () => (super.query as (...args: unknown[]) => never).apply(this, rest);
+    // Neither a cursor nor a callback: those do not give a promise.
+    return typeof text === 'string' && args.length <= 2 ? (traceStatement(text, send) as never) : send();
   }
 }

@@ -18,6 +18,7 @@ import { readDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { guard, valid } from './plugins.ts';
 import { schema } from './schema.ts';
+import { traceOperation } from './traced-operation.ts';
 
 const params = z.strictObject({
   query: z.string(),
@@ -80,9 +81,11 @@ async function run(
   }
   const quick = operation.operation === OperationTypeNode.QUERY ? compiled(document) : null;
   const work = () => execute({ schema, ...args });
-  const result = await (quick
-    ? quick(undefined, context, variables)
-    : executeOnce(context, operation, { query, variables, operationName }, work));
+  const result = await traceOperation(operation, context.res, () =>
+    quick
+      ? quick(undefined, context, variables)
+      : executeOnce(context, operation, { query, variables, operationName }, work),
+  );
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
   return early ? null : result;
 }

@@ -1,13 +1,6 @@
-import {
-  countEvents,
-  type Event,
-  type EventSubject,
-  eventFilter,
-  getEvent,
-  listEvents,
-  readEventPage,
-} from '../core/events.ts';
+import { countEvents, type Event, eventFilter, getEvent, listEvents, readEventPage } from '../core/events.ts';
 import { followEvents } from '../core/follow-events.ts';
+import type { EventSubject } from '../core/timelines.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';

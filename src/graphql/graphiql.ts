@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { ownToken } from '../http/own-token.ts';
 import type { HttpServices } from '../http/request-context.ts';
+import { exampleTabs } from './graphiql-tabs.ts';
 
 /** The page is one file with its scripts, styles and fonts inside; it talks to this server and to nobody else. */
 const POLICY = [
@@ -17,64 +19,32 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** GraphiQL for browsers. In development its headers hold a ready token. */
+/** GraphiQL for browsers, unless GRAPHIQL is off. In development its headers hold a ready token. */
 export function graphiql(services: HttpServices): RequestHandler {
   return async (req, res, next) => {
-    if (req.method !== 'GET' || !req.get('Accept')?.includes('text/html')) return next();
-    const token = (await ownToken(services, req)) ?? '<token>';
-    const headers = JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
+    const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
+    if (!wanted || !services.config.GRAPHIQL) return next();
+    const token = await ownToken(services, req);
+    // Not a token to be replaced: with a wrong one, not even the schema could be read.
+    const headers = JSON.stringify(token ? { Authorization: `Bearer ${token}` } : {}, null, 2);
+    const tabs = exampleTabs({ origin: originOf(req), importId: randomUUID(), development: token !== undefined });
     res.set('Content-Security-Policy', POLICY).set('Cache-Control', 'no-store').type('html');
     res.send(
       renderGraphiQL({
         title: 'Fleet Gateway',
-        defaultTabs: tabs.map((query) => ({ query, headers })),
-        defaultHeaders: headers,
+        defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
         headers,
+        // A kept token would outlive its time, and is nobody's business.
+        shouldPersistHeaders: false,
+        defaultEditorToolsVisibility: token ? 'variables' : 'headers',
         subscriptionsProtocol: 'SSE',
       }),
     );
   };
 }
 
-const tabs = [
-  `# Your fleets, with the first of their vehicles. Ctrl-Enter runs this; Ctrl-Space completes.
-query Fleets {
-  fleets(first: 10) {
-    totalCount
-    nodes {
-      id
-      name
-      eligibilitySummary { pending eligible ineligible unsupported failed }
-      vehicles(first: 5) {
-        totalCount
-        nodes { vin manufacturer { name } eligibility { status reason { message } } }
-      }
-    }
-  }
+/** Where the browser found us. What is no name of a host does not go into the page. */
+function originOf(req: Request): string {
+  const host = req.get('Host') ?? '';
+  return `${req.protocol}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }
-`,
-  `mutation CreateFleet {
-  createFleet(input: {
-    name: "North"
-    companyAddress: "Main Street 1, 10115 Berlin"
-    email: "fleet@example.com"
-    vat: "DE123456789"
-  }) {
-    fleet { id name }
-  }
-}
-`,
-  `# Put the id of a fleet here.
-mutation AddVehicles {
-  addVehicles(input: { fleetId: "", vins: ["WBA3A5C50CF256521"] }) {
-    summary { received created existing rejected }
-    vehicles { id vin eligibility { status } }
-    rejected { value code message }
-  }
-}
-`,
-  `subscription EligibilityChanged {
-  eligibilityChanged { vin status eligible manufacturer { name } }
-}
-`,
-];

@@ -7,10 +7,11 @@ import {
   countContractsOfParents,
 } from '../core/contracts.ts';
 import { FleetNotFound, VehicleNotFound } from '../core/errors.ts';
-import { countTimelines, type EventFilter, type EventSubject, timelines } from '../core/events.ts';
+import type { EventFilter } from '../core/events.ts';
 import { type Fleet, fleetsById } from '../core/fleets.ts';
 import type { Page } from '../core/page.ts';
 import type { Selection } from '../core/selection.ts';
+import { countTimelines, type EventSubject, timelines } from '../core/timelines.ts';
 import {
   countVehiclesOfFleets,
   eligibilitySummaries,

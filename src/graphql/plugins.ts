@@ -10,6 +10,7 @@ import { asksOnlyForSchema, outOfBounds, readDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
 import { schema } from './schema.ts';
+import { traceOperation } from './traced-operation.ts';
 
 type HttpFaceContext = FaceContext & { res: Response };
 type FacePlugin = Plugin<HttpFaceContext, HttpFaceContext>;
@@ -31,10 +32,17 @@ export const guards: FacePlugin = {
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
     const { params, ...face } = args.contextValue;
-    setExecuteFn((given) => executeOnce(face, operation, params, () => executeFn(given)).catch(asGraphqlError));
+    setExecuteFn((given) =>
+      traceOperation(operation, face.res, () =>
+        executeOnce(face, operation, params, () => executeFn(given)).catch(asGraphqlError),
+      ),
+    );
   },
-  onSubscribe({ args, extendContext }) {
+  onSubscribe({ args, extendContext, subscribeFn, setSubscribeFn }) {
     guard(args);
+    const operation = getOperationAST(args.document, args.operationName);
+    const { res } = args.contextValue;
+    if (operation) setSubscribeFn((given) => traceOperation(operation, res, () => subscribeFn(given)));
     // A stream must not show what was true when it began.
     extendContext({ loaders: openLoaders(args.contextValue.ctx, { cache: false }) });
   },
@@ -54,6 +62,7 @@ export function guard({ document, operationName, variableValues, contextValue: {
   // For log and metrics: by what it asks for, since the name of an operation is the client's invention.
   const field = operation.selectionSet.selections.find((node) => node.kind === Kind.FIELD);
   res.locals.operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
+  res.locals.anonymous = !operation.name;
   // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
   if (!ctx.caller && !asksOnlyForSchema(document, operation)) {
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));

@@ -1,11 +1,4 @@
-import {
-  countDeliveries,
-  type Delivery,
-  deliveryStates,
-  listDeliveries,
-  redeliver,
-  testWebhook,
-} from '../core/deliveries.ts';
+import { countDeliveries, type Delivery, listDeliveries, redeliver, testWebhook } from '../core/deliveries.ts';
 import { readPage } from '../core/page.ts';
 import {
   countWebhooks,
@@ -23,6 +16,7 @@ import {
 } from '../core/webhooks.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
+import { DeliveryConnection, DeliveryRef, DeliveryState } from './deliveries.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
 
@@ -38,54 +32,6 @@ const WebhookState = builder.enumType('WebhookState', {
     { description: string }
   >,
 });
-
-const deliveryMeanings = {
-  PENDING: 'It has yet to be sent, or sent again.',
-  SUCCEEDED: 'The receiver answered 2xx.',
-  FAILED: 'It is not tried again by itself.',
-};
-const DeliveryState = builder.enumType('DeliveryState', {
-  description: 'What has become of a delivery.',
-  values: Object.fromEntries(
-    deliveryStates.map((state) => [state, { description: deliveryMeanings[state] }]),
-  ) as Record<(typeof deliveryStates)[number], { description: string }>,
-});
-
-const DeliveryRequest = builder.objectRef<NonNullable<Delivery['request']>>('DeliveryRequest').implement({
-  description: 'What was sent.',
-  fields: (t) => ({
-    url: t.exposeString('url', { description: 'Where to.' }),
-    headers: t.expose('headers', { type: 'JSON', description: 'Its headers.' }),
-    body: t.exposeString('body', { description: 'Its body: the same on each attempt.' }),
-  }),
-});
-
-const DeliveryRef = builder.objectRef<Delivery>('Delivery');
-
-builder.objectType(DeliveryRef, {
-  description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'A UUID; the same as in REST.' }),
-    eventId: t.exposeID('eventId', { description: 'The event; the header `webhook-id`.' }),
-    type: t.exposeString('type', { description: 'The type of the event.' }),
-    state: t.expose('state', { type: DeliveryState, description: 'What has become of it.' }),
-    attempts: t.exposeInt('attempts', { description: 'How often it was tried.' }),
-    nextAttemptAt: t.expose('nextAttemptAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it is tried next; null: not by itself, or not before the webhook is active again.',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it became due.' }),
-    attemptedAt: t.expose('attemptedAt', { type: 'DateTime', nullable: true, description: 'When it was last tried.' }),
-    request: t.expose('request', { type: DeliveryRequest, nullable: true, description: 'What was last sent.' }),
-    status: t.exposeInt('status', { nullable: true, description: 'The status of the last answer.' }),
-    answer: t.exposeString('answer', { nullable: true, description: 'The beginning of its body.' }),
-    error: t.exposeString('error', { nullable: true, description: 'Why there was no answer.' }),
-    durationMs: t.exposeInt('durationMs', { nullable: true, description: 'How long the last attempt took.' }),
-  }),
-});
-
-const DeliveryConnection = connectionType('Delivery', DeliveryRef);
 
 const WebhookRef = builder.objectRef<Webhook>('Webhook');
 
@@ -164,10 +110,12 @@ const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
   }),
 });
 
-const WebhookInput = builder.inputType('WebhookInput', {
-  description: 'Names a webhook.',
-  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
-});
+/** The input of a mutation that needs no more than to know which webhook. */
+const inputOf = (mutation: string) =>
+  builder.inputType(`${mutation}Input`, {
+    description: 'Names a webhook.',
+    fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+  });
 
 const RedeliverInput = builder.inputType('RedeliverInput', {
   description: 'Names a delivery.',
@@ -179,27 +127,30 @@ const RedeliverInput = builder.inputType('RedeliverInput', {
 
 const webhookField = { type: WebhookRef, description: 'The webhook.' } as const;
 
-const WebhookPayload = builder.objectRef<{ webhook: Webhook }>('WebhookPayload').implement({
-  description: 'The webhook as it is now; a deleted one as it was.',
-  fields: (t) => ({ webhook: t.expose('webhook', webhookField) }),
-});
+const payloadOf = (mutation: string, description: string) =>
+  builder.objectRef<{ webhook: Webhook }>(`${mutation}Payload`).implement({
+    description,
+    fields: (t) => ({ webhook: t.expose('webhook', webhookField) }),
+  });
 
-const WebhookSecretPayload = builder.objectRef<WebhookWithSecret>('WebhookSecretPayload').implement({
-  description: 'A webhook and its new secret.',
-  fields: (t) => ({
-    webhook: t.expose('webhook', webhookField),
-    secret: t.exposeString('secret', { description: 'Verifies signatures. Shown this once.' }),
-  }),
-});
+const secretPayloadOf = (mutation: string) =>
+  builder.objectRef<WebhookWithSecret>(`${mutation}Payload`).implement({
+    description: 'A webhook and its new secret.',
+    fields: (t) => ({
+      webhook: t.expose('webhook', webhookField),
+      secret: t.exposeString('secret', { description: 'Verifies signatures. Shown this once.' }),
+    }),
+  });
 
-const DeliveryPayload = builder.objectRef<{ delivery: Delivery }>('DeliveryPayload').implement({
-  description: 'A delivery on its way.',
-  fields: (t) => ({ delivery: t.expose('delivery', { type: DeliveryRef, description: 'The delivery.' }) }),
-});
+const deliveryPayloadOf = (mutation: string) =>
+  builder.objectRef<{ delivery: Delivery }>(`${mutation}Payload`).implement({
+    description: 'A delivery on its way.',
+    fields: (t) => ({ delivery: t.expose('delivery', { type: DeliveryRef, description: 'The delivery.' }) }),
+  });
 
 builder.mutationFields((t) => ({
   createWebhook: t.field({
-    type: WebhookSecretPayload,
+    type: secretPayloadOf('CreateWebhook'),
     nullable: true,
     description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
     args: {
@@ -213,7 +164,7 @@ builder.mutationFields((t) => ({
     resolve: mutate(createWebhook),
   }),
   updateWebhook: t.field({
-    type: WebhookPayload,
+    type: payloadOf('UpdateWebhook', 'The webhook as it is now.'),
     nullable: true,
     description: 'Changes, pauses or activates a webhook. Errors: WEBHOOK_NOT_FOUND, VALIDATION_FAILED.',
     args: {
@@ -227,28 +178,28 @@ builder.mutationFields((t) => ({
     resolve: mutate(async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) })),
   }),
   deleteWebhook: t.field({
-    type: WebhookPayload,
+    type: payloadOf('DeleteWebhook', 'The webhook as it was.'),
     nullable: true,
     description: 'Deletes a webhook with its deliveries. Errors: WEBHOOK_NOT_FOUND.',
-    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    args: { input: t.arg({ type: inputOf('DeleteWebhook'), required: true, description: 'Which one.' }) },
     resolve: mutate(async (ctx, input) => ({ webhook: await deleteWebhook(ctx, input) })),
   }),
   rotateWebhookSecret: t.field({
-    type: WebhookSecretPayload,
+    type: secretPayloadOf('RotateWebhookSecret'),
     nullable: true,
     description: 'Gives a webhook a new secret; for 24 hours the old one signs, too. Errors: WEBHOOK_NOT_FOUND.',
-    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    args: { input: t.arg({ type: inputOf('RotateWebhookSecret'), required: true, description: 'Which one.' }) },
     resolve: mutate(rotateWebhookSecret),
   }),
   testWebhook: t.field({
-    type: DeliveryPayload,
+    type: deliveryPayloadOf('TestWebhook'),
     nullable: true,
     description: 'Sends an event of type `webhook.test`, once, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND.',
-    args: { input: t.arg({ type: WebhookInput, required: true, description: 'Which one.' }) },
+    args: { input: t.arg({ type: inputOf('TestWebhook'), required: true, description: 'Which one.' }) },
     resolve: mutate(async (ctx, input) => ({ delivery: await testWebhook(ctx, input) })),
   }),
   redeliver: t.field({
-    type: DeliveryPayload,
+    type: deliveryPayloadOf('Redeliver'),
     nullable: true,
     description:
       'Sends a delivery again, at once, with the same id and body, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND, NOT_FOUND.',

@@ -15,5 +15,6 @@ export function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>, destination?: 
   return destination ? pino(options, destination) : pino(options);
 }
 
-const masked = (line: string): string =>
+/** The text as it may leave the process, to the log or to whoever collects traces. */
+export const masked = (line: string): string =>
   secrets.reduce((text, [secret, instead]) => text.replaceAll(secret, instead), line);

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { BACKLOG_MOST, readBacklog } from '../core/backlog.ts';
 import type { Services } from '../core/context.ts';
 import { Unauthenticated } from '../core/errors.ts';
+import { telemetry } from '../telemetry/telemetry.ts';
 import { operationOf } from './operation.ts';
 import { contextOf, type HttpServices } from './request-context.ts';
 
@@ -39,6 +40,12 @@ export function openMetrics(services: HttpServices): Metrics {
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
+  const anonymous = new Counter({
+    name: 'fleet_gateway_anonymous_operations_total',
+    help: 'GraphQL operations that their clients gave no name.',
+    labelNames: ['operation'],
+    registers: [registry],
+  });
   const readState = openState(services, registry);
   const operations = new Set<string>();
   const bounded = (operation: string): string => {
@@ -54,6 +61,7 @@ export function openMetrics(services: HttpServices): Metrics {
         const operation = bounded(operationOf(req, res));
         requests.inc({ operation, status: res.statusCode, code: res.locals.code ?? '' });
         durations.observe({ operation }, (performance.now() - start) / 1000);
+        if (res.locals.anonymous) anonymous.inc({ operation });
       });
       next();
     },
@@ -75,8 +83,12 @@ function isSame(given: string, wanted: string): boolean {
 
 /** Gauges that are read when they are asked for. */
 function openState(services: Services, registry: Registry): () => Promise<void> {
-  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] });
+  const gauges: { name: string; help: string; gauge: Gauge }[] = [];
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) => {
+    const made = new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] });
+    gauges.push({ name: `fleet_gateway.${name}`, help, gauge: made });
+    return made;
+  };
   gauge('info', 'Always 1; the labels say what is running.', 'version', 'database').set(
     { version: packageJson.version, database: services.database.kind },
     1,
@@ -120,7 +132,7 @@ function openState(services: Services, registry: Registry): () => Promise<void> 
 
   let reading: Promise<void> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
-  return async () => {
+  const read = async () => {
     readMemory();
     if (!reading && Date.now() - readAt > FRESH_MS) {
       reading = readDatabase().finally(() => {
@@ -130,7 +142,19 @@ function openState(services: Services, registry: Registry): () => Promise<void> 
     }
     await reading;
   };
+  telemetry?.watch(gauges, async () => {
+    await read();
+    return Promise.all(
+      gauges.map(async ({ gauge, ...rest }) => ({ ...rest, values: (await gauge.get()).values.map(sampleOf) })),
+    );
+  });
+  return read;
 }
+
+const sampleOf = ({ value, labels }: { value: number; labels: Partial<Record<string, string | number>> }) => ({
+  value,
+  labels,
+});
 
 /** The promise's value, or an error when it takes too long: a scrape must not hang with the database. */
 async function inTime<T>(promise: Promise<T>): Promise<T> {

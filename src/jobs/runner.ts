@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Changes } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
+import { type Step, traced } from '../telemetry/telemetry.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
@@ -51,7 +52,10 @@ async function keepRunning(
   for (let failures = 0; !signal.aborted; ) {
     bell.reset();
     try {
-      const next = await job.run(signal);
+      const next = await traced(
+        () => turnOf(job),
+        () => job.run(signal),
+      );
       failures = 0;
       const seconds = next === null ? LOOK_SECONDS : (Date.parse(next) - Date.now()) / 1000;
       if (!signal.aborted) await bell.wait(Math.min(Math.max(seconds, 0), LOOK_SECONDS));
@@ -64,6 +68,12 @@ async function keepRunning(
   }
   changes.off('due', announced).off('missed', missed);
   signal.removeEventListener('abort', stop);
+}
+
+/** One turn of a job, as telemetry shows it. */
+function turnOf({ kind }: Job): Step {
+  const labels = { 'fleet_gateway.job': kind };
+  return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };
 }
 
 /** A wait that ends early when somebody rings; a ring between two waits is not lost. */

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { request } from 'undici';
+import { type Step, traced } from '../telemetry/telemetry.ts';
 import { Fault, type FaultKind } from './fault.ts';
 import { secondsToWait } from './retry-after.ts';
 
@@ -29,6 +30,30 @@ const KEPT_TEXT = 1000;
  * time-out, broken connection, 429, 5xx, a 2xx that is not JSON.
  */
 export async function exchange(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
+  return traced(
+    () => stepOf(call),
+    () => send(dispatcher, call, timeoutMs),
+    ({ status }) => ({ 'http.response.status_code': status }),
+  );
+}
+
+/** The address is shown without its query; of a VIN in its path the mask leaves the end. */
+function stepOf({ method, url }: UpstreamRequest): Step {
+  const { origin, pathname, hostname, port, protocol } = new URL(url);
+  const labels = {
+    'http.request.method': method,
+    'server.address': hostname,
+    'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+  };
+  return {
+    name: method,
+    kind: 'client',
+    attributes: { ...labels, 'url.full': `${origin}${pathname}` },
+    measured: { metric: 'http.client.request.duration', labels },
+  };
+}
+
+async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
   const signal = AbortSignal.timeout(timeoutMs);
   let status: number;
   let headers: Record<string, string | string[] | undefined>;

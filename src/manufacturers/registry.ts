@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts';
+import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, highMobilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
@@ -133,9 +134,11 @@ export function manufacturersOf(
       const candidates = candidateBrands(vin);
       const refusals: unknown[] = [];
       for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
-        const answer = await byBrand.get(id)?.verify(vin, id);
-        if (answer?.outcome === 'BRAND_REFUSED') refusals.push(answer.raw);
-        else if (answer) return verification(answer, id);
+        const provider = byBrand.get(id);
+        if (!provider) continue;
+        const answer = await ask(provider, vin, id);
+        if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
+        refusals.push(answer.raw);
       }
       return {
         ...unknowns,
@@ -152,6 +155,28 @@ export function manufacturersOf(
       await onClose();
     },
   };
+}
+
+/** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
+function ask(provider: Provider, vin: string, brand: BrandId): ProviderAnswer | Promise<ProviderAnswer> {
+  const labels = { 'fleet_gateway.provider': provider.id };
+  return traced(
+    () => ({
+      name: `ask ${provider.id}`,
+      place: 'apart',
+      attributes: {
+        ...labels,
+        'fleet_gateway.manufacturer': brand,
+        'fleet_gateway.vin': `${vin.slice(0, 3)}…${vin.slice(-4)}`,
+      },
+      measured: { metric: 'fleet_gateway.provider.call.duration', labels },
+    }),
+    () => provider.verify(vin, brand),
+    ({ outcome, ...answer }) => ({
+      'fleet_gateway.outcome': outcome,
+      ...('reason' in answer && answer.reason && { 'fleet_gateway.reason': answer.reason.code }),
+    }),
+  );
 }
 
 const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };

@@ -43,10 +43,12 @@ export class Migration20261120000001 extends Migration {
     this.addSql(`
       create function event_due() returns trigger language plpgsql as $$
       begin
-        perform pg_notify('due', 'event');
+        -- Statements that record nothing are the rule: telling of them would wake the publisher for ever.
+        if exists (select from added) then perform pg_notify('due', 'event'); end if;
         return null;
       end $$`);
-    this.addSql('create trigger event_due after insert on event for each statement execute function event_due()');
+    this.addSql(`create trigger event_due after insert on event referencing new table as added
+      for each statement execute function event_due()`);
 
     this.addSql(`
       create table webhook (

@@ -6,14 +6,8 @@ import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import busboy from 'busboy';
-import { mayBeCsv } from '../core/csv.ts';
-import {
-  DomainError,
-  FleetIdMissing,
-  PayloadTooLarge,
-  UnsupportedMediaType,
-  ValidationFailed,
-} from '../core/errors.ts';
+import { mayBeCsv, tooManyBytes } from '../core/csv.ts';
+import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 
 export interface Upload {
   fleetId: string;
@@ -38,7 +32,8 @@ const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize:
  */
 export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, maxFileBytes }: Options): Promise<Upload> {
   const form = openForm(req);
-  const discards: (() => unknown)[] = [() => req.unpipe(form), () => form.destroy()];
+  // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
+  const discards: (() => unknown)[] = [() => req.unpipe(form).resume(), () => form.destroy()];
   const discard = async () => {
     for (const one of discards) await one();
   };
@@ -81,7 +76,10 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
     if (path) resolve({ fleetId, file: piecesOf(createReadStream(path), whole.promise), discard });
   });
   form.on('error', (error) => refuse(tornForm(error)));
-  pipeline(req, form).catch((error) => refuse(tornForm(error)));
+  // Not by pipeline, which would cut the connection before a refusal is out.
+  req.on('error', (error) => form.destroy(error));
+  req.once('close', () => req.complete || form.destroy(new Error('The client has gone.')));
+  req.pipe(form);
   return promise.catch(async (error) => {
     await discard();
     throw error;
@@ -129,7 +127,7 @@ async function setAside(
   const bound = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      done(bytes > maxBytes ? new PayloadTooLarge(`The file is larger than ${maxBytes} bytes.`) : null, chunk);
+      done(bytes > maxBytes ? tooManyBytes(maxBytes) : null, chunk);
     },
   });
   await pipeline(stream, bound, createWriteStream(path));

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { checkAnswer } from './openapi.ts';
 
 /** An answer of the gateway; `body` is the parsed JSON where it was JSON, else the text (null when there is none). */
@@ -41,8 +42,9 @@ export class Client {
       },
       ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
-    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+    const type = response.headers.get('content-type') ?? '';
+    const text = type.startsWith('text/event-stream') ? await beginningOf(response) : await response.text();
+    const isJson = /\bjson\b/.test(type);
     const answer = {
       status: response.status,
       headers: response.headers,
@@ -52,3 +54,19 @@ export class Client {
     return answer;
   }
 }
+
+/** What an endless stream says until it falls silent. */
+async function beginningOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const silence = Symbol();
+  let text = '';
+  for (;;) {
+    const next = await Promise.race([reader?.read(), delay(SILENCE_MS, silence)]);
+    if (typeof next === 'symbol' || !next?.value) break;
+    text += new TextDecoder().decode(next.value);
+  }
+  await reader?.cancel();
+  return text;
+}
+
+const SILENCE_MS = 300;

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, onTestFinished } from 'vitest';
+import { afterAll, inject, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { Changes } from '../../src/core/changes.ts';
@@ -113,12 +114,19 @@ export interface SpawnedGateway {
   anyone: Client;
   /** What it has printed so far, on both outputs. */
   output(): string;
-  /** Sends the signal and gives the exit code once it has gone (null: it was killed). */
-  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+  /** Sends the signal, to npm too, and gives the exit code once all have gone (null: it was killed). */
+  stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | null>;
 }
 
 /** The environment of a spawned gateway: none of ours but what a program needs to run at all. */
-const bareEnv = ({ PATH, HOME }: NodeJS.ProcessEnv) => ({ PATH, HOME, PORT: '0', LOG_LEVEL: 'warn' });
+const bareEnv = ({ PATH, HOME }: NodeJS.ProcessEnv) => ({
+  PATH,
+  HOME,
+  PORT: '0',
+  LOG_LEVEL: 'warn',
+  // Each test file starts several.
+  NODE_COMPILE_CACHE: join(inject('database').folder, 'compile-cache'),
+});
 
 /** Runs `command` (`node src/main.ts`) with these settings and nothing else; it is killed when its test ends. */
 export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = [process.execPath, 'src/main.ts']) {
@@ -138,8 +146,11 @@ export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = 
   // Not its exit: what it printed last would be missing.
   const exited = once(child, 'close').then(([code]) => code as number | null);
   const signalGroup = (signal: NodeJS.Signals) => {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    process.kill(-child.pid, signal);
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // All of it has gone.
+    }
   };
   onTestFinished(async () => {
     signalGroup('SIGKILL');
@@ -171,9 +182,7 @@ export async function spawnGateway(
     anyone: new Client(url),
     output,
     async stop(signal = 'SIGTERM') {
-      // A process manager tells the one that it started; what cannot be passed on goes to all.
-      if (signal === 'SIGKILL') signalGroup(signal);
-      else child.kill(signal);
+      signalGroup(signal);
       return exited;
     },
   };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { importStates } from '../../core/imports.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
-import { rejectedRowJson, summaryJson } from './shapes.ts';
+import { duplicateRowJson, rejectedRowJson, summaryJson } from './shapes.ts';
 
 const importId = field(z.uuid(), 'Identifies the import.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
 const fleetId = field(z.uuid(), 'The fleet.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b');
@@ -17,14 +17,6 @@ const importJson = z
     finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
   })
   .meta({ id: 'Import', description: 'An uploaded file and what became of its rows.' });
-
-const duplicateRowJson = z
-  .object({
-    row: field(z.int(), 'The row, as a spreadsheet counts.', 7),
-    firstRow: field(z.int(), 'The row in which the VIN stands first.', 3),
-    value: field(z.string(), 'The VIN.', 'WBA3A5C50CF256985'),
-  })
-  .meta({ id: 'DuplicateRow', description: 'A row that repeats another one.' });
 
 const importedJson = z
   .object({

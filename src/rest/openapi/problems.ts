@@ -29,7 +29,7 @@ import { eligibilityStatuses } from '../../core/vehicles.ts';
 import { statusOf } from '../../http/status.ts';
 import { internalProblem, problemOf } from '../problem.ts';
 import { field, type Json, mapValues } from './json-schema.ts';
-import { reasonJson, rejectedRowJson, rejectedVinJson, summaryJson } from './shapes.ts';
+import { duplicateRowJson, reasonJson, rejectedRowJson, rejectedVinJson, summaryJson } from './shapes.ts';
 
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
@@ -110,6 +110,13 @@ export const problemJson = z
       .array(z.union([rejectedVinJson, rejectedRowJson]))
       .optional()
       .meta({ description: 'The refused VINs (of a list) or the first 100 refused rows (of a file).' }),
+    duplicates: z.array(duplicateRowJson).optional().meta({ description: 'The first 100 rows that repeat another.' }),
+    row: z.int().optional().meta({ description: 'The row that makes a file unreadable.' }),
+    found: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'The first columns of a file without a column of VINs.' }),
+    accepted: z.array(z.string()).optional().meta({ description: 'What such a column may be called.' }),
     importId: z.uuid().optional().meta({ description: 'The import whose rows were refused.' }),
     rejectedCsv: z.string().optional().meta({ description: 'Where all refused rows are, as CSV.' }),
   })

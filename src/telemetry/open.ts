@@ -1,0 +1,24 @@
+import type { Logger } from 'pino';
+import { setTelemetry } from './telemetry.ts';
+
+/** What is sent: each has an endpoint of its own, or the common one. */
+export type Signal = 'TRACES' | 'METRICS';
+
+/** What the standard variables ask to be sent. */
+export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {
+  if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return [];
+  const signals: Signal[] = ['TRACES', 'METRICS'];
+  return signals.filter((signal) => env.OTEL_EXPORTER_OTLP_ENDPOINT || env[`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]);
+}
+
+/** Begins to send traces and metrics if the environment names a collector. `mask` is for texts that leave the process. */
+export async function openTelemetry(
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  mask: (text: string) => string,
+): Promise<void> {
+  const signals = wantedSignals(env);
+  if (signals.length === 0) return;
+  const { startOpenTelemetry } = await import('./opentelemetry.ts');
+  setTelemetry(startOpenTelemetry(env, signals, log, mask));
+}

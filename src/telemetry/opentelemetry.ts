@@ -1,0 +1,151 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Attributes,
+  context,
+  DiagLogLevel,
+  diag,
+  type Histogram,
+  metrics,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { startNodeSdk } from '@opentelemetry/sdk-node';
+import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Signal } from './open.ts';
+import type { Answered, Gauge, Step, Telemetry } from './telemetry.ts';
+
+const NAME = 'fleet-gateway';
+/** As the semantic conventions advise for durations in seconds. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const LONGEST_CLOSE_MS = 3_000;
+
+/** Starts the SDK, which reads the OTEL_ variables by itself, and gives the way into it. */
+export function startOpenTelemetry(
+  env: NodeJS.ProcessEnv,
+  signals: readonly Signal[],
+  log: Logger,
+  mask: (text: string) => string,
+): Telemetry {
+  const named = env.OTEL_SERVICE_NAME || /(?:^|,)\s*service\.name=/.test(env.OTEL_RESOURCE_ATTRIBUTES ?? '');
+  const sdk = startNodeSdk({
+    resourceAttributes: { 'service.version': packageJson.version, ...(!named && { 'service.name': NAME }) },
+    logRecordProcessors: [],
+    ...(!signals.includes('TRACES') && { spanProcessors: [] }),
+    ...(!signals.includes('METRICS') && { metricReaders: [] }),
+    logLevel: env.OTEL_LOG_LEVEL || 'warn',
+  });
+  if (!env.OTEL_LOG_LEVEL) logTo(log);
+  return new OpenTelemetry(mask, () => sdk.shutdown());
+}
+
+/** A collector that cannot be reached is the operator's to know, in the log where all else is. */
+function logTo(log: Logger): void {
+  const quiet = () => {};
+  const warn = (message: string) => log.warn(`telemetry: ${message}`);
+  diag.setLogger(
+    { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+}
+
+class OpenTelemetry implements Telemetry {
+  readonly #mask: (text: string) => string;
+  readonly #shutdown: () => Promise<void>;
+  readonly #tracer = trace.getTracer(NAME, packageJson.version);
+  readonly #meter = metrics.getMeter(NAME, packageJson.version);
+  readonly #histograms = new Map<string, Histogram>();
+
+  constructor(mask: (text: string) => string, shutdown: () => Promise<void>) {
+    this.#mask = mask;
+    this.#shutdown = shutdown;
+  }
+
+  async run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T> {
+    const from = trace.getActiveSpan();
+    if (step.place === 'inside' && !from) return work();
+    const options = {
+      kind: step.kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
+      attributes: this.#masked(step.attributes),
+      ...(step.place === 'apart' && { root: true, links: from ? [{ context: from.spanContext() }] : [] }),
+    };
+    return this.#tracer.startActiveSpan(step.name, options, async (span) => {
+      const start = performance.now();
+      let known: Attributes = {};
+      try {
+        const result = await work();
+        known = outcome?.(result) ?? {};
+        return result;
+      } catch (error) {
+        known = { 'error.type': typeOf(error) };
+        // Without its message: that may quote what was asked.
+        span.setStatus({ code: SpanStatusCode.ERROR });
+        throw error;
+      } finally {
+        span.setAttributes(this.#masked(known)).end();
+        if (step.measured) this.#measure(step.measured.metric, start, { ...step.measured.labels, ...known });
+      }
+    });
+  }
+
+  serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void {
+    const caller = propagation.extract(context.active(), headers);
+    const start = performance.now();
+    const serve = (span: Span) =>
+      work(({ name, attributes, labels, failed }) => {
+        if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.updateName(name).setAttributes(this.#masked({ ...attributes, ...labels }));
+        span.end();
+        this.#measure('http.server.request.duration', start, labels);
+      });
+    this.#tracer.startActiveSpan('request', { kind: SpanKind.SERVER }, caller, serve);
+  }
+
+  watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void {
+    const instruments = new Map(
+      gauges.map(({ name, help }) => [name, this.#meter.createObservableGauge(name, { description: help })]),
+    );
+    this.#meter.addBatchObservableCallback(
+      async (observer) => {
+        for (const { name, values } of await read()) {
+          const instrument = instruments.get(name);
+          for (const { value, labels } of values) if (instrument) observer.observe(instrument, value, labels);
+        }
+      },
+      [...instruments.values()],
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.race([this.#shutdown().catch(() => {}), delay(LONGEST_CLOSE_MS, undefined, { ref: false })]);
+  }
+
+  #measure(name: string, start: number, labels: Attributes): void {
+    let histogram = this.#histograms.get(name);
+    if (!histogram) {
+      histogram = this.#meter.createHistogram(name, { unit: 's', advice: { explicitBucketBoundaries: BUCKETS } });
+      this.#histograms.set(name, histogram);
+    }
+    histogram.record((performance.now() - start) / 1000, labels);
+  }
+
+  #masked(attributes: Attributes = {}): Attributes {
+    return Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [name, typeof value === 'string' ? this.#mask(value) : value]),
+    );
+  }
+}
+
+/** The kind of an error: SQLSTATE, a code of ours, or its class. */
+function typeOf(error: unknown): string {
+  if (!(error instanceof Error)) return '_OTHER';
+  for (const name of ['code', 'kind'] as const) {
+    const value: unknown = Reflect.get(error, name);
+    if (typeof value === 'string') return value;
+  }
+  return error.name;
+}

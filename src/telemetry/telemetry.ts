@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Attributes } from '@opentelemetry/api';
+
+/** A piece of work, as traces and metrics show it. */
+export interface Step {
+  /** Of few values: `query fleets`, never an id. */
+  name: string;
+  /** `client` where somebody outside this process does the work. */
+  kind?: 'client';
+  attributes?: Attributes;
+  /** The histogram of its durations (seconds), by labels of few values. */
+  measured?: { metric: string; labels: Attributes };
+  /** `inside`: only as part of another step. `apart`: a trace of its own, linked to the step it comes from. */
+  place?: 'inside' | 'apart';
+}
+
+/** What is known of a request only when it has been answered; `labels` are attributes too. */
+export interface Answered {
+  name: string;
+  attributes: Attributes;
+  labels: Attributes;
+  failed: boolean;
+}
+
+export interface Gauge {
+  name: string;
+  help: string;
+  values: readonly { value: number; labels: Attributes }[];
+}
+
+/** Where traces and measurements go. Attributes pass a mask for VINs, tokens and e-mail addresses on their way. */
+export interface Telemetry {
+  run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T>;
+  /** Runs `work` as part of the trace its caller names in `headers`, until `work` calls back. */
+  serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void;
+  /** Gauges of these names, read whenever they are sent. */
+  watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void;
+  /** Sends what has not been sent yet, within a few seconds. */
+  close(): Promise<void>;
+}
+
+/** null where no collector is named: then nothing of OpenTelemetry is loaded, and asking for this is all it costs. */
+export let telemetry: Telemetry | null = null;
+
+export function setTelemetry(opened: Telemetry): void {
+  telemetry = opened;
+}
+
+/** Does the work, as a step that telemetry sees. `outcome` gives attributes and labels of few values. */
+export function traced<T>(
+  describe: () => Step,
+  work: () => T | Promise<T>,
+  outcome?: (result: T) => Attributes,
+): T | Promise<T> {
+  return telemetry ? telemetry.run(describe(), work, outcome) : work();
+}

@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createFleet, newVin } from './support/factories.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
+
+const run = promisify(execFile);
+const executablePath = '/usr/bin/chromium';
+const there = existsSync(executablePath);
+if (!there) console.log(`Tests in a browser are left out: there is no ${executablePath}.`);
+
+/** No sandbox: as root there is none. The rest keeps the browser from calling home. */
+const args = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
+  const gateway = await startGateway({ workers: true });
+  const issuer = await testIssuer();
+  const secured = await startGateway({ on: gateway, issuer });
+  const closed = await startGateway({ on: gateway, settings: { GRAPHIQL: 'off' } });
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args });
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  /** A page of this gateway whose console stays silent and whose requests all go to this gateway: checked at the end. */
+  async function open(path: string, base = gateway.url): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    const noise: string[] = [];
+    const strangers: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) noise.push(message.text());
+    });
+    page.on('pageerror', (error) => noise.push(error.message));
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (origin !== base && protocol.startsWith('http')) strangers.push(request.url());
+    });
+    onTestFinished(async () => {
+      await page.close();
+      expect({ noise, strangers }).toEqual({ noise: [], strangers: [] });
+    });
+    page.setDefaultTimeout(30_000);
+    await page.goto(new URL(path, base).href);
+    return page;
+  }
+
+  /** GraphiQL as a person uses it. */
+  async function openGraphiql(base?: string) {
+    const page = await open('/graphql', base);
+    await page.locator('.graphiql-query-editor .view-line').first().waitFor();
+    const fill = async (editor: string, text: string) => {
+      await page.locator(`${editor} .view-lines`).first().click();
+      await page.keyboard.press('Control+A');
+      await page.keyboard.insertText(text);
+    };
+    return {
+      page,
+      tabs: () => page.locator('.graphiql-tab-button').allInnerTexts(),
+      /** The tab with this number, counted from 0. */
+      show: (tab: number) => page.locator(`#graphiql-session-tab-${tab}`).dispatchEvent('click'),
+      async run(operation?: string) {
+        await page.locator('.graphiql-execute-button').click();
+        if (operation) await page.getByRole('menuitem', { name: operation, exact: true }).click();
+      },
+      setVariables: (value: unknown) => fill('.graphiql-editor-tool .graphiql-editor:visible', JSON.stringify(value)),
+      /** Waits for a result that holds this text, and gives it. */
+      async result(text: string | RegExp): Promise<string> {
+        const result = page.locator('.result-window');
+        await expect.poll(() => result.innerText(), { timeout: 20_000 }).toMatch(text);
+        return result.innerText();
+      },
+    };
+  }
+
+  describe('GraphiQL', () => {
+    test('explores fleets with the development token', async () => {
+      await createFleet(await gateway.as('demo'), { name: 'Seen in GraphiQL' });
+      const { tabs, run, result } = await openGraphiql();
+      expect(await tabs()).toEqual(['ExploreFleets', 'AddFleet', 'FollowUpload']);
+      await run();
+      await result('Seen in GraphiQL');
+    });
+
+    test('adds vehicles and watches their manufacturers answer', async () => {
+      const { show, run, setVariables, result } = await openGraphiql();
+      await show(1);
+      await run('AddFleet');
+      const [fleetId] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await result('"createFleet"')) ?? [];
+      await setVariables({ fleetId });
+      await run('AddVehicles');
+      expect(await result('"addVehicles"')).toMatch(/"created": 3,\s*"existing": 0,\s*"rejected": 1/);
+      await run('WatchEligibility');
+      expect(await result('"eligibilityChanged"')).toMatch(/WBA00000000000008",\s*"status": "ELIGIBLE"/);
+    });
+
+    test('follows the upload that its curl command sends', async () => {
+      const fleet = await createFleet(await gateway.as('demo'));
+      const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-curl-'));
+      onTestFinished(() => rm(folder, { recursive: true }));
+      const { page, show, run: start, result } = await openGraphiql();
+      await show(2);
+      await start();
+      await page.getByRole('button', { name: 'Stop query' }).waitFor();
+      const [, importId] = /"importId": "([0-9a-f-]{36})"/.exec(await page.content()) ?? [];
+      const html = await (await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } })).text();
+      const [, line = '""'] = /"query":("# Follow(?:[^"\\]|\\.)*")/.exec(html) ?? [];
+      const command = (JSON.parse(line) as string)
+        .split('\n')
+        .filter((text) => text.startsWith('# ') && !/^# (TOKEN|FLEET)=/.test(text))
+        .slice(2, -1)
+        .map((text) => text.slice(2))
+        .join('\n')
+        .replace(/"importId":"[^"]*"/, `"importId":"${importId}"`)
+        .replace('WBA00000000000011', newVin());
+      const client = await gateway.as('demo');
+      const TOKEN = client.headers.authorization?.slice('Bearer '.length);
+      const { stdout } = await run('sh', ['-ec', command], {
+        cwd: folder,
+        env: { ...process.env, TOKEN, FLEET: fleet.id },
+      });
+      expect(JSON.parse(stdout)).toEqual({
+        data: { importVehicles: { summary: { created: 1, existing: 0, rejected: 0 } } },
+      });
+      expect(await result('COMPLETED')).toMatch(/"received": 1,\s*"created": 1/);
+    });
+
+    test('reads the schema without a token, and takes the one it is given', async () => {
+      const { page } = await openGraphiql(secured.url);
+      await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      await page.getByText('What can be read.').first().waitFor();
+      expect(await page.content()).not.toContain('Bearer ey');
+    });
+
+    test('is not there when it is off; the schema is', async () => {
+      const response = await fetch(`${closed.url}/graphql`, { headers: { accept: 'text/html' } });
+      expect(response.status).toBeGreaterThanOrEqual(400);
+      expect(await response.text()).not.toContain('<html');
+      expect((await closed.anyone.post('/graphql', { query: '{ __schema { queryType { name } } }' })).body).toEqual({
+        data: { __schema: { queryType: { name: 'Query' } } },
+      });
+    });
+  });
+
+  test('/ leads to everything, by keyboard and without scripts', async () => {
+    const page = await open('/');
+    expect(await page.title()).toBe('Fleet Gateway');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('/graphql');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/graphql');
+  });
+
+  test('/docs lists every operation and tries one out', async () => {
+    const page = await open('/docs');
+    await page.locator('.opblock').first().waitFor();
+    expect(await page.locator('.opblock').count()).toBeGreaterThan(20);
+    await page.locator('#operations-tag-Manufacturers, [id*="anufacturers"]').first().scrollIntoViewIfNeeded();
+    const operation = page.locator('.opblock', { has: page.locator('[data-path="/manufacturers"]') });
+    await operation.locator('.opblock-summary').click();
+    const tryOut = operation.getByRole('button', { name: 'Try it out' });
+    if (await tryOut.isVisible()) await tryOut.click();
+    await operation.getByRole('button', { name: 'Execute' }).click();
+    await operation.locator('.live-responses-table').waitFor();
+    expect(await operation.locator('.live-responses-table .response-col_status').first().innerText()).toContain('200');
+  });
+});

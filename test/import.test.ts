@@ -1,0 +1,272 @@
+import { describe, expect, test } from 'vitest';
+import type { Client, Headed, Json } from './support/client.ts';
+import { addVehicles, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway({ settings: { LIMIT_REJECTED_ROWS: '150' } });
+const acme = await gateway.as('acme');
+
+interface Sent {
+  query?: string;
+  headers?: Headed;
+  client?: Client;
+}
+
+const upload = (fleet: Json, csv: string | Blob, { query = '', headers = {}, client = acme }: Sent = {}) => {
+  const form = typeof csv === 'string' ? uploadForm(fleet.id, csv) : new FormData();
+  if (typeof csv !== 'string') {
+    form.append('fleetId', fleet.id);
+    form.append('vins', csv, 'vins.csv');
+  }
+  return client.post(`/vehicles/file${query}`, form, headers);
+};
+const vinsOf = async (fleet: Json): Promise<string[]> => {
+  const { body } = await acme.get(`/fleets/${fleet.id}/vehicles`);
+  return body.map(({ vin }: Json) => vin).sort();
+};
+const countOf = async (fleet: Json) => (await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount;
+const utf16 = (text: string) => new Blob([Buffer.from(`\ufeff${text}`, 'utf16le')], { type: 'text/csv' });
+
+describe('layouts', () => {
+  const layouts: Record<string, (vins: string[]) => string | Blob> = {
+    'a header and one column': (vins) => `vin\n${vins.join('\n')}\n`,
+    'no header, no last line break': (vins) => vins.join('\n'),
+    'CRLF and a byte order mark': (vins) => `\ufeffVIN\r\n${vins.join('\r\n')}\r\n`,
+    'semicolons, quotes and an alias in another column': (vins) =>
+      `plate;"Vehicle Identification Number"\n${vins.map((vin) => `"B;X 1";"${vin}"`).join('\n')}\n`,
+    tabs: (vins) => `fin\tmodel\n${vins.map((vin) => `${vin}\tGolf`).join('\n')}\n`,
+    'bars and blank lines': (vins) => `\nmodel|chassis number\n\n${vins.map((vin) => `Golf|${vin}`).join('\n\n')}\n\n`,
+    'UTF-16 from a spreadsheet': (vins) => utf16(`vin;plate\r\n${vins.map((vin) => `${vin};Zürich`).join('\r\n')}\r\n`),
+    'VINs as people write them': (vins) =>
+      vins.map((vin) => ` ${vin.slice(0, 3).toLowerCase()}-${vin.slice(3)} `).join('\n'),
+  };
+  for (const [name, write] of Object.entries(layouts)) {
+    test(name, async () => {
+      const fleet = await createFleet(acme);
+      const vins = newVins(3);
+      const { status, body } = await upload(fleet, write(vins));
+      expect({ status, summary: body.summary }).toEqual({
+        status: 201,
+        summary: { received: 3, created: 3, existing: 0, rejected: 0 },
+      });
+      expect(await vinsOf(fleet)).toEqual(vins.sort());
+    });
+  }
+
+  test('a spreadsheet’s label on CSV text is as good as any; a PNG called .csv is not', async () => {
+    const fleet = await createFleet(acme);
+    const label = 'application/vnd.ms-excel';
+    expect((await upload(fleet, new Blob([`${newVin()}\n`], { type: label }))).status).toBe(201);
+    const png = new Blob([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')], { type: 'text/csv' });
+    expect(await upload(fleet, png)).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } });
+  });
+});
+
+describe('what becomes of the rows', () => {
+  test('an import of many batches is stored in full, with makers, warnings and verification due', async () => {
+    const fleet = await createFleet(acme);
+    const vins = newVins(9_000).concat('1HGCM82633A004353');
+    const { body, headers } = await upload(fleet, `vin\n${vins.toReversed().join('\n')}\n`);
+    expect(body.summary).toEqual({ received: 9_001, created: 9_001, existing: 0, rejected: 0 });
+    expect(headers.get('location')).toBe(`/imports/${body.importId}`);
+    expect(await vinsOf(fleet)).toEqual(vins.sort());
+    expect(await countOf(fleet)).toBe(9_001);
+    const { body: run } = await acme.get(`/imports/${body.importId}`);
+    expect(run).toMatchObject({ id: body.importId, fleetId: fleet.id, state: 'COMPLETED', ...body.summary });
+    const rows = await gateway.execute(
+      `select manufacturer, status, warnings, due_at <= now() as due, count(*)::int as count from vehicle
+       where fleet_id = '${fleet.id}' group by 1, 2, 3, 4 order by count desc`,
+    );
+    expect(rows).toEqual([
+      { manufacturer: 'bmw', status: 'PENDING', warnings: [], due: true, count: 9_000 },
+      expect.objectContaining({ manufacturer: 'honda', warnings: ['VIN_CHECK_DIGIT'], count: 1 }),
+    ]);
+    expect(await gateway.execute('select import_id from import_batch')).toEqual([]);
+  });
+
+  test('ids are UUIDv7 of the time of the import, each another', async () => {
+    const fleet = await createFleet(acme);
+    const before = Date.now();
+    await upload(fleet, newVins(2_000).join('\n'));
+    const rows = await gateway.execute<{ id: string }>(`select id from vehicle where fleet_id = '${fleet.id}'`);
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(2_000);
+    for (const { id } of rows) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBeGreaterThanOrEqual(before);
+    }
+  });
+
+  test('repeated rows count as existing and are named with the row they repeat', async () => {
+    const fleet = await createFleet(acme);
+    const [one, two, three] = newVins(3);
+    await addVehicles(acme, [three as string], fleet);
+    const { body } = await upload(fleet, `vin\n${one}\n${two}\n${one}\n\n${three}\n${one?.toLowerCase()}\n`);
+    expect(body.summary).toEqual({ received: 5, created: 2, existing: 3, rejected: 0 });
+    expect(body.duplicates).toEqual([
+      { row: 4, firstRow: 2, value: one },
+      { row: 7, firstRow: 2, value: one },
+    ]);
+    expect(await countOf(fleet)).toBe(3);
+  });
+
+  test('a VIN of another fleet is refused with its cells; another company’s is nobody’s business', async () => {
+    const fleet = await createFleet(acme);
+    const [taken, alsoTaken, free, foreign] = newVins(4) as [string, string, string, string];
+    await addVehicles(acme, [taken, alsoTaken]);
+    await addVehicles(await gateway.as('globex'), [foreign]);
+    const file = `plate,vin\nB-1,${free}\nB-2,${taken}\nB-3,${foreign}\nB-4,${taken}\n"B,5",${alsoTaken}\n`;
+    const { body } = await upload(fleet, file);
+    expect(body.summary).toEqual({ received: 5, created: 2, existing: 0, rejected: 3 });
+    expect(body.rejected.map(({ row, value, code }: Json) => [row, value, code])).toEqual([
+      [3, taken, 'VIN_IN_ANOTHER_FLEET'],
+      [5, taken, 'VIN_IN_ANOTHER_FLEET'],
+      [6, alsoTaken, 'VIN_IN_ANOTHER_FLEET'],
+    ]);
+    expect(body.duplicates).toEqual([]);
+    const { body: csv } = await acme.get(body.rejectedCsv);
+    expect(csv.split('\n')[3]).toMatch(new RegExp(`^"B,5",${alsoTaken},VIN_IN_ANOTHER_FLEET,`));
+  });
+
+  test('mode atomic stores all or nothing', async () => {
+    const fleet = await createFleet(acme);
+    const [one, two, taken] = newVins(3) as [string, string, string];
+    await addVehicles(acme, [taken]);
+    const bad = await upload(fleet, `${one}\nSHORT\n`, { query: '?mode=atomic' });
+    expect(bad).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_FAILED', errors: [{ path: 'row 2', code: 'VIN_INVALID_LENGTH' }] },
+    });
+    expect(bad.body.summary).toEqual({ received: 2, created: 0, existing: 0, rejected: 1 });
+    const elsewhere = await upload(fleet, `${one}\n${taken}\n`, { query: '?mode=atomic' });
+    expect(elsewhere).toMatchObject({ status: 400, body: { summary: { received: 2, created: 0, rejected: 1 } } });
+    expect(await acme.get(`/imports/${elsewhere.body.importId}`)).toMatchObject({ body: { state: 'FAILED' } });
+    expect(await countOf(fleet)).toBe(0);
+    const good = await upload(fleet, `${one}\n${two}\n`, { query: '?mode=atomic' });
+    expect(good).toMatchObject({ status: 201, body: { summary: { created: 2 } } });
+  });
+
+  test('dryRun reports and stores nothing', async () => {
+    const fleet = await createFleet(acme);
+    const [one, two, there] = newVins(3) as [string, string, string];
+    await addVehicles(acme, [there], fleet);
+    const dry = await upload(fleet, `${one}\n${two}\n${one}\n${there}\nSHORT\n`, { query: '?dryRun=true' });
+    expect(dry).toMatchObject({
+      status: 200,
+      body: {
+        summary: { received: 5, created: 2, existing: 2, rejected: 1 },
+        duplicates: [{ row: 3, firstRow: 1, value: one }],
+      },
+    });
+    expect(await vinsOf(fleet)).toEqual([there]);
+  });
+
+  test('all refused is a 400 with the report', async () => {
+    const fleet = await createFleet(acme);
+    const { status, body } = await upload(fleet, 'vin\nSHORT\nTOOSHORT\n');
+    expect({ status, rejected: body.summary.rejected, rows: body.rejected.length }).toEqual({
+      status: 400,
+      rejected: 2,
+      rows: 2,
+    });
+    expect(body.rejectedCsv).toBe(`/imports/${body.importId}/rejected.csv`);
+  });
+
+  test('an import is recorded as events, the vehicles by the thousand', async () => {
+    const fleet = await createFleet(acme);
+    const { body } = await upload(fleet, newVins(2_500).join('\n'));
+    const events = await gateway.execute(
+      `select type, cardinality(vehicle_ids) as vehicles, data->>'importId' as import from event
+       where fleet_id = '${fleet.id}' and type <> 'fleet.created' order by type desc, vehicles desc`,
+    );
+    const added = (vehicles: number) => ({ type: 'vehicle.added', vehicles, import: body.importId });
+    expect(events).toEqual([
+      added(1_000),
+      added(1_000),
+      added(500),
+      { type: 'import.completed', vehicles: 0, import: body.importId },
+    ]);
+  });
+});
+
+describe('refused rows', () => {
+  test('come back as a CSV in the file’s own layout that can be sent again as it is', async () => {
+    const fleet = await createFleet(acme);
+    const [good, mended] = newVins(2) as [string, string];
+    const file = `plate;vin;note\n=1+1;${good.slice(0, -1)};"a ""b"""\nB-2;${mended.slice(0, 3)}O${mended.slice(4)};@x\nB-3;${good};\n`;
+    const { body } = await upload(fleet, file);
+    expect(body.summary).toMatchObject({ created: 1, rejected: 2 });
+    const answer = await acme.get(body.rejectedCsv);
+    expect(answer.headers.get('content-type')).toMatch(/^text\/csv/);
+    const [header, first, second] = answer.body.split('\n');
+    expect(header).toBe('plate;vin;note;error_code;error_message');
+    expect(first).toMatch(/^'=1\+1;WBA\w+;"a ""b""";VIN_INVALID_LENGTH;/);
+    expect(second).toMatch(/;'@x;VIN_INVALID_CHARACTER;.*Did you mean/);
+    const again = await upload(fleet, answer.body);
+    expect(again).toMatchObject({ status: 400, body: { summary: { received: 2, rejected: 2 } } });
+    const third = await acme.get(again.body.rejectedCsv);
+    expect(third.body).toBe(answer.body);
+    const repaired = answer.body.replace(`${mended.slice(0, 3)}O`, mended.slice(0, 4));
+    expect((await upload(fleet, repaired)).body.summary).toMatchObject({ received: 2, created: 1, rejected: 1 });
+  });
+
+  test('are counted all, and kept up to a limit', async () => {
+    const fleet = await createFleet(acme);
+    const bad = Array.from({ length: 400 }, (_, at) => `BAD${at}`);
+    const { body } = await upload(fleet, [newVin(), ...bad].join('\n'));
+    expect(body.summary).toEqual({ received: 401, created: 1, existing: 0, rejected: 400 });
+    expect(body.rejected.length).toBe(100);
+    const { body: csv } = await acme.get(body.rejectedCsv);
+    expect(csv.trim().split('\n').length).toBe(1 + 150);
+  });
+});
+
+describe('sent twice', () => {
+  for (const [name, sent] of Object.entries({
+    'an Idempotency-Key': (key: string) => ({ headers: { 'Idempotency-Key': key } }),
+    'an importId': (key: string) => ({ query: `?importId=${key}` }),
+  })) {
+    test(`${name} makes the second sending safe`, async () => {
+      const fleet = await createFleet(acme);
+      const file = `${newVins(3).join('\n')}\nSHORT\n`;
+      const how = sent(crypto.randomUUID());
+      const first = await upload(fleet, file, how);
+      const second = await upload(fleet, file, how);
+      expect(first.status).toBe(201);
+      expect({ status: second.status, body: second.body }).toEqual({ status: 201, body: first.body });
+      expect(second.headers.get('idempotent-replayed')).toBe('true');
+      expect(await upload(fleet, newVin(), how)).toMatchObject({
+        status: 422,
+        body: { code: 'IDEMPOTENCY_KEY_REUSED' },
+      });
+      expect(await upload(await createFleet(acme), file, how)).toMatchObject({ status: 422 });
+      expect(await countOf(fleet)).toBe(3);
+    });
+  }
+
+  test('the importId of another company is taken, not shown', async () => {
+    const importId = crypto.randomUUID();
+    const globex = await gateway.as('globex');
+    const theirs = await createFleet(globex);
+    await upload(theirs, newVin(), { query: `?importId=${importId}`, client: globex });
+    const { status, body } = await upload(await createFleet(acme), newVin(), { query: `?importId=${importId}` });
+    expect({ status, errors: body.errors }).toMatchObject({
+      status: 400,
+      errors: [{ path: 'importId', code: 'TAKEN' }],
+    });
+  });
+
+  test('uploads of the same VINs in opposite orders create each once and do not wait for each other', async () => {
+    const fleet = await createFleet(acme);
+    const vins = newVins(6_000);
+    const answers = await Promise.all([
+      upload(fleet, vins.join('\n')),
+      upload(fleet, vins.toReversed().join('\n')),
+      upload(fleet, vins.join('\n')),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    const created = answers.map(({ body }) => body.summary.created).reduce((sum, count) => sum + count);
+    const existing = answers.map(({ body }) => body.summary.existing).reduce((sum, count) => sum + count);
+    expect({ created, existing }).toEqual({ created: 6_000, existing: 12_000 });
+    expect(await countOf(fleet)).toBe(6_000);
+  });
+});
