@@ -20,7 +20,7 @@ export async function openWorld() {
   const server = await startServer({ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' });
   const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
   const issuer = await startIssuer();
-  const gateway = spawn(process.execPath, [...(process.env.BENCH_NODE_ARGS?.split(' ') ?? []), 'src/main.ts'], {
+  const gateway = spawn(process.execPath, startArguments(), {
     env: {
       ...process.env,
       PORT: '0',
@@ -80,6 +80,13 @@ export async function openWorld() {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** As `npm start` starts it, or with BENCH_NODE_ARGS in place of its flags. */
+function startArguments(): string[] {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+  const flags = process.env.BENCH_NODE_ARGS;
+  return flags === undefined ? scripts.start.split(' ').slice(1) : [...flags.split(' ').filter(Boolean), 'src/main.ts'];
 }
 
 async function* formOf(fleetId: string, file: AsyncIterable<Buffer | string>) {

@@ -1,5 +1,4 @@
 import express, { type Express } from 'express';
-import helmet from 'helmet';
 import { graphqlRouter } from './graphql/server.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { openMetrics } from './http/metrics.ts';
@@ -9,6 +8,7 @@ import { type Lifecycle, probes } from './http/probes.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { requestId } from './http/request-id.ts';
 import { requestLog } from './http/request-log.ts';
+import { securityHeaders } from './http/security-headers.ts';
 import { traces } from './http/traces.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
 import { problems, restRouter } from './rest/router.ts';
@@ -24,7 +24,7 @@ export function createApp(services: HttpServices, lifecycle: Lifecycle): Express
   app.use(requestLog(services.log));
   const metrics = openMetrics(services);
   app.use(metrics.observe);
-  app.use(helmet());
+  app.use(securityHeaders);
   app.use(crossOrigin(services.config.CORS_ORIGINS));
   app.use(graphqlRouter(services));
   app.use(probes(services, lifecycle));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createFleet, newVin } from './support/factories.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
@@ -20,7 +20,10 @@ const args = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 
-describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
+// Pages do not depend on the database: once is enough.
+const here = there && inject('database').kind === 'embedded';
+
+describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
   const gateway = await startGateway({ workers: true });
   const issuer = await testIssuer();
   const secured = await startGateway({ on: gateway, issuer });
@@ -57,11 +60,6 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
   async function openGraphiql(base?: string) {
     const page = await open('/graphql', base);
     await page.locator('.graphiql-query-editor .view-line').first().waitFor();
-    const fill = async (editor: string, text: string) => {
-      await page.locator(`${editor} .view-lines`).first().click();
-      await page.keyboard.press('Control+A');
-      await page.keyboard.insertText(text);
-    };
     return {
       page,
       tabs: () => page.locator('.graphiql-tab-button').allInnerTexts(),
@@ -71,12 +69,18 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
         await page.locator('.graphiql-execute-button').click();
         if (operation) await page.getByRole('menuitem', { name: operation, exact: true }).click();
       },
-      setVariables: (value: unknown) => fill('.graphiql-editor-tool .graphiql-editor:visible', JSON.stringify(value)),
+      /** Types between the quotes of the only variable. */
+      async setVariable(value: string) {
+        await page.locator('.graphiql-editor-tool .graphiql-editor:visible .view-lines').click();
+        for (const key of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft']) await page.keyboard.press(key);
+        await page.keyboard.insertText(value);
+      },
       /** Waits for a result that holds this text, and gives it. */
       async result(text: string | RegExp): Promise<string> {
-        const result = page.locator('.result-window');
-        await expect.poll(() => result.innerText(), { timeout: 20_000 }).toMatch(text);
-        return result.innerText();
+        // The editor writes spaces that do not break.
+        const shown = async () => (await page.locator('.result-window').innerText()).replaceAll('\u00a0', ' ');
+        await expect.poll(shown, { timeout: 20_000 }).toMatch(text);
+        return shown();
       },
     };
   }
@@ -91,11 +95,11 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
     });
 
     test('adds vehicles and watches their manufacturers answer', async () => {
-      const { show, run, setVariables, result } = await openGraphiql();
+      const { show, run, setVariable, result } = await openGraphiql();
       await show(1);
       await run('AddFleet');
       const [fleetId] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await result('"createFleet"')) ?? [];
-      await setVariables({ fleetId });
+      await setVariable(fleetId ?? '');
       await run('AddVehicles');
       expect(await result('"addVehicles"')).toMatch(/"created": 3,\s*"existing": 0,\s*"rejected": 1/);
       await run('WatchEligibility');
@@ -110,20 +114,11 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
       await show(2);
       await start();
       await page.getByRole('button', { name: 'Stop query' }).waitFor();
-      const [, importId] = /"importId": "([0-9a-f-]{36})"/.exec(await page.content()) ?? [];
-      const html = await (await fetch(`${gateway.url}/graphql`, { headers: { accept: 'text/html' } })).text();
-      const [, line = '""'] = /"query":("# Follow(?:[^"\\]|\\.)*")/.exec(html) ?? [];
-      const command = (JSON.parse(line) as string)
-        .split('\n')
-        .filter((text) => text.startsWith('# ') && !/^# (TOKEN|FLEET)=/.test(text))
-        .slice(2, -1)
-        .map((text) => text.slice(2))
-        .join('\n')
-        .replace(/"importId":"[^"]*"/, `"importId":"${importId}"`)
-        .replace('WBA00000000000011', newVin());
+      const { tabs } = JSON.parse(await page.evaluate('localStorage["graphiql:tabState"]'));
+      const command = /^# printf.*@vins\.csv$/ms.exec(tabs[2].query)?.[0].replaceAll(/^# /gm, '') ?? '';
       const client = await gateway.as('demo');
       const TOKEN = client.headers.authorization?.slice('Bearer '.length);
-      const { stdout } = await run('sh', ['-ec', command], {
+      const { stdout } = await run('sh', ['-ec', command.replace('WBA00000000000011', newVin())], {
         cwd: folder,
         env: { ...process.env, TOKEN, FLEET: fleet.id },
       });
@@ -136,7 +131,7 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
     test('reads the schema without a token, and takes the one it is given', async () => {
       const { page } = await openGraphiql(secured.url);
       await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
-      await page.getByText('What can be read.').first().waitFor();
+      await page.getByText('All Schema Types').waitFor();
       expect(await page.content()).not.toContain('Bearer ey');
     });
 
@@ -163,13 +158,13 @@ describe.skipIf(!there)('in a browser', { timeout: 90_000 }, async () => {
     const page = await open('/docs');
     await page.locator('.opblock').first().waitFor();
     expect(await page.locator('.opblock').count()).toBeGreaterThan(20);
-    await page.locator('#operations-tag-Manufacturers, [id*="anufacturers"]').first().scrollIntoViewIfNeeded();
     const operation = page.locator('.opblock', { has: page.locator('[data-path="/manufacturers"]') });
     await operation.locator('.opblock-summary').click();
     const tryOut = operation.getByRole('button', { name: 'Try it out' });
     if (await tryOut.isVisible()) await tryOut.click();
     await operation.getByRole('button', { name: 'Execute' }).click();
-    await operation.locator('.live-responses-table').waitFor();
-    expect(await operation.locator('.live-responses-table .response-col_status').first().innerText()).toContain('200');
+    const answer = operation.locator('.live-responses-table tbody');
+    await answer.waitFor();
+    expect(await answer.innerText()).toMatch(/^\s*200.*mercedes-benz/s);
   });
 });

@@ -75,7 +75,7 @@ describe('/docs', () => {
 test('/openapi.json is the document of the running version', async () => {
   const response = await get('/openapi.json');
   expect(await response.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
-  expect(response.headers.get('content-security-policy')).toContain("default-src 'self'");
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
 
 test.each(['/', '/docs', '/openapi.json', '/schema.graphql', '/livez', '/metrics'])(

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
 import { wantedSignals } from '../src/telemetry/open.ts';
 import type { Client } from './support/client.ts';
 import { Collector, type ReceivedSpan } from './support/collector.ts';
 import { databaseEnv } from './support/database.ts';
+import { openStream } from './support/event-stream.ts';
 import { createFleet, newVin } from './support/factories.ts';
 import { spawnGateway, testIssuer } from './support/gateway.ts';
 
@@ -58,7 +62,17 @@ describe('OpenTelemetry', { timeout: 120_000 }, () => {
     );
     await acme.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=15' });
     await acme.post('/graphql', { query: `query VIN_${vin} { __typename }` });
-    await acme.post('/graphql', { query: `query ${vin} { vehicleByVin(vin: "${vin}") { id } }` });
+    await acme.post('/graphql', { query: `query ${vin} { vehicle(by: { vin: "${vin}" }) { id } }` });
+    const stream = await openStream(
+      acme,
+      `/graphql?query=${encodeURIComponent('subscription Live { events { id } }')}`,
+      {
+        accept: 'text/event-stream',
+      },
+    );
+    await createFleet(acme);
+    await stream.next();
+    stream.close();
     await acme.get('/livez');
     // What has not been sent yet goes when it ends.
     expect(await gateway.stop()).toBe(0);
@@ -123,13 +137,33 @@ describe('OpenTelemetry', { timeout: 120_000 }, () => {
     expect(attributesOf('kind', 'fleet_gateway.due_rows')).toContain('vehicle');
     expect(collector.resources[0]).toMatchObject({ 'service.name': 'fleet-gateway' });
 
+    expect(collector.spans).toContainEqual(
+      expect.objectContaining({
+        name: 'subscription events',
+        attributes: expect.objectContaining({ 'graphql.operation.name': 'Live' }),
+      }),
+    );
     expect(collector.spans.filter(({ name }) => name.includes('livez'))).toEqual([]);
-    expect(collector.received).not.toContain(vin);
-    expect(collector.received).not.toContain(fleet.email);
-    expect(collector.received).not.toContain(fleet.name);
+    const { name, companyAddress, email, vat } = fleet;
+    const leaked = [vin, name, companyAddress, email, vat].filter((value) => collector.received.includes(value));
+    expect(leaked).toEqual([]);
+    expect(collector.spans.map(({ name }) => name)).toContain('INSERT fleet');
     const texts = collector.spans.map(({ attributes }) => String(attributes['db.query.text']));
     expect(texts.filter((text) => /\[(VIN|e-mail|token)\]/.test(text))).toEqual([]);
     expect(collector.received).not.toMatch(/eyJ[\w-]+\.|Bearer/);
+  });
+
+  test('a collector that never answers holds up neither a request nor the end for long', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const gateway = await spawnGateway({ ...settings, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, { issuer });
+    expect((await gateway.as('acme').get('/fleets')).status).toBe(200);
+    const start = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - start).toBeLessThan(8_000);
+    silent.close();
+    silent.closeAllConnections();
   });
 
   test('without a collector none of the SDK is loaded', async () => {

@@ -34,14 +34,14 @@ export class Gateway {
   readonly url: string;
   readonly #authorization: string;
 
-  /** Without a token it is the environment's, or in development one for the company "demo". */
+  /** What the options leave open is the environment's, or else that of a gateway in development and its company "demo". */
   static async open({ url, token }: { url?: string | undefined; token?: string | undefined }, env: NodeJS.ProcessEnv) {
     const found = token || env.FLEET_GATEWAY_TOKEN || (await developmentToken(env));
-    return new Gateway(url || 'http://127.0.0.1:4000', found);
+    return new Gateway(url || env.FLEET_GATEWAY_URL || 'http://127.0.0.1:4000', found);
   }
 
   constructor(url: string, token: string) {
-    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new Error(`--url: ${url} is not an http address.`);
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new Error(`${url} is not an http address.`);
     this.url = url.replace(/\/$/, '');
     this.#authorization = `Bearer ${token}`;
   }

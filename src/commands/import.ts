@@ -13,8 +13,8 @@ import { Progress } from './progress.ts';
 import { uploadFile } from './upload.ts';
 
 const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
-The token may also stand in FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken; 1: some were refused, and stand
-beside the file in <name>.rejected.csv; 2: it failed.`;
+Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
+1: some were refused, and stand beside the file in <name>.rejected.csv; 2: it failed.`;
 
 /** What the exit code says. */
 const exit = { done: 0, refusedRows: 1, failed: 2 };

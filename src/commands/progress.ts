@@ -64,11 +64,11 @@ export class Progress {
   }
 
   #show(): void {
-    const { isTTY, columns = 80 } = this.#screen;
+    const { isTTY, columns } = this.#screen;
     const now = performance.now();
     if (now - this.#shownAt < (isTTY ? 100 : 5_000)) return;
     this.#shownAt = now;
-    if (isTTY) this.#screen.write(`\r\x1b[2K${`${this.#bar()} ${this.#text(now)}`.slice(0, columns - 1)}`);
+    if (isTTY) this.#screen.write(`\r\x1b[2K${`${this.#bar()} ${this.#text(now)}`.slice(0, (columns || 80) - 1)}`);
     else this.#screen.write(`${this.#text(now)}\n`);
   }
 

@@ -55,8 +55,8 @@ export class ImportStage {
       good.rows.push(one.row);
       good.vins.push(reading.vin);
       good.manufacturers.push(manufacturers.manufacturerOf(reading.vin));
-      good.supported.push(manufacturers.supports(reading.vin));
-      good.warned.push(reading.warnings.length > 0);
+      good.supported.push(manufacturers.supports(reading.vin) ? 't' : 'f');
+      good.warned.push(reading.warnings.length > 0 ? 't' : 'f');
       good.cells?.push(one.cells);
       withCells ||= one.cells !== null;
     }
@@ -64,14 +64,13 @@ export class ImportStage {
   }
 
   async #setAside(good: Good): Promise<void> {
-    const [kept] = await write(
-      this.#ctx,
-      sql`insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warned, cells)
+    const { sql: statement, parameters } = sql`
+          insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warned, cells)
           select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
             ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
             ${arrayOf(good.warned)}::boolean[], ${good.cells && JSON.stringify(good.cells)}::json
-          from import where ${stillRunning(this.#run)} returning first_row`,
-    );
+          from import where ${stillRunning(this.#run)} returning first_row`.compile(this.#ctx.em.getKysely());
+    const [kept] = await this.#ctx.services.database.send(statement, parameters);
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
   }
 
@@ -104,16 +103,19 @@ export class ImportStage {
   }
 }
 
+/** A boolean as PostgreSQL writes it, in a letter. */
+type Flag = 't' | 'f';
+
 /** Good rows of a batch, column by column. */
 interface Good {
   rows: number[];
   vins: string[];
   manufacturers: (string | null)[];
-  supported: boolean[];
-  warned: boolean[];
+  supported: Flag[];
+  warned: Flag[];
   /** null: none of the rows has other cells than its VIN. */
   cells: (string[] | null)[] | null;
 }
 
-/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, booleans and null: nothing in them needs quotes. */
-const arrayOf = (values: readonly (string | number | boolean | null)[]) => `{${values.map(String).join()}}`;
+/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags and null: nothing in them needs quotes. */
+const arrayOf = (values: readonly (string | number | null)[]) => `{${values.map((value) => value ?? 'null').join()}}`;

@@ -23,6 +23,11 @@ export interface Database {
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
+  /**
+   * Runs a statement outside of transactions, straight on the pool: for large values, which the garbage of MikroORM's and
+   * Kysely's way would keep in memory long after they are sent. Gives its rows.
+   */
+  send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /** True when the database answers within 5 seconds and no migration is pending. */
@@ -79,6 +84,10 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   return {
     ...common(orm),
     kind: 'embedded',
+    async send(statement, values) {
+      const connection = await pool.connect();
+      return (await connection.query(statement, values).finally(() => connection.release())).rows;
+    },
     listen: (channel, onNotify) => changes.listen(channel, onNotify),
     migrate: () => applyMigrations(orm),
     async close() {
@@ -116,6 +125,11 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
   return {
     ...common(orm),
     kind: 'postgresql',
+    async send(statement, values) {
+      // The pool comes with the first connection.
+      if (!pool) await orm.checkConnection();
+      return (await (pool as Pool).query(statement, [...values])).rows;
+    },
     connections() {
       const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool ?? {};
       return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };

@@ -1,3 +1,4 @@
+import type { Response } from 'express';
 import type { Context } from '../core/context.ts';
 import type { Loaders } from './loaders.ts';
 
@@ -8,4 +9,6 @@ export interface FaceContext {
   /** Aborts when the client has gone, or has its answer. */
   closed: AbortSignal;
   idempotencyKey: string | undefined;
+  /** Its `locals` tell the log what was asked for. */
+  res: Response;
 }

@@ -45,7 +45,7 @@ export function direct({ config, log }: HttpServices): RequestHandler {
     }
     const { success, data } = params.safeParse(body);
     const face: FaceContext = res.locals.face;
-    const result = success ? await run(data, { ...face, res }) : null;
+    const result = success ? await run(data, face) : null;
     if (!result) return next();
     const shown = withWireErrors(result, face.ctx.requestId, log);
     res.locals.code ??= shown.errors?.[0]?.extensions.code;
@@ -66,10 +66,7 @@ function answerType(req: Request): string | null {
 }
 
 /** The result of an operation, or null for what is to be told by Yoga; nothing has been executed then. */
-async function run(
-  { query, variables, operationName }: Params,
-  context: FaceContext & { res: Response },
-): Promise<ExecutionResult | null> {
+async function run({ query, variables, operationName }: Params, context: FaceContext): Promise<ExecutionResult | null> {
   const document = readValid(query);
   const operation = document && getOperationAST(document, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;

@@ -143,7 +143,8 @@ function faultOf({ message, nodes }: GraphQLError): Fault {
     .split('.')
     .slice(1);
   const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
-  return { path, code: 'INVALID_TYPE', message: missing ? 'is required' : text };
+  const code = / does not exist in "\w+" enum/.test(text) ? 'INVALID_VALUE' : 'INVALID_TYPE';
+  return { path, code, message: missing ? 'is required' : text };
 }
 
 function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {

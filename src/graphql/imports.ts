@@ -1,5 +1,5 @@
 import { type ImportedVehicles, importVehicles, importVehiclesInput } from '../core/import-vehicles.ts';
-import { getImport, type Import, type RejectedRow } from '../core/imports.ts';
+import { type DuplicateRow, getImport, type Import, type RejectedRow } from '../core/imports.ts';
 import { importChanges } from '../core/subscriptions.ts';
 import { builder } from './builder.ts';
 import { FleetRef } from './fleets.ts';
@@ -52,6 +52,15 @@ const RejectedRowType = builder.objectRef<RejectedRow>('RejectedRow').implement(
   }),
 });
 
+const DuplicateRowType = builder.objectRef<DuplicateRow>('DuplicateRow').implement({
+  description: 'A row that repeats the VIN of an earlier one; it counts as existing.',
+  fields: (t) => ({
+    row: t.exposeInt('row', { description: 'The row of the file, as people count: the first is 1.' }),
+    firstRow: t.exposeInt('firstRow', { description: 'The row with the same VIN before it.' }),
+    value: t.exposeString('value', { description: 'What stands there as the VIN.' }),
+  }),
+});
+
 builder.queryField('import', (t) =>
   t.field({
     type: ImportRef,
@@ -87,6 +96,10 @@ const ImportVehiclesPayload = builder.objectRef<ImportedVehicles>('ImportVehicle
     rejected: t.expose('rejected', {
       type: [RejectedRowType],
       description: 'The first 100 refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.',
+    }),
+    duplicates: t.expose('duplicates', {
+      type: [DuplicateRowType],
+      description: 'The first 100 rows that repeat another one.',
     }),
   }),
 });

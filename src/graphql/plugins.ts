@@ -1,4 +1,3 @@
-import type { Response } from 'express';
 import { type DocumentNode, GraphQLError, getOperationAST, Kind } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
@@ -12,8 +11,7 @@ import { openLoaders } from './loaders.ts';
 import { schema } from './schema.ts';
 import { traceOperation } from './traced-operation.ts';
 
-type HttpFaceContext = FaceContext & { res: Response };
-type FacePlugin = Plugin<HttpFaceContext, HttpFaceContext>;
+type FacePlugin = Plugin<FaceContext, FaceContext>;
 
 /** Documents that were found valid; they are kept as long as readDocument keeps them. */
 export const valid = new WeakSet<DocumentNode>();
@@ -31,10 +29,10 @@ export const guards: FacePlugin = {
     guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
-    const { params, ...face } = args.contextValue;
+    const face = args.contextValue;
     setExecuteFn((given) =>
       traceOperation(operation, face.res, () =>
-        executeOnce(face, operation, params, () => executeFn(given)).catch(asGraphqlError),
+        executeOnce(face, operation, face.params, () => executeFn(given)).catch(asGraphqlError),
       ),
     );
   },
@@ -52,7 +50,7 @@ interface ExecutionArgs {
   document: DocumentNode;
   operationName?: string | null | undefined;
   variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  contextValue: HttpFaceContext;
+  contextValue: FaceContext;
 }
 
 /** Refuses an operation that nobody may run, or that costs too much; throws GraphQLError. */

@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type RequestHandler, type Response, Router } from 'express';
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { createYoga } from 'graphql-yoga';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
@@ -22,8 +22,8 @@ export function graphqlRouter(services: HttpServices): Router {
     graphiql(services),
     preflight,
     openFace(services),
-    uploads(services),
     direct(services),
+    uploads(services),
     operations(services),
   );
   router.use(PATH, refusals(services));
@@ -44,6 +44,7 @@ function openFace(services: HttpServices): RequestHandler {
         return closed.signal;
       },
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
+      res,
     } satisfies FaceContext;
     next();
   };
@@ -51,7 +52,7 @@ function openFace(services: HttpServices): RequestHandler {
 
 /** Yoga has the document's way from text to answer; what is open to abuse in its defaults is off or ours. */
 function operations({ config, log }: HttpServices): RequestHandler {
-  const yoga = createYoga<FaceContext & { res: Response }>({
+  const yoga = createYoga<FaceContext>({
     schema,
     graphqlEndpoint: PATH,
     plugins: [guards, wireErrors(log)],

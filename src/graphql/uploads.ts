@@ -7,12 +7,8 @@ import type { HttpServices } from '../http/request-context.ts';
 
 /** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
 export function uploads({ config }: HttpServices): RequestHandler {
-  const limits = {
-    maxFieldSize: config.LIMIT_JSON_BYTES,
-    // A file over this is cut without a word. One byte more than core takes: what is cut is refused there.
-    maxFileSize: config.LIMIT_FILE_BYTES + 1,
-    maxFiles: 1,
-  };
+  // How big a file may be is for core to say, as for REST: it counts the bytes as it reads them.
+  const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
   return async (req, res, next) => {
     if (!req.is('multipart/form-data')) return next();
     // What nobody read of the file must not hold the connection when the answer is out.

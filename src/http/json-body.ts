@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { MalformedJson, PayloadTooLarge, UnsupportedMediaType } from '../core/errors.ts';
 
@@ -8,7 +9,8 @@ export type ReadJson = (req: Request, res: Response) => Promise<unknown>;
 export const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(type ?? '');
 
 /**
- * What reads a JSON body of at most `limit` bytes; undefined where there is none. `res.locals.digest` tells bodies apart.
+ * What reads a JSON body of at most `limit` bytes; undefined where there is none. With an Idempotency-Key,
+ * `res.locals.digest` tells bodies apart.
  * Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
  */
 export function jsonReader(limit: number): ReadJson {
@@ -29,7 +31,8 @@ export function jsonReader(limit: number): ReadJson {
   };
 }
 
-function keepDigest(_req: unknown, res: object, body: Buffer): void {
+function keepDigest(req: IncomingMessage, res: object, body: Buffer): void {
+  if (!req.headers['idempotency-key']) return;
   (res as Response).locals.digest = createHash('sha256').update(body).digest('hex');
 }
 

@@ -4,6 +4,7 @@ import { operationOf } from './operation.ts';
 
 /** One line for each answered request. It names the operation, not the address: a VIN in a path is personal data. */
 export function requestLog(log: Logger): RequestHandler {
+  if (!log.isLevelEnabled('info')) return (_req, _res, next) => next();
   return (req, res, next) => {
     const start = performance.now();
     res.once('close', () => {

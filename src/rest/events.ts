@@ -3,6 +3,7 @@ import { type Event, type EventFilter, eventCursor, getEvent, listEvents } from 
 import { followEvents } from '../core/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { pick, type Selection } from '../core/selection.ts';
+import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
 import { jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
 
@@ -50,31 +51,11 @@ const withCursor = (request: RestRequest): RestRequest => {
   return typeof after === 'string' ? { ...request, query: { ...request.query, after: eventCursor(after) } } : request;
 };
 
-/** Comments that keep the connection open through proxies, and show when the reader has gone. */
-const BEAT_MS = 15_000;
 /** Then the client comes back by itself, from where it was, and its token is looked at again. */
 const LONGEST_MS = 15 * 60_000;
 
-/** Server-sent events; `id` is what the browser sends back as Last-Event-ID. */
-async function* streamOf(events: AsyncGenerator<Event>, signal: AbortSignal): AsyncGenerator<string> {
-  yield 'retry: 2000\n\n';
-  let next = events.next();
-  while (!signal.aborted) {
-    const beat = Promise.withResolvers<'beat'>();
-    const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
-    const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
-    if (result === 'beat') {
-      yield ':\n\n';
-      continue;
-    }
-    if (result.done) return;
-    const event = result.value;
-    yield `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(shape(event))}\n\n`;
-    next = events.next();
-  }
-}
-
-async function* nothing(): AsyncGenerator<string> {}
+/** `id` is what the browser sends back as Last-Event-ID. */
+const frame = (event: Event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(shape(event))}\n\n`;
 
 export const eventRoutes: Route[] = [
   {
@@ -97,12 +78,7 @@ export const eventRoutes: Route[] = [
       const { after } = readInput(z.object({ after: once }), request.query);
       const from = request.header('Last-Event-ID') || after;
       const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);
-      const pieces = request.incoming.method === 'HEAD' ? nothing() : streamOf(events, signal);
-      return {
-        status: 200,
-        headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
-        stream: { type: 'text/event-stream', pieces },
-      };
+      return eventStream(request, events, signal, frame);
     },
   },
   {

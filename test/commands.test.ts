@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Progress } from '../src/commands/progress.ts';
+import { createFleet, newVin, newVins, unknownId } from './support/factories.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
+
+const issuer = await testIssuer();
+const gateway = await startGateway({ issuer });
+const client = await gateway.as('acme');
+const token = client.headers.authorization?.slice('Bearer '.length) ?? '';
+const folder = temporaryFolder('commands');
+
+/** Runs a command as npm does; `url` is the gateway's unless told otherwise. */
+async function run(command: 'import' | 'demo', args: string[], env: NodeJS.ProcessEnv = {}) {
+  const { PATH } = process.env;
+  const child = spawn(process.execPath, [`src/commands/${command}.ts`, ...args], {
+    env: { PATH, FLEET_GATEWAY_URL: gateway.url, FLEET_GATEWAY_TOKEN: token, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code, output, errors };
+}
+
+function fileOf(name: string, lines: string[]): string {
+  const path = join(folder, name);
+  writeFileSync(path, `${lines.join('\n')}\n`);
+  return path;
+}
+
+describe('npm run import', { timeout: 60_000 }, () => {
+  test('exits 0 when every row was taken, new or known', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('good.csv', ['vin', ...newVins(20)]);
+    const first = await run('import', ['--fleet', fleet.id, '--file', file]);
+    expect(first).toMatchObject({ code: 0, output: expect.stringContaining('20 created, 0 existing, 0 rejected') });
+    expect(first.output).toContain(`"${fleet.name}"`);
+    const again = await run('import', ['--fleet', fleet.id, '--file', file]);
+    expect(again).toMatchObject({ code: 0, output: expect.stringContaining('0 created, 20 existing, 0 rejected') });
+    expect(existsSync(join(folder, 'good.rejected.csv'))).toBe(false);
+  });
+
+  test('exits 1 when rows were refused, and writes them beside the file, to be mended and sent again', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('mixed.csv', ['Plate;VIN', `A;${newVin()}`, 'B;WBA', `C;${newVin()}`]);
+    const { code, output } = await run('import', ['--fleet', fleet.id, '--file', file]);
+    expect(code).toBe(1);
+    expect(output).toContain('2 created, 0 existing, 1 rejected');
+    const report = readFileSync(join(folder, 'mixed.rejected.csv'), 'utf8');
+    expect(report).toMatch(/^Plate;VIN;error_code;error_message\r?\nB;WBA;VIN_INVALID_LENGTH;/);
+    writeFileSync(join(folder, 'mixed.rejected.csv'), report.replace('B;WBA;', `B;${newVin()};`));
+    const mended = await run('import', ['--fleet', fleet.id, '--file', join(folder, 'mixed.rejected.csv')]);
+    expect(mended).toMatchObject({ code: 0, output: expect.stringContaining('1 created') });
+  });
+
+  test('exits 1 when every row was refused', async () => {
+    const fleet = await createFleet(client);
+    const { code } = await run('import', ['--fleet', fleet.id, '--file', fileOf('bad.csv', ['vin', 'X', 'Y'])]);
+    expect(code).toBe(1);
+    expect(readFileSync(join(folder, 'bad.rejected.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
+  });
+
+  test('exits 2 and says why in a line: no such fleet, no such file, no CSV, no token, nobody there', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('one.csv', ['vin', newVin()]);
+    const picture = fileOf('picture.csv', ['\x89PNG\r\n\x1a\n\0\0\0\0']);
+    const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
+      [['--fleet', unknownId, '--file', file], {}, /FLEET_NOT_FOUND/],
+      [['--fleet', fleet.id, '--file', join(folder, 'none.csv')], {}, /ENOENT/],
+      [['--fleet', fleet.id, '--file', picture], {}, /UNSUPPORTED_MEDIA_TYPE/],
+      [['--fleet', fleet.id, '--file', file, '--token', 'x'], {}, /UNAUTHENTICATED/],
+      [['--fleet', fleet.id, '--file', file, '--url', 'http://127.0.0.1:9'], {}, /No answer from/],
+      [['--fleet', fleet.id, '--file', file], { FLEET_GATEWAY_TOKEN: '', AUTH_ISSUER: 'http://x' }, /--token/],
+      [['--file', file], {}, /Usage: npm run import/],
+    ];
+    for (const [args, env, reason] of cases) {
+      const { code, errors } = await run('import', args, env);
+      expect({ args, code, errors }).toMatchObject({ code: 2, errors: expect.stringMatching(reason) });
+      expect(errors).not.toMatch(/^ +at /m);
+    }
+  });
+
+  test('a connection that breaks in mid-upload is tried again, and each row is stored once', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('broken.csv', ['vin', ...newVins(2_000)]);
+    let broken = 0;
+    const url = await startProxy((incoming) => {
+      if (incoming.method !== 'POST' || broken === 1) return true;
+      broken += 1;
+      incoming.once('data', () => incoming.destroy());
+      return false;
+    });
+    const { code, output, errors } = await run('import', ['--fleet', fleet.id, '--file', file, '--url', url]);
+    expect({ code, errors }).toMatchObject({ code: 0, errors: expect.stringContaining('Trying again.') });
+    expect(output).toContain('2000 created, 0 existing, 0 rejected');
+  });
+
+  test('an answer that is lost on its way does no harm: the import is found completed', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('lost.csv', ['vin', ...newVins(10)]);
+    let lost = 0;
+    const url = await startProxy((incoming) => incoming.method !== 'POST' || ++lost > 1, { dropAnswers: true });
+    const { code, output } = await run('import', ['--fleet', fleet.id, '--file', file, '--url', url]);
+    expect({ code, output, lost }).toMatchObject({ code: 0, lost: 1 });
+    expect(output).toContain('10 created, 0 existing, 0 rejected');
+  });
+});
+
+/** Between a command and the gateway: what `passes` refuses is cut off, before it arrives or (`dropAnswers`) after. */
+async function startProxy(passes: (incoming: IncomingMessage) => boolean, { dropAnswers = false } = {}) {
+  const forward = (incoming: IncomingMessage, answer: ServerResponse, drop: boolean) => {
+    const { method, headers } = incoming;
+    const onward = request(new URL(incoming.url ?? '/', gateway.url), { method, headers }, (given) => {
+      if (drop) return void given.resume().on('end', () => answer.destroy());
+      answer.writeHead(given.statusCode ?? 502, given.headers);
+      given.pipe(answer);
+    });
+    onward.on('error', () => answer.destroy());
+    answer.on('close', () => onward.destroy());
+    incoming.pipe(onward);
+  };
+  const server = createServer((incoming, answer) => {
+    const through = passes(incoming);
+    if (through || dropAnswers) forward(incoming, answer, !through);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('progress', () => {
+  const rows = { received: 50, created: 0, existing: 0, rejected: 2 };
+  const shown = async (isTTY: boolean) => {
+    let written = '';
+    const write = (piece: string) => {
+      written += piece;
+    };
+    const screen = { isTTY, columns: 120, write };
+    const progress = new Progress(screen, 2_000_000);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    progress.sent(1_000_000, 50);
+    progress.rows(rows);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    progress.rows(rows);
+    progress.end();
+    return written;
+  };
+
+  test('on a terminal it is one line that changes and goes', async () => {
+    const lines = (await shown(true)).split('\r\x1b[2K');
+    expect(lines.at(-1)).toBe('');
+    expect(lines.at(-2)).toMatch(
+      /^\[######------\] 1\.0\/2\.0 MB {2}0:00 left {2}50 rows {2}2 rejected {2}[\d,]+ rows\/s$/,
+    );
+  });
+
+  test('elsewhere it is a plain line every few seconds, so nothing at first', async () => {
+    expect(await shown(false)).toBe('');
+  });
+});
+
+describe('npm run demo', { timeout: 60_000 }, () => {
+  test('makes fleets, vehicles of many brands and contracts, and makes nothing twice', async () => {
+    const demo = await gateway.as('demo');
+    const env = { FLEET_GATEWAY_TOKEN: demo.headers.authorization?.slice('Bearer '.length) };
+    const first = await run('demo', [], env);
+    expect(first).toMatchObject({ code: 0, output: expect.stringContaining(`${gateway.url}/graphql`) });
+    const query = first.output.match(/^ {2}(\{.*\})$/m)?.[1];
+    const { body } = await demo.post('/graphql', { query });
+    const fleets = body.data.fleets.nodes;
+    expect(fleets).toHaveLength(4);
+    expect(fleets.every((fleet: { vehicleCount: number }) => fleet.vehicleCount > 0)).toBe(true);
+    expect(
+      fleets.some((fleet: { eligibilitySummary: { unsupported: number } }) => fleet.eligibilitySummary.unsupported > 0),
+    ).toBe(true);
+    const again = await run('demo', [], env);
+    expect(again.output.match(/ 0 vehicles created, .* 0 contracts created/g)).toHaveLength(4);
+    const contracts = await demo.get(`/contracts?conditions=${encodeURIComponent('{"company":"demo"}')}`);
+    const statuses = new Set(contracts.body.map(({ status }: { status: string }) => status));
+    expect(statuses).toEqual(new Set(['ACTIVE', 'ENDED', 'SCHEDULED']));
+  });
+});

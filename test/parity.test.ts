@@ -1,0 +1,222 @@
+import { readFileSync } from 'node:fs';
+import { buildSchema } from 'graphql';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { publishEvents } from '../src/core/publish-events.ts';
+import { contextOf } from '../src/http/request-context.ts';
+import { routes } from '../src/rest/router.ts';
+import type { Answer, Client, Json } from './support/client.ts';
+import { openStream } from './support/event-stream.ts';
+import { startGateway } from './support/gateway.ts';
+import { type Call, rest, type Twin, twins, withoutTwin } from './support/twins.ts';
+import { neutral, newWorld, type World, worldVins } from './support/worlds.ts';
+
+const gateway = await startGateway({
+  settings: {
+    AUTH_SCOPES: 'on',
+    CONTRACTS_AUTH: 'required',
+    PACKS: 'driving-log,fuel',
+    LIMIT_VINS: '20',
+    LIMIT_FILE_BYTES: '10000',
+  },
+});
+
+/** What came of a call: a value, or a refusal as both faces tell it. */
+type Outcome = { value: Json } | { code: string; faults: string[]; message?: string; details: Json };
+
+const faultsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
+
+async function askRest({ client }: World, operation: string, twin: Twin, { path, body }: Call): Promise<Outcome> {
+  const [method = ''] = operation.split(' ');
+  if (twin.streams) {
+    const stream = await openStream(client, path).catch(() => null);
+    if (stream) return { value: (await stream.next().finally(stream.close)).data };
+  }
+  return restOutcome(await client.send(method, path, body), twin.document.includes('pageInfo'));
+}
+
+function restOutcome({ status, body, headers }: Answer, paged: boolean): Outcome {
+  if (status < 400) {
+    if (!paged) return { value: body };
+    const [, next = null] = /[?&]after=([^>&]+)>/.exec(headers.get('link') ?? '') ?? [];
+    return { value: { items: body, next } };
+  }
+  const {
+    type: _,
+    title: __,
+    status: ___,
+    requestId: ____,
+    code,
+    detail,
+    errors,
+    rejectedCsv: _____,
+    ...details
+  } = body;
+  return { code, faults: faultsOf(errors), message: detail, details };
+}
+
+async function askGraphql(world: World, twin: Twin, call: Call): Promise<Outcome> {
+  const { document: query, field } = twin;
+  const { variables, file } = call;
+  const { data, errors } = twin.streams
+    ? await firstEvent(world.client, query, variables)
+    : (await world.client.post('/graphql', file ? formOf(query, variables, file) : { query, variables })).body;
+  if (!errors) {
+    const value = data[field.split('.')[1] ?? ''];
+    return { value: twin.asRest ? twin.asRest(value, world) : rest(value) };
+  }
+  expect(errors).toHaveLength(1);
+  const [{ message, path, extensions }] = errors;
+  const { code, requestId: _, errors: faults, ...details } = extensions;
+  // Before anything is executed the types alone have spoken, in their own words.
+  return { code, faults: faultsOf(faults), ...(path && { message }), details };
+}
+
+async function firstEvent(client: Client, query: string, variables: Json): Promise<Json> {
+  const search = new URLSearchParams({ query, variables: JSON.stringify(variables) });
+  const stream = await openStream(client, `/graphql?${search}`, { accept: 'text/event-stream' });
+  return (await stream.next().finally(stream.close)).data;
+}
+
+function formOf(query: string, variables: Json, file: Blob): FormData {
+  const form = new FormData();
+  form.append('operations', JSON.stringify({ query, variables }));
+  form.append('map', '{"0":["variables.input.file"]}');
+  form.append('0', file, 'vins.csv');
+  return form;
+}
+
+/** GraphQL's refusal with the names that REST has for what was given. */
+function renamed(outcome: Outcome, names: Twin['renamed'] = {}): Outcome {
+  if (!('faults' in outcome)) return outcome;
+  const faults = outcome.faults.map((fault) => {
+    const [, path = '', code] = /^(.*) (\w+)$/.exec(fault) ?? [];
+    return `${names[path] ?? path} ${code}`;
+  });
+  if (faults.join() === outcome.faults.join()) return outcome;
+  const { message: _, ...rest } = outcome;
+  return { ...rest, faults };
+}
+
+let shared: World;
+beforeAll(async () => {
+  shared = await newWorld(gateway, 'shared');
+  await gateway.execute(
+    `update vehicle set status = 'ELIGIBLE', data_delivery = '{PULL}', attempts = 1, verified_at = now()
+     where company = 'shared' and vin = '${shared.otherVin}'`,
+  );
+  const ctx = contextOf(gateway.services, 'test', null);
+  while (await publishEvents(ctx));
+  const [{ id: eventId } = { id: '' }] = (await shared.client.get('/events')).body;
+  shared = { ...shared, eventId };
+});
+
+let pairs = 0;
+/** Two worlds that are alike for what changes them, else one for both. */
+async function worldsFor({ writes }: Twin): Promise<[World, World]> {
+  if (!writes) return [shared, shared];
+  const vins = worldVins();
+  const pair = ++pairs;
+  return [await newWorld(gateway, `left-${pair}`, vins), await newWorld(gateway, `right-${pair}`, vins)];
+}
+
+const pairsOfTwins = Object.entries(twins).filter((entry): entry is [string, Twin] => typeof entry[1] !== 'string');
+
+test('every REST operation has a GraphQL twin, or a reason to have none', () => {
+  expect(Object.keys(twins).toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+});
+
+test('every GraphQL field has a REST twin, or a reason to have none', () => {
+  const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
+  const fields = ['Query', 'Mutation', 'Subscription'].flatMap((root) => {
+    const type = schema.getType(root);
+    return type && 'getFields' in type ? Object.keys(type.getFields()).map((field) => `${root}.${field}`) : [];
+  });
+  const known = [...pairsOfTwins.map(([, { field }]) => field), ...Object.keys(withoutTwin)];
+  expect([...new Set(known)].toSorted()).toEqual(fields.toSorted());
+});
+
+describe.each(pairsOfTwins)('%s', (operation, twin) => {
+  test.each(Object.entries(twin.cases))('%s: both faces answer the same', async (_, call) => {
+    const [left, right] = await worldsFor(twin);
+    const fromRest = await askRest(left, operation, twin, call(left));
+    const fromGraphql = renamed(await askGraphql(right, twin, call(right)), twin.renamed);
+    const expected: Json = neutral(fromRest, left);
+    const found: Json = neutral(fromGraphql, right);
+    if (found.message === undefined) delete expected.message;
+    expect(found).toEqual(expected);
+  });
+
+  test('both faces need a token, and the same scopes', async () => {
+    const scopes = ['', 'fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
+    const clients = await Promise.all(scopes.map((scope) => gateway.as('nobody', { scope })));
+    const [call] = Object.values(twin.cases);
+    for (const client of [gateway.anyone, ...clients]) {
+      const world = { ...shared, company: 'nobody', client };
+      const { path, body, variables, file } = call?.(world) ?? { path: '' };
+      const query = withoutSelection(twin.document);
+      const onRest = await refusalOf(client, operation.split(' ')[0] ?? '', path, body);
+      const onGraphql = await refusalOf(
+        client,
+        'POST',
+        '/graphql',
+        file ? formOf(query, variables, file) : { query, variables },
+        twin.streams ? { accept: 'text/event-stream' } : {},
+      );
+      expect(onGraphql).toBe(onRest);
+    }
+  });
+});
+
+/** The document with nothing of the answer but its type: objects in it may need more scopes than the field itself. */
+function withoutSelection(document: string): string {
+  const [, head = '', selection = ''] = /^([^{]*\{ \w+(?:\([^)]*\))? \{)(.*)\} \}$/s.exec(document) ?? [];
+  return head === '' || selection.includes('$') ? document : `${head} __typename } }`;
+}
+
+/** The code with which somebody is not let in; empty for whoever is, whatever the answer. */
+async function refusalOf(client: Client, method: string, path: string, body: unknown, headers = {}): Promise<string> {
+  const gone = new AbortController();
+  const isForm = body instanceof FormData;
+  const response = await fetch(new URL(path, client.url), {
+    method,
+    headers: {
+      'x-graphql-yoga-csrf': '1',
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+      ...client.headers,
+      ...headers,
+    },
+    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+    signal: gone.signal,
+  });
+  // A stream may stay silent for ever.
+  const streams = response.headers.get('content-type')?.includes('event-stream');
+  const silence = setTimeout(() => gone.abort(), streams ? 500 : 10_000);
+  let text = '';
+  try {
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream() as never) ?? []) text += piece;
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
+  }
+  clearTimeout(silence);
+  return /"code":"(UNAUTHENTICATED|FORBIDDEN)"/.exec(text)?.[1] ?? '';
+}
+
+describe('eligibility without an answer', () => {
+  test('pending: a refusal for REST, the same as data for GraphQL', async () => {
+    const { status, body } = await shared.client.get(`/vehicles/eligibility/${shared.vin}`);
+    expect({ status, code: body.code }).toEqual({ status: 409, code: 'ELIGIBILITY_IN_PROGRESS' });
+    const outcome = await eligibilityOf(shared.vin);
+    expect(outcome).toMatchObject({ value: body.eligibility });
+  });
+
+  test('unsupported: likewise', async () => {
+    const { body: list } = await shared.client.get(`/fleets/${shared.fleetId}/vehicles`);
+    const { vin } = list.find((vehicle: Json) => vehicle.manufacturer === 'ferrari');
+    const { status, body } = await shared.client.get(`/vehicles/eligibility/${vin}`);
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'MANUFACTURER_NOT_SUPPORTED' });
+    expect(await eligibilityOf(vin)).toMatchObject({ value: { status: 'UNSUPPORTED', eligible: null } });
+  });
+
+  const eligibilityOf = (vin: string) =>
+    askGraphql(shared, twins['GET /vehicles/eligibility/:vin'] as Twin, { path: '', variables: { vin } });
+});

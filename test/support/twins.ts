@@ -1,0 +1,544 @@
+import { readFileSync } from 'node:fs';
+import { buildSchema, getNamedType, isEnumType, isObjectType, isScalarType } from 'graphql';
+import type { Json } from './client.ts';
+import { contractFields, fleetFields, newVin, unknownId } from './factories.ts';
+import type { World } from './worlds.ts';
+
+/** One call to both faces. */
+export interface Call {
+  path: string;
+  body?: unknown;
+  /** Of the GraphQL document; a file takes the place of `variables.input.file`. */
+  variables?: Json;
+  file?: Blob;
+}
+
+/** A REST operation and the GraphQL field that does the same. */
+export interface Twin {
+  field: string;
+  document: string;
+  /** What the field gives, as REST writes it; by default `rest`. */
+  asRest?(value: Json, world: World): Json;
+  /** Each face then works in a world of its own. */
+  writes?: boolean;
+  /** Server-sent events: the first one counts. */
+  streams?: boolean;
+  /** Names of what is given in another way, GraphQL's first. */
+  renamed?: Readonly<Record<string, string>>;
+  cases: Readonly<Record<string, (world: World) => Call>>;
+}
+
+const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
+/** References are objects in GraphQL and ids in REST. */
+const references = new Set(['Fleet', 'Manufacturer']);
+
+/** Every field of a type that has no arguments, so that a new one that REST lacks is noticed. */
+function all(name: string, ...without: string[]): string {
+  const type = schema.getType(name);
+  if (!isObjectType(type)) throw new Error(`${name} is no object type`);
+  const fields = Object.values(type.getFields()).filter((field) => !field.args.length && !without.includes(field.name));
+  return fields
+    .map((field) => {
+      const of = getNamedType(field.type);
+      if (isScalarType(of) || isEnumType(of)) return field.name;
+      return `${field.name} { ${references.has(of.name) ? 'id' : all(of.name)} }`;
+    })
+    .join(' ');
+}
+
+/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug. */
+export function rest(value: Json): Json {
+  if (Array.isArray(value)) return value.map(rest);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value as Record<string, Json>).map(([key, one]) => {
+      const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
+      if (isReference && key === 'fleet') return ['fleetId', one.id];
+      if (isReference && key === 'manufacturer') return [key, one.id];
+      return [key, rest(one)];
+    }),
+  );
+}
+
+const fleet = all('Fleet', 'eligibilitySummary');
+// REST shows the beginning of a vehicle's eligibility, and the whole of it at an address of its own.
+const vehicle = `${all('Vehicle', 'eligibility')} eligibility { status eligible verifiedAt }`;
+const contract = all('Contract', 'vehicle');
+
+const query = (field: string, args: string, selection: string) => ({
+  field: `Query.${field}`,
+  document: `query ${args && `(${args})`} { ${field}${args && `(${passed(args)})`} { ${selection} } }`,
+});
+const subscription = (field: string, args: string, selection: string) => ({
+  field: `Subscription.${field}`,
+  document: `subscription (${args}) { ${field}(${passed(args)}) { ${selection} } }`,
+  streams: true,
+});
+const mutation = (field: string, selection: string) => {
+  const type = `${field[0]?.toUpperCase()}${field.slice(1)}Input`;
+  return {
+    field: `Mutation.${field}`,
+    document: `mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`,
+    writes: true,
+  };
+};
+const passed = (args: string) => args.replaceAll(/\$(\w+): [\w!]+/g, '$1: $$$1');
+
+const listed = (selection: string) => `nodes { ${selection} } pageInfo { hasNextPage endCursor }`;
+const page = '$first: Int, $after: String';
+/** A page as the test reads REST's: its items, and where the next one begins. */
+const asPage = ({ nodes, pageInfo }: Json) => ({
+  items: rest(nodes),
+  next: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+});
+const paging = (path: string, variables: (world: World) => Json = () => ({})) => {
+  const at = (params: Json, own: Json) => (world: World) => {
+    const address = typeof path === 'string' ? path : '';
+    const filled = address.replaceAll(/<(\w+)>/g, (_, key: keyof World) => encodeURIComponent(String(world[key])));
+    const search = new URLSearchParams(params).toString();
+    const full = search ? `${filled}${filled.includes('?') ? '&' : '?'}${search}` : filled;
+    return { path: full, variables: { ...variables(world), ...own } };
+  };
+  return {
+    'a list': at({}, { first: 1000 }),
+    'its first page': at({ limit: 1 }, { first: 1 }),
+    'a page too small': at({ limit: 0 }, { first: 0 }),
+    'a page too big': at({ limit: 1001 }, { first: 1001 }),
+    'a cursor that is none': at({ after: 'nonsense' }, { after: 'nonsense' }),
+  };
+};
+const renamed = { first: 'limit' };
+
+const one = (path: string, key: keyof World, arg: string, name = 'input') => {
+  const call = (id: string) => ({
+    path: path.replace('*', encodeURIComponent(id)),
+    variables: name === '' ? { [arg]: id } : { [name]: { [arg]: id } },
+  });
+  return {
+    'what is there': (world: World) => call(String(world[key])),
+    'its id in capitals': (world: World) => call(String(world[key]).toUpperCase()),
+    'an unknown id': () => call(unknownId),
+    'a malformed id': () => call('no id'),
+  };
+};
+
+const body = (path: string, input: (world: World) => Json, more: Json = {}) => {
+  return (world: World): Call => ({ path, body: input(world), variables: { input: { ...input(world), ...more } } });
+};
+
+const long = 'x'.repeat(256);
+const wrongFleets: Record<string, Json> = {
+  'empty and long texts': { name: ' ', companyAddress: long, email: 'nobody', vat: '\0' },
+  'texts of a wrong kind': { ...fleetFields, name: 5, vat: true },
+  'texts that are null': { ...fleetFields, name: null },
+  'texts that are missing': { email: fleetFields.email },
+};
+
+const deletion = (path: string): Twin => ({
+  ...mutation('deleteVehicles', 'deleted { id vin } notFound { ids vins }'),
+  cases: {
+    'ids and VINs': body(path, ({ fleetId, vehicleId, otherVin, elsewhereVin }) => ({
+      fleetId,
+      ids: [vehicleId, unknownId, 'no id'],
+      vins: [otherVin.toLowerCase(), elsewhereVin, 'SHORT'],
+    })),
+    'nothing that is there': body(path, ({ fleetId }) => ({ fleetId, vins: ['SHORT'] })),
+    'nothing named': body(path, ({ fleetId }) => ({ fleetId })),
+    'empty lists': body(path, ({ fleetId }) => ({ fleetId, ids: [], vins: [] })),
+    'an unknown fleet': body(path, ({ vehicleId }) => ({ fleetId: unknownId, ids: [vehicleId] })),
+    'no fleet': body(path, ({ vehicleId }) => ({ ids: [vehicleId] })),
+    'values of a wrong kind': body(path, ({ fleetId }) => ({ fleetId, vins: [1, true] })),
+  },
+});
+
+const added = (input: (world: World) => Json, search: Json = {}, more: Json = {}) =>
+  body(`/vehicles${Object.keys(search).length > 0 ? `?${new URLSearchParams(search)}` : ''}`, input, more);
+
+const csv = (text: string, type = 'text/csv') => new Blob([text], { type });
+const uploaded =
+  (file: Blob, search: Record<string, string> = {}, more: Json = {}, to?: string) =>
+  (world: World) => {
+    const form = new FormData();
+    form.append('fleetId', to ?? world.fleetId);
+    form.append('vins', file, 'vins.csv');
+    const importId: Record<string, string> = search.importId === 'known' ? { importId: world.importId } : {};
+    return {
+      path: `/vehicles/file?${new URLSearchParams({ ...search, ...importId })}`,
+      body: form,
+      variables: { input: { fleetId: to ?? world.fleetId, file: null, ...more, ...importId } },
+      file,
+    };
+  };
+
+const contracted = (fields: Json = {}) =>
+  body('/contracts', (world) => ({ ...contractFields(world, { pack: 'fuel' }), ...fields }));
+
+const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
+
+// An event names many vehicles: 1,000 of them would be more than one GraphQL answer may hold.
+const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events');
+
+/** Each REST operation with its twin, or with the reason why it has none. */
+export const twins: Readonly<Record<string, Twin | string>> = {
+  'GET /fleets': { ...query('fleets', page, listed(fleet)), asRest: asPage, renamed, cases: paging('/fleets') },
+  'POST /fleets': {
+    ...mutation('createFleet', `fleet { ${fleet} }`),
+    asRest: ({ fleet: made }) => made,
+    cases: {
+      'a fleet': body('/fleets', () => ({ ...fleetFields, name: '  Nørd 北 ' })),
+      ...Object.fromEntries(Object.entries(wrongFleets).map(([what, fields]) => [what, body('/fleets', () => fields)])),
+    },
+  },
+  'GET /fleets/:fleetId': { ...query('fleet', '$id: ID!', fleet), cases: one('/fleets/*', 'fleetId', 'id', '') },
+  'PATCH /fleets/:fleetId': {
+    ...mutation('updateFleet', `fleet { ${fleet} }`),
+    asRest: ({ fleet: changed }) => changed,
+    cases: Object.fromEntries(
+      Object.entries({
+        'one field': { vat: ' DE2 ' },
+        'no field': {},
+        'empty and long texts': wrongFleets['empty and long texts'],
+        'texts of a wrong kind': { name: 5, vat: true },
+        'texts that are null': { name: null, email: null },
+      }).flatMap(([what, fields]) => [
+        [
+          what,
+          ({ fleetId }: World) => ({
+            path: `/fleets/${fleetId}`,
+            body: fields,
+            variables: { input: { id: fleetId, ...fields } },
+          }),
+        ],
+        [
+          `${what}, of an unknown fleet`,
+          () => ({ path: `/fleets/${unknownId}`, body: fields, variables: { input: { id: unknownId, ...fields } } }),
+        ],
+      ]),
+    ),
+  },
+  'DELETE /fleets/:fleetId': {
+    ...mutation('deleteFleet', `fleet { ${fleet} }`),
+    asRest: ({ fleet: deleted }) => deleted,
+    cases: one('/fleets/*', 'fleetId', 'id'),
+  },
+  'GET /fleets/:fleetId/vehicles': {
+    ...query('fleet', '$id: ID!', ''),
+    document: `query ($id: ID!, ${page}) { fleet(id: $id) { vehicles(first: $first, after: $after) { ${listed(vehicle)} } } }`,
+    asRest: ({ vehicles }) => asPage(vehicles),
+    renamed,
+    cases: {
+      ...paging('/fleets/<fleetId>/vehicles', ({ fleetId }) => ({ id: fleetId })),
+      'of an unknown fleet': () => ({ path: `/fleets/${unknownId}/vehicles`, variables: { id: unknownId } }),
+    },
+  },
+  'POST /vehicles': {
+    ...mutation(
+      'addVehicles',
+      `summary { ${all('AddSummary')} } vehicles { ${vehicle} } rejected { ${all('RejectedVin')} }`,
+    ),
+    cases: {
+      'new, known, repeated, wrong and someone else’s': added(({ fleetId, vin, elsewhereVin }) => ({
+        fleetId,
+        vins: [...mixed, vin, ` ${vin.toLowerCase()} `, elsewhereVin, '1.0E+16'],
+      })),
+      'nothing but wrong ones': added(({ fleetId }) => ({ fleetId, vins: ['SHORT', 'WBA0000000000000O'] })),
+      'mode atomic': added(({ fleetId }) => ({ fleetId, vins: mixed }), { mode: 'atomic' }, { mode: 'ATOMIC' }),
+      'a dry run': added(
+        ({ fleetId, vin }) => ({ fleetId, vins: [...mixed, vin] }),
+        { dryRun: 'true' },
+        { dryRun: true },
+      ),
+      'an empty list': added(({ fleetId }) => ({ fleetId, vins: [] })),
+      'values of a wrong kind': added(({ fleetId, vin }) => ({ fleetId, vins: [vin, 7, true] })),
+      'no list': added(({ fleetId }) => ({ fleetId })),
+      'a list that is null': added(({ fleetId }) => ({ fleetId, vins: null })),
+      'no fleet': added(() => ({ vins: mixed })),
+      'an unknown fleet': added(() => ({ fleetId: unknownId, vins: mixed })),
+      'too many': added(({ fleetId }) => ({ fleetId, vins: Array(21).fill(mixed[0]) })),
+      'an unknown mode': added(({ fleetId }) => ({ fleetId, vins: mixed }), { mode: 'some' }, { mode: 'SOME' }),
+    },
+  },
+  'POST /vehicles/file': {
+    ...mutation(
+      'importVehicles',
+      `import { id } summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
+    ),
+    // Where to get all refused rows is an address, and so for REST to say.
+    asRest: ({ import: run, ...told }) => ({
+      importId: run.id,
+      ...told,
+      rejectedCsv: `/imports/${run.id}/rejected.csv`,
+    }),
+    renamed: { file: 'vins' },
+    cases: {
+      'new, repeated and wrong rows': uploaded(csv(`vin\n${mixed.join('\n')}\n${mixed[0]}\n`)),
+      'nothing but wrong rows': uploaded(csv('SHORT\nWBA0000000000000O\n')),
+      'mode atomic': uploaded(csv(mixed.join('\n')), { mode: 'atomic' }, { mode: 'ATOMIC' }),
+      'a dry run': uploaded(csv(mixed.join('\n')), { dryRun: 'true' }, { dryRun: true }),
+      'no rows': uploaded(csv('vin\n')),
+      'nothing at all': uploaded(csv('')),
+      'a header without VINs': uploaded(csv('plate;colour\nB-XY 1;red\n')),
+      'a picture': uploaded(csv('vin', 'image/png')),
+      'a document': uploaded(csv('%PDF-1.7')),
+      'a file too big': uploaded(csv(`${mixed[0]}\n`.repeat(600))),
+      'an unknown fleet': uploaded(csv('vin\n'), {}, {}, unknownId),
+      'an importId that is none': uploaded(csv('vin\n'), { importId: 'none' }, { importId: 'none' }),
+      'another file’s importId': uploaded(csv(`vin\n${newVin()}\n`), { importId: 'known' }),
+      'an unknown mode': uploaded(csv('vin\n'), { mode: 'some' }, { mode: 'SOME' }),
+    },
+  },
+  'DELETE /vehicles': deletion('/vehicles'),
+  'POST /vehicles/delete': deletion('/vehicles/delete'),
+  'GET /vehicles/:vehicleId': {
+    ...query('vehicle', '$by: VehicleBy!', vehicle),
+    cases: one('/vehicles/*', 'vehicleId', 'id', 'by'),
+  },
+  'DELETE /vehicles/:vehicleId': {
+    ...mutation('deleteVehicle', `vehicle { ${vehicle} }`),
+    asRest: ({ vehicle: deleted }) => rest(deleted),
+    cases: one('/vehicles/*', 'vehicleId', 'id'),
+  },
+  'GET /vehicles/eligibility/:vin': {
+    ...query('eligibility', '$vin: String!', all('Eligibility')),
+    // PENDING and UNSUPPORTED are errors for REST and data for GraphQL: the test of parity has them apart.
+    cases: {
+      ...one('/vehicles/eligibility/*', 'otherVin', 'vin', ''),
+      'a VIN as people write it': ({ otherVin }) => ({
+        path: `/vehicles/eligibility/${encodeURIComponent(` ${otherVin.slice(0, 3)}-${otherVin.slice(3)}`)}`,
+        variables: { vin: ` ${otherVin.slice(0, 3)}-${otherVin.slice(3)}` },
+      }),
+    },
+  },
+  'POST /vehicles/eligibility/:vin/refresh': {
+    ...mutation('verifyEligibility', `eligibilities { ${all('Eligibility')} }`),
+    asRest: ({ eligibilities: [first] }) => rest(first),
+    cases: Object.fromEntries(
+      Object.entries({
+        'a vehicle': ({ vin }: World) => vin,
+        'an unknown VIN': () => mixed[0] ?? '',
+        'a malformed VIN': () => 'SHORT',
+      }).map(([what, vinOf]) => [
+        what,
+        (world: World) => ({
+          path: `/vehicles/eligibility/${vinOf(world)}/refresh`,
+          variables: { input: { vins: [vinOf(world)] } },
+        }),
+      ]),
+    ),
+  },
+  'POST /contracts': {
+    ...mutation('createContract', `contract { ${contract} }`),
+    asRest: ({ contract: made }) => rest(made),
+    cases: {
+      'a contract': contracted({ name: ' Fuel ', from: '2030-01-01T01:00:00+01:00' }),
+      'an overlap': contracted({ pack: 'driving-log', from: '2030-06-01T00:00:00Z', to: '2032-01-01T00:00:00Z' }),
+      'an unknown fleet': contracted({ fleetId: unknownId }),
+      'an unknown VIN': contracted({ vin: mixed[0] }),
+      'a malformed VIN': contracted({ vin: 'SHORT' }),
+      'a VIN of another fleet': body('/contracts', (world) =>
+        contractFields({ fleetId: world.fleetId, vin: world.elsewhereVin }, { pack: 'fuel' }),
+      ),
+      'an unknown pack': contracted({ pack: 'gold' }),
+      'an end before the beginning': contracted({ to: '2029-01-01T00:00:00Z' }),
+      'times without a zone': contracted({ from: '2030-01-01T00:00:00', to: '2031-01-01' }),
+      'no date of the calendar': contracted({ from: '2030-02-30T00:00:00Z' }),
+      'empty and long texts': contracted({ name: '', description: 'x'.repeat(2001), pack: long }),
+      'texts of a wrong kind': contracted({ name: 1, description: [1] }),
+      'nothing at all': body('/contracts', () => ({})),
+    },
+  },
+  'GET /contracts': {
+    ...query('contracts', page, listed(contract)),
+    asRest: asPage,
+    renamed,
+    // GraphQL's list is always that of the token's company: there are no conditions to be wrong.
+    cases: paging('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D'),
+  },
+  'GET /contracts/:id': {
+    ...query('contract', '$id: ID!', contract),
+    cases: one('/contracts/*', 'contractId', 'id', ''),
+  },
+  'DELETE /contracts/:id': {
+    ...mutation('deleteContract', 'contract { id }'),
+    asRest: () => null,
+    cases: one('/contracts/*', 'contractId', 'id'),
+  },
+  'GET /imports/:id': {
+    ...query('import', '$id: ID!', all('Import')),
+    cases: one('/imports/*', 'importId', 'id', ''),
+  },
+  'GET /imports/:id/events': {
+    ...subscription('importProgress', '$importId: ID!', all('Import')),
+    cases: {
+      'an import that has ended': ({ importId }) => ({ path: `/imports/${importId}/events`, variables: { importId } }),
+      'a malformed id': () => ({ path: '/imports/none/events', variables: { importId: 'none' } }),
+    },
+  },
+  'GET /imports/:id/rejected.csv': 'A file to download is not a value; importVehicles gives the first refused rows.',
+  'GET /manufacturers': {
+    field: 'Query.manufacturers',
+    document: `{ manufacturers { ${all('Manufacturer')} } }`,
+    cases: { 'the list': () => ({ path: '/manufacturers' }) },
+  },
+  'GET /events': {
+    ...query('events', `${page}, $filter: EventFilter`, listed(all('Event'))),
+    asRest: asPage,
+    renamed: { ...renamed, 'filter.types.0': 'types.0', 'filter.since': 'since' },
+    cases: {
+      ...pagesOfEvents,
+      ...Object.fromEntries(
+        Object.entries({
+          'of a fleet': ({ fleetId }: World) => [{ fleetId }, { fleetId }],
+          'of an unknown fleet': () => [{ fleetId: unknownId }, { fleetId: unknownId }],
+          'of a VIN': ({ vin }: World) => [{ vin }, { vin }],
+          'of some types': () => [
+            { type: 'fleet.created,vehicle.added' },
+            { types: ['fleet.created', 'vehicle.added'] },
+          ],
+          'of an unknown type': () => [{ type: 'nonsense' }, { types: ['nonsense'] }],
+          'since a wrong time': () => [{ since: 'yesterday' }, { since: 'yesterday' }],
+          'until long ago': () => [{ until: '2001-01-01T00:00:00Z' }, { until: '2001-01-01T00:00:00Z' }],
+        }).map(([what, filters]) => [
+          what,
+          (world: World) => {
+            const [search, filter] = filters(world) as [Record<string, string>, Json];
+            return { path: `/events?${new URLSearchParams(search)}`, variables: { filter, first: 100 } };
+          },
+        ]),
+      ),
+      'after an event’s id': ({ eventId }) => ({ path: `/events?after=${eventId}`, variables: { after: eventId } }),
+      'after an unknown event': () => ({ path: `/events?after=${unknownId}`, variables: { after: unknownId } }),
+    },
+  },
+  'GET /events/stream': {
+    ...subscription('events', '$after: String, $filter: EventFilter', all('Event')),
+    cases: {
+      'after the first event': (world) => ({
+        path: `/events/stream?after=${world.eventId}`,
+        variables: { after: world.eventId },
+      }),
+      'after an unknown event': () => ({
+        path: `/events/stream?after=${unknownId}`,
+        variables: { after: unknownId },
+      }),
+      'of an unknown fleet': () => ({
+        path: `/events/stream?fleetId=${unknownId}`,
+        variables: { filter: { fleetId: unknownId } },
+      }),
+    },
+  },
+  'GET /events/:id': { ...query('event', '$id: ID!', all('Event')), cases: one('/events/*', 'eventId', 'id', '') },
+  'POST /webhooks': {
+    ...mutation('createWebhook', `webhook { ${all('Webhook')} } secret`),
+    asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
+    cases: {
+      'a webhook': body('/webhooks', () => ({
+        url: 'https://example.com/x',
+        types: ['fleet.created'],
+        description: ' x ',
+      })),
+      'nothing but an address': body('/webhooks', () => ({ url: 'https://example.com/x' })),
+      'no address': body('/webhooks', () => ({ description: 'x' })),
+      'an address that is none': body('/webhooks', () => ({ url: 'nowhere' })),
+      'an address without TLS': body('/webhooks', () => ({ url: 'http://example.com/' })),
+      'an unknown type': body('/webhooks', () => ({ url: 'https://example.com/x', types: ['nonsense'] })),
+      'texts of a wrong kind': body('/webhooks', () => ({ url: 5, description: true })),
+      'a long description': body('/webhooks', () => ({ url: 'https://example.com/x', description: long })),
+    },
+  },
+  'GET /webhooks': {
+    ...query('webhooks', page, listed(all('Webhook'))),
+    asRest: asPage,
+    renamed,
+    cases: paging('/webhooks'),
+  },
+  'GET /webhooks/:id': {
+    ...query('webhook', '$id: ID!', all('Webhook')),
+    cases: one('/webhooks/*', 'webhookId', 'id', ''),
+  },
+  'PATCH /webhooks/:id': {
+    ...mutation('updateWebhook', `webhook { ${all('Webhook')} }`),
+    asRest: ({ webhook }) => webhook,
+    cases: Object.fromEntries(
+      Object.entries({
+        'a pause': { state: 'PAUSED' },
+        'no field': {},
+        'an unknown state': { state: 'GONE' },
+        'a state nobody may set': { state: 'DISABLED' },
+        'an unknown type': { types: ['nonsense'] },
+        'an address that is none': { url: 'nowhere' },
+        'fields that are null': { url: null },
+      }).map(([what, fields]) => [
+        what,
+        ({ webhookId }: World) => ({
+          path: `/webhooks/${webhookId}`,
+          body: fields,
+          variables: { input: { id: webhookId, ...fields } },
+        }),
+      ]),
+    ),
+  },
+  'DELETE /webhooks/:id': {
+    ...mutation('deleteWebhook', `webhook { ${all('Webhook')} }`),
+    asRest: ({ webhook }) => webhook,
+    cases: one('/webhooks/*', 'webhookId', 'id'),
+  },
+  'POST /webhooks/:id/rotate': {
+    ...mutation('rotateWebhookSecret', `webhook { ${all('Webhook')} } secret`),
+    asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
+    cases: one('/webhooks/*/rotate', 'webhookId', 'id'),
+  },
+  'POST /webhooks/:id/test': {
+    ...mutation('testWebhook', `delivery { ${all('Delivery')} }`),
+    asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    cases: one('/webhooks/*/test', 'webhookId', 'id'),
+  },
+  'GET /webhooks/:id/deliveries': {
+    field: 'Query.webhook',
+    document:
+      `query ($id: ID!, ${page}, $state: DeliveryState) { webhook(id: $id) ` +
+      `{ deliveries(first: $first, after: $after, state: $state) { ${listed(all('Delivery'))} } } }`,
+    asRest({ deliveries }, { webhookId }) {
+      const { items, next } = asPage(deliveries);
+      return { items: items.map((delivery: Json) => ({ ...delivery, webhookId })), next };
+    },
+    renamed,
+    cases: {
+      ...paging('/webhooks/<webhookId>/deliveries', ({ webhookId }) => ({ id: webhookId })),
+      'those in a state': ({ webhookId }) => ({
+        path: `/webhooks/${webhookId}/deliveries?state=FAILED`,
+        variables: { id: webhookId, state: 'FAILED' },
+      }),
+      'those in an unknown state': ({ webhookId }) => ({
+        path: `/webhooks/${webhookId}/deliveries?state=LOST`,
+        variables: { id: webhookId, state: 'LOST' },
+      }),
+      'of an unknown webhook': () => ({ path: `/webhooks/${unknownId}/deliveries`, variables: { id: unknownId } }),
+    },
+  },
+  'POST /webhooks/:id/deliveries/:deliveryId/redeliver': {
+    ...mutation('redeliver', `delivery { ${all('Delivery')} }`),
+    asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    cases: Object.fromEntries(
+      Object.entries({
+        'a delivery': ({ webhookId, deliveryId }: World) => ({ webhookId, deliveryId }),
+        'an unknown delivery': ({ webhookId }: World) => ({ webhookId, deliveryId: unknownId }),
+        'an unknown webhook': ({ deliveryId }: World) => ({ webhookId: unknownId, deliveryId }),
+      }).map(([what, names]) => [
+        what,
+        (world: World) => {
+          const input = names(world);
+          return {
+            path: `/webhooks/${input.webhookId}/deliveries/${input.deliveryId}/redeliver`,
+            variables: { input },
+          };
+        },
+      ]),
+    ),
+  },
+};
+
+/** GraphQL fields that no REST operation is the twin of, and why. */
+export const withoutTwin: Readonly<Record<string, string>> = {
+  'Subscription.eligibilityChanged': 'REST clients wait with Prefer: wait, or follow /events/stream.',
+};

@@ -1,0 +1,68 @@
+import type { Client, Json } from './client.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './factories.ts';
+import type { Gateway } from './gateway.ts';
+
+/** What one company has: some of everything. */
+export interface World {
+  company: string;
+  client: Client;
+  fleetId: string;
+  vehicleId: string;
+  vin: string;
+  otherId: string;
+  otherVin: string;
+  /** In another fleet of the company. */
+  elsewhereVin: string;
+  contractId: string;
+  importId: string;
+  eventId: string;
+  webhookId: string;
+  deliveryId: string;
+}
+
+/** VINs for a world; two worlds with the same ones differ in nothing but ids and times. */
+export const worldVins = () => [...newVins(3), newVin(0, 'ZFF')];
+
+const claims = { scope: 'fleets:read fleets:write contracts:read contracts:write' };
+
+/** Makes some of everything for a company that has nothing yet. Nothing is verified, and no event published. */
+export async function newWorld(gateway: Gateway, company: string, vins = worldVins()): Promise<World> {
+  const client = await gateway.as(company, claims);
+  const [vin = '', otherVin = '', elsewhereVin = '', unsupported = ''] = vins;
+  const fleet = await createFleet(client);
+  const [vehicle, other] = await addVehicles(client, [vin, otherVin, unsupported], fleet);
+  await addVehicles(client, [elsewhereVin]);
+  const contract = await createContract(client, vehicle);
+  const file = uploadForm(fleet.id, `vin\n${vin}\nSHORT\n${vin}\n`);
+  const { body: upload } = await client.post('/vehicles/file', file);
+  const { body: webhook } = await client.post('/webhooks', { url: 'https://example.com/events', description: 'Ours' });
+  const { body: delivery } = await client.post(`/webhooks/${webhook.id}/test`);
+  return {
+    company,
+    client,
+    fleetId: fleet.id,
+    vehicleId: vehicle.id,
+    vin,
+    otherId: other.id,
+    otherVin,
+    elsewhereVin,
+    contractId: contract.id,
+    importId: upload.importId,
+    eventId: delivery.eventId,
+    webhookId: webhook.id,
+    deliveryId: delivery.id,
+  };
+}
+
+/** An answer without what differs from world to world: names in place of its ids, and none for other ids and times of today. */
+export function neutral(value: unknown, { client: _, ...names }: World): Json {
+  let text = JSON.stringify(value ?? null);
+  for (const [key, name] of Object.entries(names)) text = text.replaceAll(name, `<${key}>`);
+  const today = new RegExp(`"${new Date().toISOString().slice(0, 8)}\\d\\dT[\\d:.]+Z"`, 'g');
+  return JSON.parse(
+    text
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f-]{21}/g, '<id>')
+      .replaceAll(/whsec_[\w+/=]+/g, '<secret>')
+      .replaceAll(today, '"<now>"'),
+  );
+}

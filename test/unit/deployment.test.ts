@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { settings } from '../../src/config.ts';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Words in capitals that are no settings of the gateway. */
+const others = [/^POSTGRES_/, /^(NODE_ENV|PATH|LIMIT|CONFIG|CMD|ALL|TLS)$/, /^OTEL_/, /^FLEET_GATEWAY_(URL|TOKEN)$/];
+
+describe.each(['Dockerfile', 'compose.yaml', 'deploy/kubernetes.yaml', 'deploy/nginx.conf'])('%s', (file) => {
+  test('names only settings that there are', () => {
+    const instructions =
+      file === 'Dockerfile' ? /^(FROM|WORKDIR|COPY|RUN|ENV|USER|VOLUME|EXPOSE|HEALTHCHECK)\b/gm : /$^/g;
+    const names =
+      read(file)
+        .replace(instructions, '')
+        .match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b(?:PORT|HOST|PACKS|WORKERS)\b/g) ?? [];
+    expect(names.filter((name) => !(name in settings.shape) && !others.some((other) => other.test(name)))).toEqual([]);
+  });
+
+  test('names only files that there are', () => {
+    const paths = read(file).match(/\b(?:src|docs|deploy)\/[\w./-]+\.\w+/g) ?? [];
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+test('nginx lets through every file that the gateway takes', () => {
+  const [, megabytes] = /client_max_body_size (\d+)m;/.exec(read('deploy/nginx.conf')) ?? [];
+  expect(Number(megabytes) * 1024 * 1024).toBeGreaterThan(settings.parse({}).LIMIT_FILE_BYTES);
+});
+
+test('the image is told of every file that its build copies', () => {
+  const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+    ([, files]) => files?.split(' ') ?? [],
+  );
+  const sent = read('.dockerignore')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
+  expect(copied.filter((file) => !sent.includes(file))).toEqual([]);
+});
