@@ -1,33 +1,34 @@
-import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** Tests in test/ run on both databases, tests in test/unit/ need none and run once. */
+/** A project on one of the two databases. */
+const on = (name: string, database: 'embedded' | 'postgresql', folder: string) => ({
+  extends: true as const,
+  test: {
+    name,
+    include: [`${folder}/*.test.ts`],
+    globalSetup: `test/support/global-setup-${database}.ts`,
+  },
+});
+
+/**
+ * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/processes/ starts real
+ * processes and browsers, is slower, and runs by a command of its own.
+ */
 export default defineConfig({
-  // Otherwise GraphQL is loaded twice, as two kinds of module, and refuses its own types.
-  resolve: { alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }] },
   test: {
     // Each embedded database takes 500 MB.
     maxWorkers: 2,
+    // Files share loaded modules, as requests do, but no database. Node itself reads TypeScript.
+    isolate: false,
+    experimental: { viteModuleRunner: false },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
-      {
-        extends: true,
-        test: {
-          name: 'embedded',
-          include: ['test/*.test.ts'],
-          globalSetup: 'test/support/global-setup-embedded.ts',
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'postgresql',
-          include: ['test/*.test.ts'],
-          globalSetup: 'test/support/global-setup-postgresql.ts',
-        },
-      },
+      on('embedded', 'embedded', 'test'),
+      on('postgresql', 'postgresql', 'test'),
+      on('processes-embedded', 'embedded', 'test/processes'),
+      on('processes-postgresql', 'postgresql', 'test/processes'),
     ],
   },
 });

@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Progress } from '../src/commands/progress.ts';
-import { createFleet, newVin, newVins, unknownId } from './support/factories.ts';
-import { startGateway, testIssuer } from './support/gateway.ts';
-import { temporaryFolder } from './support/temporary-folder.ts';
+import { Progress } from '../../src/commands/progress.ts';
+import { createFleet, newVin, newVins, unknownId } from '../support/factories.ts';
+import { startGateway, testIssuer } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const issuer = await testIssuer();
 const gateway = await startGateway({ issuer });

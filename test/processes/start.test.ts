@@ -5,11 +5,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import type { Json } from './support/client.ts';
-import { databaseEnv } from './support/database.ts';
-import { addVehicle, createFleet, newVin } from './support/factories.ts';
-import { askingAt, runGateway, spawnGateway, testIssuer } from './support/gateway.ts';
-import { silence, UpstreamServer } from './support/upstream.ts';
+import type { Json } from '../support/client.ts';
+import { databaseEnv } from '../support/database.ts';
+import { addVehicle, createFleet, newVin } from '../support/factories.ts';
+import { askingAt, runGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { silence, UpstreamServer } from '../support/upstream.ts';
 
 const { kind, folder } = inject('database');
 const env = await databaseEnv();

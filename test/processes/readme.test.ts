@@ -4,11 +4,11 @@ import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, inject, test } from 'vitest';
-import { databaseEnv } from './support/database.ts';
-import { spawnGateway } from './support/gateway.ts';
-import { temporaryFolder } from './support/temporary-folder.ts';
+import { databaseEnv } from '../support/database.ts';
+import { spawnGateway } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const { kind } = inject('database');
 const env = await databaseEnv();
 

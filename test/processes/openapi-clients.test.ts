@@ -4,9 +4,10 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newVin } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createViteServer } from 'vitest/node';
+import { newVin } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 const tools = resolve('test/tools/node_modules');
@@ -71,7 +72,10 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
 
   test('work', async () => {
     const token = (await gateway.services.authenticator.issue?.({ company: 'acme' })) ?? '';
-    const { use } = await import(join(folder, 'use.ts'));
+    // The generated files import each other without an ending, as bundlers have it.
+    const bundler = await createViteServer({ configFile: false, root: folder, server: { middlewareMode: true } });
+    onTestFinished(() => bundler.close());
+    const { use } = await bundler.ssrLoadModule(join(folder, 'use.ts'));
     expect(await use(gateway.url, token, [newVin(), newVin()])).toEqual({
       code: 'VALIDATION_FAILED',
       created: 1,

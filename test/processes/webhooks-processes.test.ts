@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../src/entities/database.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
-import { createFleet } from './support/factories.ts';
-import { spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
-import { until } from './support/until.ts';
-import { hang, WebhookReceiver } from './support/webhook-receiver.ts';
+import { openDatabase } from '../../src/entities/database.ts';
+import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { createFleet } from '../support/factories.ts';
+import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { hang, WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const receiver = await WebhookReceiver.start();
 const issuer = await testIssuer();
