@@ -32,6 +32,7 @@ export default [
             types: [
               'AddSummary',
               'DeliveryRequest',
+              'DuplicateRow',
               'Eligibility',
               'EligibilityReason',
               'EligibilitySummary',

@@ -268,3 +268,15 @@ describe('GraphiQL', () => {
     expect(body).not.toContain('Bearer ey');
   });
 });
+
+test('a query that has come often, and is compiled, answers as it did at first: data, errors, their places', async () => {
+  const document = `query Often($id: ID!) { fleet(id: $id) { id } again: fleets(first: 1) { totalCount nodes { id vehicles { nodes { vin } } } } }`;
+  const answers = [];
+  for (let use = 0; use < 5; use++) {
+    const { body } = await acme.post('/graphql', { query: document, variables: { id: 'unknown' } });
+    for (const error of body.errors) delete error.extensions.requestId;
+    answers.push(body);
+  }
+  expect(answers[0].errors[0]).toMatchObject({ locations: [{ line: 1 }], extensions: { code: 'FLEET_NOT_FOUND' } });
+  for (const answer of answers) expect(answer).toEqual(answers[0]);
+});

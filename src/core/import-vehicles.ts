@@ -65,7 +65,12 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const hash = createHash('sha256');
   const bytes = hashed(upload.file, hash);
   if (repeated) {
-    for await (const _ of bytes);
+    let read = 0;
+    for await (const chunk of bytes) {
+      read += chunk.length;
+      // Longer than any file that was stored: it cannot be the same one.
+      if (read > ctx.services.config.LIMIT_FILE_BYTES) throw new IdempotencyKeyReused();
+    }
     if (hash.digest('hex') !== run.digest) throw new IdempotencyKeyReused();
     return reportOf(ctx, run, repeated);
   }

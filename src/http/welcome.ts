@@ -9,7 +9,7 @@ export async function welcome(
   const providers = [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))];
   const lines = [
     `Fleet Gateway is ready on ${base}`,
-    `  GraphQL and GraphiQL  ${base}/graphql`,
+    `  GraphQL               ${base}/graphql${config.GRAPHIQL ? ' (GraphiQL in a browser)' : ''}`,
     `  REST                  ${base}/fleets`,
     `  Database              ${database.kind === 'embedded' ? `embedded, in ${config.DATA_DIR}` : 'PostgreSQL'}`,
     `  Manufacturers         asked through ${providers.join(', ')}`,

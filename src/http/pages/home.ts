@@ -37,8 +37,8 @@ interface Place {
   about: string;
 }
 
+const graphiql = { href: '/graphql', name: 'GraphiQL', about: 'Write and run queries, mutations and subscriptions' };
 const forDevelopers: Place[] = [
-  { href: '/graphql', name: 'GraphiQL', about: 'Write and run queries, mutations and subscriptions' },
   { href: '/docs', name: 'REST reference', about: 'Every operation, with examples, to try out' },
   { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' },
   { href: '/openapi.json', name: 'OpenAPI document', about: 'For generators of clients' },
@@ -68,7 +68,7 @@ ${new Html(`<style>${style}</style>`)}
 </header>
 <main>
   <h2>For developers</h2>
-  ${places(forDevelopers)}
+  ${places(services.config.GRAPHIQL ? [graphiql, ...forDevelopers] : forDevelopers)}
   ${token ? commands(base, token) : ''}
   <h2>For operators</h2>
   ${places(forOperators)}

@@ -22,9 +22,9 @@ import { ClientError, GraphQLClient } from 'graphql-request';
 import { createClient } from 'graphql-sse';
 import relay from 'relay-runtime';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Json } from './support/client.ts';
-import { addVehicle, createFleet, fleetFields, newVin, newVins, unknownId } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import type { Json } from '../support/client.ts';
+import { addVehicle, addVehicles, createFleet, fleetFields, newVin, newVins, unknownId } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 const gateway = await startGateway({ workers: true });
@@ -43,12 +43,18 @@ const uploadText = `mutation Upload($input: ImportVehiclesInput!) {
 const csv = () => new File([`vin\n${newVin()}\nSHORT\n`], 'vins.csv', { type: 'text/csv' });
 const uploadSummary = { created: 1, rejected: 1 };
 
-/** Adds a vehicle once a subscription is open, and gives its VIN. */
-async function addWhenOpen(before: number): Promise<{ fleetId: string; vin: string }> {
-  await expect.poll(() => gateway.services.changes.listenerCount('eligibility')).toBeGreaterThan(before);
-  return addVehicle(acme);
-}
 const listeners = () => gateway.services.changes.listenerCount('eligibility');
+const listenersBefore = listeners();
+
+/** Opens a subscription to the answers of a fleet by `open`, adds a vehicle to the fleet then, and gives its VIN. */
+async function watched(open: (variables: { fleetId: string }) => unknown): Promise<string> {
+  await expect.poll(listeners).toBe(listenersBefore);
+  const fleet = await createFleet(acme);
+  open({ fleetId: fleet.id });
+  await expect.poll(listeners).toBe(listenersBefore + 1);
+  const [vehicle] = await addVehicles(acme, newVins(1), fleet);
+  return vehicle.vin;
+}
 
 describe('plain fetch', () => {
   const post = (query: string, headers: Record<string, string> = {}) =>
@@ -122,11 +128,12 @@ describe('Apollo Client', () => {
   });
 
   test('subscribes', async () => {
-    const before = listeners();
     const seen: Json[] = [];
-    const subscription = client.subscribe({ query: gql(watchText) }).subscribe(({ data }) => seen.push(data));
-    onTestFinished(() => subscription.unsubscribe());
-    const { vin } = await addWhenOpen(before);
+    const vin = await watched((variables) => {
+      const answers = client.subscribe({ query: gql(watchText), variables });
+      const subscription = answers.subscribe(({ data }) => seen.push(data));
+      onTestFinished(() => subscription.unsubscribe());
+    });
     await expect
       .poll(() => seen, { timeout: 10_000 })
       .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
@@ -184,11 +191,11 @@ describe('urql', () => {
   });
 
   test('subscribes', async () => {
-    const before = listeners();
     const seen: Json[] = [];
-    const { unsubscribe } = client.subscription<Json>(watchText, {}).subscribe(({ data }) => seen.push(data));
-    onTestFinished(unsubscribe);
-    const { vin } = await addWhenOpen(before);
+    const vin = await watched((variables) => {
+      const answers = client.subscription<Json>(watchText, variables);
+      onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
+    });
     await expect
       .poll(() => seen, { timeout: 10_000 })
       .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
@@ -226,12 +233,12 @@ describe('graphql-sse', () => {
   test('iterates over a subscription', async () => {
     const client = createClient({ url, headers: acme.headers });
     onTestFinished(() => client.dispose());
-    const before = listeners();
-    const answers = client.iterate<Json>({ query: watchText });
-    const first = answers.next();
-    const { vin } = await addWhenOpen(before);
+    let first: Promise<unknown> | undefined;
+    const vin = await watched((variables) => {
+      const answers = client.iterate<Json>({ query: watchText, variables });
+      first = answers.next();
+    });
     expect(await first).toMatchObject({ value: { data: { eligibilityChanged: { vin, status: 'ELIGIBLE' } } } });
-    await answers.return?.();
   });
 });
 
