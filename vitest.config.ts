@@ -11,13 +11,13 @@ const on = (name: string, database: 'embedded' | 'postgresql', folder: string) =
 });
 
 /**
- * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/processes/ starts real
- * processes and browsers, is slower, and runs by a command of its own.
+ * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/slow/ takes long,
+ * by starting processes and browsers or by walking every operation, and runs by a command of its own.
  */
 export default defineConfig({
   test: {
     // Each embedded database takes 500 MB.
-    maxWorkers: 2,
+    maxWorkers: 3,
     // Files share loaded modules, as requests do, but no database. Node itself reads TypeScript.
     isolate: false,
     experimental: { viteModuleRunner: false },
@@ -27,8 +27,8 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       on('embedded', 'embedded', 'test'),
       on('postgresql', 'postgresql', 'test'),
-      on('processes-embedded', 'embedded', 'test/processes'),
-      on('processes-postgresql', 'postgresql', 'test/processes'),
+      on('slow-embedded', 'embedded', 'test/slow'),
+      on('slow-postgresql', 'postgresql', 'test/slow'),
     ],
   },
 });

@@ -67,9 +67,10 @@ export async function openWorld() {
       if (!body.summary) throw new Error(JSON.stringify(body));
       return body.summary.created;
     },
-    /** No vehicles any more, and nothing left to be written by the next who comes. */
+    /** No vehicles any more, as the planner knows, and nothing left to be written by the next who comes. */
     async empty(): Promise<void> {
       await database.query('truncate vehicle, vehicle_tally, event, import_rejection, import, import_batch cascade');
+      await database.query('analyze vehicle');
       await database.query('checkpoint');
     },
     async close(): Promise<void> {

@@ -3,11 +3,11 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { openDatabase } from '../src/entities/database.ts';
-import type { Client, Headed, Json } from './support/client.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
-import { createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
-import { spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
+import { openDatabase } from '../../src/entities/database.ts';
+import type { Client, Headed, Json } from '../support/client.ts';
+import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
+import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000', LIMIT_UPLOADS: '2' } });
 const acme = await gateway.as('acme');

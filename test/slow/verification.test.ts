@@ -1,13 +1,13 @@
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../src/entities/database.ts';
-import { highMobilityBrands } from '../src/manufacturers/brands.ts';
-import { HighMobility } from '../src/manufacturers/high-mobility.ts';
-import { manufacturersOf } from '../src/manufacturers/registry.ts';
-import type { UpstreamOptions } from '../src/manufacturers/upstream.ts';
-import type { Json } from './support/client.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
-import { addVehicle, addVehicles, createFleet, newVin, newVins } from './support/factories.ts';
-import { askingAt, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
+import { openDatabase } from '../../src/entities/database.ts';
+import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
+import { manufacturersOf } from '../../src/manufacturers/registry.ts';
+import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
+import type { Json } from '../support/client.ts';
+import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { addVehicle, addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
+import { askingAt, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import {
   type Behaviour,
   eligible,
@@ -18,7 +18,7 @@ import {
   slow,
   text,
   UpstreamServer,
-} from './support/upstream.ts';
+} from '../support/upstream.ts';
 
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());

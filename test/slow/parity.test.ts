@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { publishEvents } from '../src/core/publish-events.ts';
-import { contextOf } from '../src/http/request-context.ts';
-import { routes } from '../src/rest/router.ts';
-import type { Answer, Client, Json } from './support/client.ts';
-import { openStream } from './support/event-stream.ts';
-import { startGateway } from './support/gateway.ts';
-import { type Call, rest, type Twin, twins, withoutTwin } from './support/twins.ts';
-import { neutral, newWorld, type World, worldVins } from './support/worlds.ts';
+import { publishEvents } from '../../src/core/publish-events.ts';
+import { contextOf } from '../../src/http/request-context.ts';
+import { routes } from '../../src/rest/router.ts';
+import type { Answer, Client, Json } from '../support/client.ts';
+import { openStream } from '../support/event-stream.ts';
+import { startGateway } from '../support/gateway.ts';
+import { type Call, rest, type Twin, twins, withoutTwin } from '../support/twins.ts';
+import { neutral, newWorld, type World, worldVins } from '../support/worlds.ts';
 
 const gateway = await startGateway({
   settings: {
