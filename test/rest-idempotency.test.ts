@@ -129,7 +129,7 @@ describe('Idempotency-Key', () => {
       const answer = await client.post('/fleets', fields, key);
       expect(answer.status).toBe(201);
       return answer;
-    });
+    }, 20_000);
     expect((await fleetsNamed('Through a crash', client)).map(({ id }: Json) => id)).toEqual([again.body.id]);
     expect(await after.stop()).toBe(0);
   });
