@@ -1,0 +1,150 @@
+/**
+ * How fast vehicles are verified, and whether any is forgotten. `node bench/verification.ts [--vehicles 20000] [--latency 20]`
+ * verifies against a local upstream, with one and with two processes: vehicles per second beside the ceiling, which is
+ * concurrency ÷ latency, and the CPU share of an idle process afterwards.
+ * `--soak 60` instead kills a random process every two seconds for that long, while vehicles are added; at the end every
+ * vehicle has its answer, and none was asked about more often than the claims of killed processes account for.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { openDatabase } from '../src/entities/database.ts';
+import { startIssuer } from '../test/support/identity-provider.ts';
+import { startServer } from '../test/support/postgres-server.ts';
+import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
+
+const { values } = parseArgs({
+  options: {
+    vehicles: { type: 'string', default: '20000' },
+    latency: { type: 'string', default: '20' },
+    concurrency: { type: 'string', default: '32' },
+    soak: { type: 'string' },
+  },
+});
+const vehicles = Number(values.vehicles);
+const latency = Number(values.latency);
+const concurrency = Number(values.concurrency);
+
+const server = await startServer();
+const issuer = await startIssuer();
+const upstream = await UpstreamServer.start();
+upstream.always('eligibility', slow(latency, eligible()));
+const gateways: ChildProcess[] = [];
+let made = 0;
+const database = new pg.Client(server.url);
+try {
+  await (await openDatabase({ DATABASE_URL: server.url, DATABASE_READ_URLS: [], DATA_DIR: '' })).close();
+  await database.connect();
+  if (values.soak) await soak(Number(values.soak));
+  else for (const processes of [1, 2]) await measure(processes);
+} finally {
+  for (const gateway of gateways) gateway.kill('SIGKILL');
+  await database.end();
+  await upstream.close();
+  await issuer.stop();
+  await server.stop();
+}
+
+async function measure(processes: number): Promise<void> {
+  for (let started = 0; started < processes; started++) await start();
+  await addVehicles(vehicles);
+  const begin = performance.now();
+  await database.query(`notify due, 'vehicle'`);
+  while ((await pending()) > 0) await delay(100);
+  const rate = vehicles / ((performance.now() - begin) / 1000);
+  const ceiling = (processes * concurrency) / (latency / 1000);
+  await delay(1000);
+  const before = cpuSeconds();
+  await delay(10_000);
+  const idle = (cpuSeconds() - before) / 10 / processes;
+  console.log(
+    `${processes} process(es): ${rate.toFixed(0)} vehicles/s, ${(rate / ceiling).toFixed(2)} of the ceiling of ${ceiling.toFixed(0)}; ` +
+      `idle ${(idle * 100).toFixed(1)} % of a core each`,
+  );
+  for (const gateway of gateways.splice(0)) gateway.kill('SIGKILL');
+}
+
+async function soak(seconds: number): Promise<void> {
+  const end = performance.now() + seconds * 1000;
+  let added = 0;
+  let kills = 0;
+  await start();
+  await start();
+  while (performance.now() < end) {
+    await addVehicles(500);
+    added += 500;
+    await delay(2000);
+    const [victim] = gateways.splice(Math.floor(Math.random() * gateways.length), 1);
+    victim?.kill('SIGKILL');
+    kills += 1;
+    await start();
+  }
+  // What killed processes had claimed comes due when their claims end.
+  while ((await pending()) > 0) await delay(500);
+  const asked = Map.groupBy(
+    upstream.received.filter(({ endpoint }) => endpoint === 'eligibility'),
+    ({ body }) => JSON.parse(body).vin,
+  );
+  const most = Math.max(...[...asked.values()].map((requests) => requests.length));
+  const { rows } = await database.query(
+    `select count(*)::int as answered from vehicle where status = 'ELIGIBLE' and raw_answer is not null`,
+  );
+  console.log(
+    `${added} vehicles added, ${kills} kills: ${rows[0].answered} answered, ${asked.size} asked about, each at most ${most} times`,
+  );
+  if (rows[0].answered !== added || asked.size !== added || most > kills + 1)
+    throw new Error('a verification was lost or repeated');
+}
+
+async function start(): Promise<void> {
+  const gateway = spawn(process.execPath, ['src/main.ts'], {
+    env: {
+      ...process.env,
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      DATABASE_URL: server.url,
+      AUTH_ISSUER: issuer.issuer,
+      AUTH_AUDIENCE: issuer.audience,
+      CONTRACTS_AUTH: 'required',
+      HIGH_MOBILITY_URL: upstream.url,
+      HIGH_MOBILITY_CLIENT_ID: 'client',
+      HIGH_MOBILITY_CLIENT_SECRET: 'secret',
+      PROVIDER_CONCURRENCY: String(concurrency),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  gateways.push(gateway);
+  // The first thing it prints is that it is ready.
+  await once(gateway.stdout, 'data');
+  gateway.stdout.resume();
+}
+
+async function addVehicles(count: number): Promise<void> {
+  await database.query(
+    `with fleet_row as (
+       insert into fleet values (gen_random_uuid(), 'bench', 'Fleet', 'Main Street 1', 'fleet@example.com', 'DE1', now(), now()) returning id
+     )
+     insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
+     select gen_random_uuid(), 'bench', fleet_row.id, 'WBA' || lpad(n::text, 14, '0'), 'bmw', now(), now()
+     from fleet_row, generate_series($1::int + 1, $1::int + $2::int) n`,
+    [made, count],
+  );
+  made += count;
+}
+
+async function pending(): Promise<number> {
+  const { rows } = await database.query(`select sum(delta)::int as count from vehicle_tally where status = 'PENDING'`);
+  return rows[0].count ?? 0;
+}
+
+function cpuSeconds(): number {
+  const ticks = gateways.map(({ pid }) => {
+    const [user = 0, system = 0] =
+      readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
+    return user + system;
+  });
+  return ticks.reduce((sum, one) => sum + one, 0) / 100;
+}
