@@ -131,7 +131,7 @@ async function checkSame(workload: Workload, contenders: Contender[]): Promise<v
       const text = await answer.text();
       if (!answer.ok) throw new Error(`${workload.name}: ${answer.status} ${text.slice(0, 300)}`);
       return JSON.parse(
-        text.replaceAll(/"(id|createdAt|updatedAt)":"[^"]*"/g, workload.name.startsWith('W7') ? '"$1":""' : '$&'),
+        text.replaceAll(/"(id|createdAt|updatedAt)"\s*:\s*"[^"]*"/g, workload.name.startsWith('W7') ? '"$1":""' : '$&'),
       );
     }),
   );

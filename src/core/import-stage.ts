@@ -21,6 +21,7 @@ export class ImportStage {
   readonly #ctx: Context;
   readonly #run: ImportRow;
   #toldAt = 0;
+  #underWay: Promise<void> = Promise.resolve();
 
   constructor(ctx: Context, run: ImportRow) {
     this.#ctx = ctx;
@@ -32,17 +33,30 @@ export class ImportStage {
     return this.received - this.rejected;
   }
 
+  /** Takes a batch; it is sent while the next one is read. */
   async add(rows: readonly CsvRow[]): Promise<void> {
-    const refused: (CsvRow & VinFault)[] = [];
+    const refused: Refused[] = [];
     const good = this.#sort(rows, refused);
+    await this.#underWay;
     this.received += rows.length;
     this.rejected += refused.length;
+    this.#underWay = this.#write(good, refused);
+    // Whoever comes next hears of it.
+    this.#underWay.catch(() => {});
+  }
+
+  /** Resolves when all that was taken is set aside. */
+  async end(): Promise<void> {
+    await this.#underWay;
+  }
+
+  async #write(good: Good, refused: readonly Refused[]): Promise<void> {
     if (good.rows.length > 0) await this.#setAside(good);
     if (refused.length > 0) await this.#keep(refused);
     if (performance.now() - this.#toldAt >= TOLD_EVERY_MS) await this.#tell();
   }
 
-  #sort(rows: readonly CsvRow[], refused: (CsvRow & VinFault)[]): Good {
+  #sort(rows: readonly CsvRow[], refused: Refused[]): Good {
     const { manufacturers } = this.#ctx.services;
     const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warned: [], cells: [] };
     let withCells = false;
@@ -74,7 +88,7 @@ export class ImportStage {
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
   }
 
-  async #keep(refused: (CsvRow & VinFault)[]): Promise<void> {
+  async #keep(refused: readonly Refused[]): Promise<void> {
     const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
     if (kept.length === 0) return;
     this.kept += kept.length;
@@ -102,6 +116,8 @@ export class ImportStage {
     if (!told) throw await endedEarly(this.#ctx, this.#run);
   }
 }
+
+type Refused = CsvRow & VinFault;
 
 /** A boolean as PostgreSQL writes it, in a letter. */
 type Flag = 't' | 'f';

@@ -75,16 +75,18 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return reportOf(ctx, run, repeated);
   }
   const release = keepAlive(ctx, run);
+  const stage = new ImportStage(ctx, run);
   try {
     const table = await readCsv(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
     await write(
       ctx,
       sql`update import set columns = ${table.columns}::text[], delimiter = ${table.delimiter} where id = ${run.id}`,
     );
-    const stage = new ImportStage(ctx, run);
     for await (const rows of table.rows) await stage.add(rows);
+    await stage.end();
     return await reportOf(ctx, await storeImport(ctx, run, stage, hash.digest('hex')), repeated);
   } catch (error) {
+    await stage.end().catch(() => {});
     // Where even this fails, the import's lease runs out and a worker does the same.
     await failImport(ctx, run, error instanceof DomainError ? error.message : 'The upload was cut off.').catch(
       () => {},

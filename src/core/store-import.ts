@@ -7,7 +7,7 @@ import { Unavailable } from './errors.ts';
 import { endedEarly, forgetBatches, stillRunning } from './import-run.ts';
 import type { ImportStage } from './import-stage.ts';
 import { type DuplicateRow, type ImportRow, importColumns } from './imports.ts';
-import { record, recordEach, vehicleBatches } from './record-events.ts';
+import { EVENT_VEHICLES, record, recordEach } from './record-events.ts';
 import { newId, write } from './sql.ts';
 
 /** What the report shows of the rows that repeat another. */
@@ -124,6 +124,7 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Pr
  */
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict: RawBuilder<unknown>) {
   const now = sql`${ctx.now()}::timestamptz`;
+  const [known] = await write(ctx, sql`select from vehicle where company = ${run.company} limit 1`);
   const { numAffectedRows } = await sql`
     insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)
     select (${ids.prefix}::text || to_hex(${ids.start}::bigint + row_number() over ()))::uuid, ${run.company},
@@ -131,7 +132,7 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict
       case when f.warned then '{VIN_CHECK_DIGIT}'::text[] else '{}' end, ${now},
       case when f.supported then 'PENDING' else 'UNSUPPORTED' end,
       case when f.supported then ${now} else ${now} + ${recheckAfter(ctx, 'UNSUPPORTED')} end
-    from ${firstRows(run)} where ${fleetOf(run, sql`f.vin`)} is null
+    from ${firstRows(run)} ${known ? sql`where ${fleetOf(run, sql`f.vin`)} is null` : sql``}
     order by f.vin ${onConflict}`.execute(ctx.em.getKysely());
   return Number(numAffectedRows ?? 0);
 }
@@ -186,10 +187,16 @@ async function tellOf(ctx: Context, run: ImportRow, { prefix, start }: Ids): Pro
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    const idAt = (counter: number) => sql`(${prefix}::text || to_hex(${counter}::bigint))::uuid`;
-    const vehicles = sql`select company, fleet_id, id, vin from vehicle
-      where fleet_id = ${fleetId}::uuid and id > ${idAt(start)} and id <= ${idAt(start + created)}`;
-    await write(ctx, recordEach(ctx, 'vehicle.added', vehicleBatches(vehicles, { importId: run.id })));
+    const idAt = (counter: RawBuilder<unknown>) =>
+      sql`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
+    // The ids follow each other, so the vehicles of each event are a stretch of the primary key.
+    const batches = sql`
+      select ${company}::text, ${fleetId}::uuid, null::uuid, batch.ids, batch.vins, ${JSON.stringify({ importId: run.id })}::jsonb
+      from generate_series(0, ${created - 1}::int, ${EVENT_VEHICLES}::int) first, lateral (
+        select array_agg(v.id) as ids, array_agg(v.vin) as vins from vehicle v
+        where v.id > ${idAt(sql`first`)} and v.id <= ${idAt(sql`(first + ${EVENT_VEHICLES}::int)`)}
+      ) batch`;
+    await write(ctx, recordEach(ctx, 'vehicle.added', batches));
     await write(ctx, announce.due('vehicle'));
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });
