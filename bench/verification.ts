@@ -2,7 +2,7 @@
  * How fast vehicles are verified, and whether any is forgotten. `node bench/verification.ts [--vehicles 20000] [--latency 20]`
  * verifies against a local upstream, with one and with two processes: vehicles per second beside the ceiling, which is
  * concurrency ÷ latency, and the CPU share of an idle process afterwards.
- * `--soak 60` instead kills a random process every two seconds for that long, while vehicles are added; at the end every
+ * `--soak 60` instead kills a random process every second or so for that long, in the midst of its work, while vehicles are added; at the end every
  * vehicle has its answer, and none was asked about more often than the claims of killed processes account for.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -75,8 +75,10 @@ async function soak(seconds: number): Promise<void> {
   await start();
   while (performance.now() < end) {
     await addVehicles(500);
+    await database.query(`notify due, 'vehicle'`);
     added += 500;
-    await delay(2000);
+    // In the midst of the work, at any point of it.
+    await delay(Math.random() * 500);
     const [victim] = gateways.splice(Math.floor(Math.random() * gateways.length), 1);
     victim?.kill('SIGKILL');
     kills += 1;
