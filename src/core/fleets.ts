@@ -71,10 +71,9 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const company = companyOf(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
-    // Locked, so that what the event says was before is what was before; but not against new vehicles, which keep the
-    // fleet's key from changing: it would wait for an import of millions.
-    if (isId(fleetId)) await write(ctx, sql`select from fleet where id = ${fleetId} for no key update`);
-    const fleet = isId(fleetId) ? await em.findOne(FleetEntity, { id: fleetId, company }) : null;
+    // Locked, so that what the event says was before is what was before.
+    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE };
+    const fleet = isId(fleetId) ? await em.findOne(FleetEntity, { id: fleetId, company }, lock) : null;
     if (!fleet) throw new FleetNotFound();
     if (Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
