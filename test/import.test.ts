@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Client, Headed, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
@@ -187,6 +188,25 @@ describe('what becomes of the rows', () => {
     ]);
   });
 });
+
+// The embedded database has one connection: there, everything waits its turn.
+test.skipIf(gateway.database.kind === 'embedded')(
+  'while an upload is stored, its fleet can be changed and given other vehicles',
+  async () => {
+    const fleet = await createFleet(acme);
+    await gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(`insert into vehicle (id, company, fleet_id, vin, created_at)
+        values ('${crypto.randomUUID()}', 'acme', '${fleet.id}', '${newVin()}', now())`);
+      const answers = Promise.all([
+        acme.patch(`/fleets/${fleet.id}`, { vat: 'DE2' }),
+        acme.post('/vehicles', { fleetId: fleet.id, vins: [newVin()] }),
+      ]);
+      const late = delay(5_000).then(() => Promise.reject(new Error('they wait for the upload')));
+      const [{ status, body }, { status: added }] = await Promise.race([answers, late]);
+      expect({ status, vat: body.vat, added }).toEqual({ status: 200, vat: 'DE2', added: 201 });
+    });
+  },
+);
 
 describe('refused rows', () => {
   test('come back as a CSV in the file’s own layout that can be sent again as it is', async () => {

@@ -1,4 +1,3 @@
-import { LockMode } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
@@ -71,10 +70,16 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const company = companyOf(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
-    // Locked, so that what the event says was before is what was before.
-    const lock = { lockMode: LockMode.PESSIMISTIC_WRITE };
-    const fleet = isId(fleetId) ? await em.findOne(FleetEntity, { id: fleetId, company }, lock) : null;
-    if (!fleet) throw new FleetNotFound();
+    // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
+    // the fleet's id until they are committed.
+    const [row] = isId(fleetId)
+      ? await write<object>(
+          ctx,
+          sql`select * from fleet where id = ${fleetId} and company = ${company} for no key update`,
+        )
+      : [];
+    if (!row) throw new FleetNotFound();
+    const fleet = em.map(FleetEntity, row);
     if (Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
     }
