@@ -30,6 +30,8 @@ export const settings = z.object({
   LIMIT_JSON_BYTES: whole(1).default(1024 * 1024),
   LIMIT_REJECTED_ROWS: whole(0).default(100_000),
   LIMIT_UPLOADS: whole(1).default(4),
+  LIMIT_GRAPHQL_COST: whole(1).default(50_000),
+  LIMIT_GRAPHQL_SECONDS: whole(1, 86_400).default(30),
   RATE_LIMIT_PER_MINUTE: whole(0).default(0),
   HIGH_MOBILITY_URL: url.optional(),
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
@@ -49,6 +51,7 @@ export const settings = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   CORS_ORIGINS: list.default([]),
   GRAPHIQL: onOff.default(true),
+  INTROSPECTION: onOff.default(true),
   METRICS_TOKEN: z.string().min(16).optional(),
 });
 

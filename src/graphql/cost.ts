@@ -14,9 +14,6 @@ import {
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/page.ts';
 import { fragmentOf } from './guards.ts';
 
-/** How many objects one answer may hold. */
-export const MAX_COST = 50_000;
-
 export interface Operation {
   schema: GraphQLSchema;
   document: DocumentNode;
@@ -24,11 +21,23 @@ export interface Operation {
   variables: Readonly<Record<string, unknown>>;
 }
 
+/** Costs that hold whatever the variables; kept as long as readDocument keeps the document. */
+const known = new WeakMap<OperationDefinitionNode, number>();
+
 /**
  * The most objects the answer to a valid operation can hold: a connection counts as many as its page has, another list
  * as many as a page has by default.
  */
-export function costOf({ schema, document, operation, variables }: Operation): number {
+export function costOf(asked: Operation): number {
+  const before = known.get(asked.operation);
+  if (before !== undefined) return before;
+  const { cost, byVariables } = reckon(asked);
+  if (!byVariables) known.set(asked.operation, cost);
+  return cost;
+}
+
+function reckon({ schema, document, operation, variables }: Operation): { cost: number; byVariables: boolean } {
+  let byVariables = false;
   const fragments = new Map<string, number>();
 
   function ofSet(type: GraphQLObjectType, set: SelectionSetNode | undefined, pageSize: number): number {
@@ -44,8 +53,8 @@ export function costOf({ schema, document, operation, variables }: Operation): n
   /** Reckoned once for each page size it stands in, so that fragments of fragments do not multiply the work. */
   function ofFragment(type: GraphQLObjectType, name: string, pageSize: number): number {
     const key = `${name} ${pageSize}`;
-    const known = fragments.get(key);
-    if (known !== undefined) return known;
+    const before = fragments.get(key);
+    if (before !== undefined) return before;
     const fragment = fragmentOf(document, name);
     const cost = fragment && 'selectionSet' in fragment ? ofSet(type, fragment.selectionSet, pageSize) : 0;
     fragments.set(key, cost);
@@ -73,10 +82,12 @@ export function costOf({ schema, document, operation, variables }: Operation): n
   }
 
   function variableOf(name: string): number {
+    byVariables = true;
     const byDefault = operation.variableDefinitions?.find((one) => one.variable.name.value === name)?.defaultValue;
     return Number(variables[name] ?? (byDefault?.kind === Kind.INT ? byDefault.value : Number.NaN));
   }
 
   const root = schema.getRootType(operation.operation);
-  return root ? ofSet(root, operation.selectionSet, PAGE_DEFAULT) : 0;
+  const cost = root ? ofSet(root, operation.selectionSet, PAGE_DEFAULT) : 0;
+  return { cost, byVariables };
 }

@@ -1,12 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import {
-  type DocumentNode,
-  type ExecutionResult,
-  execute,
-  getOperationAST,
-  OperationTypeNode,
-  validate,
-} from 'graphql';
+import { type DocumentNode, type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import { ValidationFailed } from '../core/errors.ts';
 import { jsonReader } from '../http/json-body.ts';
@@ -16,9 +9,11 @@ import type { FaceContext } from './context.ts';
 import { withWireErrors } from './errors.ts';
 import { readDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
-import { guard, valid } from './plugins.ts';
+import { guard } from './plugins.ts';
 import { schema } from './schema.ts';
+import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
+import { faultsOf } from './valid-document.ts';
 
 const params = z.strictObject({
   query: z.string(),
@@ -71,28 +66,30 @@ async function run({ query, variables, operationName }: Params, context: FaceCon
   const operation = document && getOperationAST(document, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
   const args = { document, operationName, variableValues: variables, contextValue: context };
+  let cost: Pick<ExecutionResult, 'extensions'>;
   try {
-    guard(args);
+    cost = guard(args);
   } catch {
     return null;
   }
   const quick = operation.operation === OperationTypeNode.QUERY ? compiled(document) : null;
   const work = () => execute({ schema, ...args });
   const result = await traceOperation(operation, context.res, () =>
-    quick
-      ? quick(undefined, context, variables)
-      : executeOnce(context, operation, { query, variables, operationName }, work),
+    inTime(
+      context,
+      quick
+        ? quick(undefined, context, variables)
+        : executeOnce(context, operation, { query, variables, operationName }, work),
+    ),
   );
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
-  return early ? null : result;
+  return early ? null : { ...result, ...cost };
 }
 
 function readValid(query: string): DocumentNode | null {
   try {
     const document = readDocument(query);
-    if (!valid.has(document) && validate(schema, document).length > 0) return null;
-    valid.add(document);
-    return document;
+    return faultsOf(document).length > 0 ? null : document;
   } catch {
     return null;
   }

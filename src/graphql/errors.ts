@@ -17,6 +17,9 @@ export interface Result {
   errors?: readonly GraphQLError[] | undefined;
 }
 
+/** The errors an answer may have; what else went wrong is left out, here and in the log. */
+export const MOST_ERRORS = 10;
+
 /**
  * The answer with its errors as they go out: refusals with their code, faults of ours masked and logged. Each has the
  * request id. Where nothing could be answered, the HTTP status says why as well.
@@ -30,7 +33,7 @@ export function withWireErrors<R extends Result>(result: R, requestId: string, l
     ...result,
     errors: [
       ...(ofValues.length > 0 ? [variablesRefusal(ofValues, requestId)] : []),
-      ...others.map((error) => wireError(error, { answered, requestId, log })),
+      ...others.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
     ],
   };
 }
@@ -111,7 +114,9 @@ function graphqlRefusal(error: GraphQLError, requestId: string): GraphQLError {
   };
   const http = extensions.http ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
   if (keptCodes.has(code)) return rewritten(error, error.message, { code, requestId, http });
-  if (code && originalError) return rewritten(error, notJson, { code: 'MALFORMED_JSON', requestId, http });
+  if (code && originalError) {
+    return rewritten(error, notJson, { code: 'MALFORMED_JSON', requestId, http: { status: statusOf.MALFORMED_JSON } });
+  }
   return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
 }
 

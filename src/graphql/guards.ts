@@ -20,12 +20,19 @@ export const bounds = {
   directives: 50,
   fragments: 50,
   variables: 100,
+  /** Fields that stand in their set already: validation compares each with each. */
+  'repeated fields': 50,
+  /** The schema is for everybody, and one copy of it is big enough. */
+  'aliases where it asks for the schema': 3,
 };
 
-/** Documents that are kept parsed: few, and small ones, since their trees take a hundred times their text. */
-const KEPT_DOCUMENTS = 100;
-const KEPT_CHARACTERS = 4096;
+/** Documents are kept parsed up to this sum of their characters: their trees take a hundred times as much. */
+const KEPT_CHARACTERS = 256 * 1024;
 const kept = new Map<string, DocumentNode>();
+let keptCharacters = 0;
+
+/** Documents with `__schema` or `__type` in them. */
+const introspecting = new WeakSet<DocumentNode>();
 
 /** Reads a document; throws GraphQLError for one that is wrong or out of bounds. The same text gives the same tree. */
 export function readDocument(source: string | Source): DocumentNode {
@@ -40,11 +47,18 @@ export function readDocument(source: string | Source): DocumentNode {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const document = parseBounded(text);
   checkTree(document);
-  if (text.length <= KEPT_CHARACTERS) {
-    kept.set(text, document);
-    if (kept.size > KEPT_DOCUMENTS) kept.delete(kept.keys().next().value ?? '');
-  }
+  keep(text, document);
   return document;
+}
+
+function keep(text: string, document: DocumentNode): void {
+  kept.set(text, document);
+  keptCharacters += text.length;
+  for (const oldest of kept.keys()) {
+    if (keptCharacters <= KEPT_CHARACTERS) return;
+    kept.delete(oldest);
+    keptCharacters -= oldest.length;
+  }
 }
 
 function parseBounded(text: string): DocumentNode {
@@ -58,10 +72,11 @@ function parseBounded(text: string): DocumentNode {
 }
 
 function checkTree(document: DocumentNode): void {
-  const count = { aliases: 0, directives: 0, fragments: 0, variables: 0 };
+  const count = { aliases: 0, directives: 0, fragments: 0, variables: 0, 'repeated fields': 0 };
   visit(document, {
-    Field: ({ alias }) => {
+    Field: ({ alias, name }) => {
       if (alias) count.aliases += 1;
+      if (name.value === '__schema' || name.value === '__type') introspecting.add(document);
     },
     Directive: () => {
       count.directives += 1;
@@ -69,15 +84,27 @@ function checkTree(document: DocumentNode): void {
     FragmentDefinition: () => {
       count.fragments += 1;
     },
+    InlineFragment: () => {
+      count.fragments += 1;
+    },
     VariableDefinition: () => {
       count.variables += 1;
     },
+    SelectionSet: ({ selections }) => {
+      const names = selections.flatMap((node) => (node.kind === Kind.FIELD ? (node.alias ?? node.name).value : []));
+      count['repeated fields'] += names.length - new Set(names).size;
+    },
   });
-  for (const what of ['aliases', 'directives', 'fragments', 'variables'] as const) {
+  for (const what of ['aliases', 'directives', 'fragments', 'variables', 'repeated fields'] as const) {
     if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
   }
+  const ofSchema = 'aliases where it asks for the schema';
+  if (introspecting.has(document) && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
   if (depthOf(document) > bounds.depth) throw outOfBounds('levels of fields', bounds.depth);
 }
+
+/** Whether a document asks for the schema, alone or beside other things. `__typename` does not count. */
+export const asksForSchema = (document: DocumentNode): boolean => introspecting.has(document);
 
 /** Levels of fields below the deepest operation. A fragment that spreads itself counts once: validation refuses it. */
 function depthOf(document: DocumentNode): number {
@@ -106,11 +133,14 @@ const selectionsOf = (definition: DefinitionNode | undefined) =>
   definition && 'selectionSet' in definition ? definition.selectionSet : undefined;
 
 /** The refusal of a document that asks for too much; the bound is in its message. */
-export function outOfBounds(what: string, bound: number): GraphQLError {
-  return new GraphQLError(`An operation has at most ${bound.toLocaleString('en')} ${what}.`, {
+export const outOfBounds = (what: string, bound: number): GraphQLError =>
+  refusedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
+
+/** The refusal of a document that GraphQL itself would let pass. */
+export const refusedDocument = (message: string): GraphQLError =>
+  new GraphQLError(message, {
     extensions: { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400, spec: true } },
   });
-}
 
 /** Whether an operation asks for nothing but the schema: what everybody may, without a token. */
 export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: OperationDefinitionNode): boolean {

@@ -1,40 +1,36 @@
-import { type DocumentNode, GraphQLError, getOperationAST, Kind } from 'graphql';
+import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST, Kind } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Unauthenticated } from '../core/errors.ts';
 import type { FaceContext } from './context.ts';
-import { costOf, MAX_COST } from './cost.ts';
+import { costOf } from './cost.ts';
 import { type Result, withWireErrors } from './errors.ts';
-import { asksOnlyForSchema, outOfBounds, readDocument } from './guards.ts';
+import { asksForSchema, asksOnlyForSchema, outOfBounds, readDocument, refusedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
 import { schema } from './schema.ts';
+import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
+import { faultsOf } from './valid-document.ts';
 
 type FacePlugin = Plugin<FaceContext, FaceContext>;
-
-/** Documents that were found valid; they are kept as long as readDocument keeps them. */
-export const valid = new WeakSet<DocumentNode>();
 
 /** Bounds and tokens, before anything is executed. */
 export const guards: FacePlugin = {
   onParse: ({ setParseFn }) => setParseFn(readDocument),
-  onValidate({ params: { documentAST }, setResult }) {
-    if (valid.has(documentAST)) return setResult([]);
-    return ({ valid: passed }) => {
-      if (passed) valid.add(documentAST);
-    };
-  },
+  onValidate: ({ params: { documentAST }, setResult }) => setResult(faultsOf(documentAST)),
   onExecute({ args, executeFn, setExecuteFn }) {
-    guard(args);
+    const cost = guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
     const face = args.contextValue;
-    setExecuteFn((given) =>
-      traceOperation(operation, face.res, () =>
-        executeOnce(face, operation, face.params, () => executeFn(given)).catch(asGraphqlError),
-      ),
-    );
+    setExecuteFn(async (given) => {
+      const result = await traceOperation(operation, face.res, async () => {
+        const executed = executeOnce(face, operation, face.params, () => executeFn(given));
+        return Promise.resolve(inTime(face, executed)).catch(asGraphqlError);
+      });
+      return { ...result, ...cost };
+    });
   },
   onSubscribe({ args, extendContext, subscribeFn, setSubscribeFn }) {
     guard(args);
@@ -53,10 +49,15 @@ interface ExecutionArgs {
   contextValue: FaceContext;
 }
 
-/** Refuses an operation that nobody may run, or that costs too much; throws GraphQLError. */
-export function guard({ document, operationName, variableValues, contextValue: { ctx, res } }: ExecutionArgs): void {
+/**
+ * Refuses an operation that nobody may run, or that costs too much; throws GraphQLError. Gives what the answer is to say
+ * of its cost.
+ */
+export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> {
+  const { document, operationName, variableValues, contextValue } = args;
+  const { ctx, res } = contextValue;
   const operation = getOperationAST(document, operationName);
-  if (!operation) return;
+  if (!operation) return {};
   // For log and metrics: by what it asks for, since the name of an operation is the client's invention.
   const field = operation.selectionSet.selections.find((node) => node.kind === Kind.FIELD);
   res.locals.operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
@@ -65,9 +66,13 @@ export function guard({ document, operationName, variableValues, contextValue: {
   if (!ctx.caller && !asksOnlyForSchema(document, operation)) {
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
   }
+  const { INTROSPECTION, LIMIT_GRAPHQL_COST } = ctx.services.config;
+  if (!INTROSPECTION && asksForSchema(document)) throw refusedDocument('The schema cannot be asked for here.');
   const cost = costOf({ schema, document, operation, variables: variableValues ?? {} });
-  if (cost > MAX_COST)
-    throw outOfBounds(`objects in its answer; this one may have ${cost.toLocaleString('en')}`, MAX_COST);
+  if (cost > LIMIT_GRAPHQL_COST) {
+    throw outOfBounds(`objects in its answer; this one may have ${cost.toLocaleString('en')}`, LIMIT_GRAPHQL_COST);
+  }
+  return { extensions: { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } } };
 }
 
 /** Yoga takes an error that has a member "errors", as all of core's have, for a bundle of several. */
@@ -81,7 +86,8 @@ export function wireErrors(log: Logger): FacePlugin {
     onResultProcess({ result, setResult, serverContext }) {
       const { ctx, res } = serverContext;
       const shown = <R extends Result>(one: R): R => {
-        const wired = withWireErrors(one, ctx.requestId, log);
+        const told = ctx.services.config.INTROSPECTION ? one : { ...one, errors: one.errors?.map(withoutHint) };
+        const wired = withWireErrors(told, ctx.requestId, log);
         // For the request's line in the log.
         res.locals.code ??= wired.errors?.[0]?.extensions.code;
         return wired;
@@ -90,6 +96,12 @@ export function wireErrors(log: Logger): FacePlugin {
       else setResult(Symbol.asyncIterator in result ? mapped(result, shown) : shown(result as Result as never));
     },
   };
+}
+
+/** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
+function withoutHint(error: GraphQLError): GraphQLError {
+  const message = error.message.replaceAll(/ Did you mean [^?]*\?/g, '');
+  return message === error.message ? error : new GraphQLError(message, error);
 }
 
 /** An iterable whose end reaches the source even while a value is being waited for, as a generator's would not. */

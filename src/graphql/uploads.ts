@@ -11,6 +11,7 @@ export function uploads({ config }: HttpServices): RequestHandler {
   const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
   return async (req, res, next) => {
     if (!req.is('multipart/form-data')) return next();
+    res.locals.upload = true;
     // What nobody read of the file must not hold the connection when the answer is out.
     res.once('finish', () => {
       req.unpipe();

@@ -35,6 +35,7 @@ export function pagesRouter(services: HttpServices): Router {
   for (const [name, path] of Object.entries(assets)) {
     onlyGet(router, `/docs/${name}`, (_req, res) => res.sendFile(path, { maxAge: '1h' }));
   }
+  if (!services.config.INTROSPECTION) return router;
   onlyGet(router, '/schema.graphql', (_req, res) =>
     res.sendFile(schemaFile, { headers: { 'Content-Type': 'text/plain; charset=utf-8' } }),
   );

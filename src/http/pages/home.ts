@@ -37,10 +37,16 @@ interface Place {
   about: string;
 }
 
-const graphiql = { href: '/graphql', name: 'GraphiQL', about: 'Write and run queries, mutations and subscriptions' };
-const forDevelopers: Place[] = [
+const graphiql: Place = {
+  href: '/graphql',
+  name: 'GraphiQL',
+  about: 'Write and run queries, mutations and subscriptions',
+};
+const schemaFile: Place = { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' };
+const forDevelopers = ({ GRAPHIQL, INTROSPECTION }: HttpServices['config']): Place[] => [
+  ...(GRAPHIQL ? [graphiql] : []),
   { href: '/docs', name: 'REST reference', about: 'Every operation, with examples, to try out' },
-  { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' },
+  ...(INTROSPECTION ? [schemaFile] : []),
   { href: '/openapi.json', name: 'OpenAPI document', about: 'For generators of clients' },
 ];
 const forOperators: Place[] = [
@@ -68,7 +74,7 @@ ${new Html(`<style>${style}</style>`)}
 </header>
 <main>
   <h2>For developers</h2>
-  ${places(services.config.GRAPHIQL ? [graphiql, ...forDevelopers] : forDevelopers)}
+  ${places(forDevelopers(services.config))}
   ${token ? commands(base, token) : ''}
   <h2>For operators</h2>
   ${places(forOperators)}

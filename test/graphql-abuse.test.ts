@@ -1,0 +1,190 @@
+import { getIntrospectionQuery } from 'graphql';
+import { auditServer } from 'graphql-http';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Json } from './support/client.ts';
+import { createFleet } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const closed = await startGateway({
+  on: gateway,
+  settings: { INTROSPECTION: 'off', GRAPHIQL: 'off', LIMIT_GRAPHQL_COST: '100', LIMIT_GRAPHQL_SECONDS: '1' },
+});
+const stranger = await closed.as('acme');
+const RESPONSE = 'application/graphql-response+json';
+/** What Yoga answers, and what is answered without it. */
+const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
+const codesOf = ({ body }: { body: Json }) => body.errors?.map((error: Json) => error.extensions.code);
+const many = (count: number, text: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => text(at)).join(' ');
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe('GraphQL over HTTP, as the graphql-http package audits it', () => {
+  test.each(Object.entries(ways))('every audit passes, answered %s', async (_way, accept) => {
+    const results = await auditServer({
+      url: `${gateway.url}/graphql`,
+      fetchFn: (url: string, init: RequestInit = {}) => {
+        const headers = new Headers(init.headers);
+        if (accept === ways['by Yoga'] && headers.has('accept')) {
+          const asked = headers.get('accept') ?? '';
+          headers.set('accept', `${asked}, ${asked};q=0.9`);
+        }
+        return fetch(url, { ...init, headers });
+      },
+    });
+    expect(results).toHaveLength(61);
+    const failed = await Promise.all(
+      results
+        .filter(({ status }) => status !== 'ok')
+        .map(async (result) => ({
+          id: result.id,
+          name: result.name,
+          reason: 'reason' in result && result.reason,
+          answer: 'response' in result && (await result.response.clone().text()),
+        })),
+    );
+    expect(failed).toEqual([]);
+  });
+});
+
+describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_way, accept) => {
+  const beyond: Record<string, [query: string, bound: string]> = {
+    '300 kB': [`{ __typename } # ${'x'.repeat(300_000)}`, '16,384 characters'],
+    '2,001 tokens': [`{ ${'a '.repeat(1999)}}`, '2,000 tokens'],
+    '5,000 levels': [`${'{a'.repeat(5000)}${'}'.repeat(5000)}`, '2,000 tokens'],
+    '51 aliases of __typename': [`{ ${many(51, (at) => `a${at}: __typename`)} }`, '50 aliases'],
+    '51 inline fragments': [`{ ${many(51, () => '... on Query { __typename }')} }`, '50 fragments'],
+    'a field 52 times': [`{ ${many(52, () => '__typename')} }`, '50 repeated fields'],
+    'the schema four times over': [`{ ${many(4, (at) => `a${at}: __schema { types { name } }`)} }`, '3 aliases where'],
+  };
+  test.each(Object.entries(beyond))('%s: 400, for anyone, and no SQL', async (_name, [query, bound]) => {
+    const executed = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
+    const sent = vi.spyOn(gateway.database.orm.em.getConnection(), 'execute');
+    for (const client of [acme, gateway.anyone]) {
+      const answer = await client.post('/graphql', { query }, { accept });
+      expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+        status: 400,
+        codes: ['GRAPHQL_VALIDATION_FAILED'],
+      });
+      expect(answer.body.errors[0].message).toContain(bound);
+    }
+    expect(executed).not.toHaveBeenCalled();
+    expect(sent).not.toHaveBeenCalled();
+  });
+});
+
+describe('cost', () => {
+  const query = 'query ($n: Int = 3) { fleets(first: $n) { nodes { vehicles(first: 10) { nodes { id } } } } }';
+
+  test.each(Object.entries(ways))('stands in the answer, by first and nesting, %s', async (_way, accept) => {
+    const costOf = async (variables: object) =>
+      (await acme.post('/graphql', { query, variables }, { accept })).body.extensions.cost;
+    // A connection, its n fleets, the connection of each, its 10 vehicles.
+    expect(await costOf({})).toEqual({ requestedQueryCost: 1 + 3 * 12, maximumQueryCost: 50_000 });
+    expect(await costOf({ n: 20 })).toEqual({ requestedQueryCost: 1 + 20 * 12, maximumQueryCost: 50_000 });
+    for (let use = 0; use < 4; use++) {
+      const { body } = await acme.post('/graphql', { query: '{ fleets(first: 7) { nodes { id } } }' }, { accept });
+      expect(body.extensions).toEqual({ cost: { requestedQueryCost: 8, maximumQueryCost: 50_000 } });
+    }
+  });
+
+  test('above LIMIT_GRAPHQL_COST is 400, and the limit is named', async () => {
+    expect(await stranger.post('/graphql', { query, variables: { n: 8 } })).toMatchObject({
+      body: { extensions: { cost: { requestedQueryCost: 97, maximumQueryCost: 100 } } },
+    });
+    const answer = await stranger.post('/graphql', { query, variables: { n: 9 } }, { accept: RESPONSE });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+      status: 400,
+      codes: ['GRAPHQL_VALIDATION_FAILED'],
+    });
+    expect(answer.body.errors[0].message).toBe(
+      'An operation has at most 100 objects in its answer; this one may have 109.',
+    );
+  });
+});
+
+describe('errors', () => {
+  test.each(Object.entries(ways))('an answer has ten at most, %s', async (_way, accept) => {
+    const wrong = await acme.post('/graphql', { query: `{ ${many(100, (at) => `nothing${at}`)} }` }, { accept });
+    expect(wrong).toMatchObject({ status: 400 });
+    expect(wrong.body.errors).toHaveLength(10);
+    const refused = await acme.post(
+      '/graphql',
+      { query: `{ ${many(20, (at) => `a${at}: fleet(id: "${at}") { id }`)} }` },
+      { accept },
+    );
+    expect(codesOf(refused)).toEqual(Array(10).fill('FLEET_NOT_FOUND'));
+  });
+});
+
+describe('LIMIT_GRAPHQL_SECONDS', () => {
+  test.each(Object.entries(ways))('what takes longer is 503, %s', async (_way, accept) => {
+    vi.spyOn(closed.services.manufacturers, 'list').mockImplementation(() => new Promise(() => {}) as never);
+    const answer = await stranger.post('/graphql', { query: '{ manufacturers { id } }' }, { accept });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });
+    expect(answer.body.errors[0].message).toContain('longer than 1 s');
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+});
+
+describe('INTROSPECTION and GRAPHIQL off', () => {
+  test.each(Object.entries(ways))('the schema cannot be asked for, token or not, %s', async (_way, accept) => {
+    for (const client of [stranger, closed.anyone]) {
+      for (const query of [
+        getIntrospectionQuery(),
+        '{ __type(name: "Fleet") { name } }',
+        '{ ...F } fragment F on Query { a: __schema { description } }',
+      ]) {
+        const answer = await client.post('/graphql', { query }, { accept });
+        expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+          status: 400,
+          codes: ['GRAPHQL_VALIDATION_FAILED'],
+        });
+      }
+      expect(await client.post('/graphql', { query: '{ __typename }' }, { accept })).toMatchObject({ status: 200 });
+    }
+    expect(await closed.anyone.get('/schema.graphql')).toMatchObject({ status: 404 });
+    expect(await closed.anyone.get('/graphql', { accept: 'text/html' })).not.toMatchObject({ status: 200 });
+    expect((await closed.anyone.get('/')).body).not.toMatch(/schema\.graphql|GraphiQL/);
+  });
+
+  test.each(Object.entries(ways))('nothing is said of names that come close, %s', async (_way, accept) => {
+    const close = [
+      { query: '{ flee }' },
+      { query: '{ fleets(frist: 1) { totalCount } }' },
+      { query: '{ fleets { nodes { vehicles(filter: { eligibility: ELIGIBEL }) { totalCount } } } }' },
+      { query: '{ fleet(id: "x") { ... on Vehicel { id } } }' },
+      { query: 'query ($by: VehicleBy!) { vehicle(by: $by) { id } }', variables: { by: { vinn: 'x' } } },
+      {
+        query: 'mutation ($i: AddVehiclesInput!) { addVehicles(input: $i) { summary { received } } }',
+        variables: { i: { fleetId: 'x', vins: [], mode: 'ATOMIK' } },
+      },
+    ];
+    for (const body of close) {
+      const hidden = await stranger.post('/graphql', body, { accept });
+      expect(hidden.status, body.query).toBe(400);
+      expect(JSON.stringify(hidden.body), body.query).not.toMatch(/did you mean/i);
+    }
+    // Where the schema may be read, they help.
+    expect(JSON.stringify((await acme.post('/graphql', close[0], { accept })).body)).toContain('Did you mean');
+  });
+});
+
+test('a token in the address, in a variable or in a cookie is no token', async () => {
+  const token = acme.headers.authorization?.slice(7) ?? '';
+  const query = '{ fleets { totalCount } }';
+  await createFleet(acme);
+  for (const answer of [
+    await gateway.anyone.post(`/graphql?access_token=${token}`, { query }),
+    await gateway.anyone.get(`/graphql?query=${encodeURIComponent(query)}&access_token=${token}`),
+    await gateway.anyone.post('/graphql', { query, variables: { authorization: `Bearer ${token}` } }),
+    await gateway.anyone.post('/graphql', { query, extensions: { headers: { authorization: `Bearer ${token}` } } }),
+    await gateway.anyone.post('/graphql', { query }, { cookie: `token=${token}; authorization=Bearer ${token}` }),
+  ]) {
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 401, codes: ['UNAUTHENTICATED'] });
+  }
+});
