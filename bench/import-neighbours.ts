@@ -3,16 +3,15 @@
  *
  * Run:  npx node bench/import-neighbours.ts [--rows 1000000] [--seconds 20] [--pace 5]
  * Read: each request is sent alone, `pace` milliseconds after the answer to the one before, first with nobody else
- * about, then during the upload. "ratio" is p99 during the upload against p99 before it; above 2, somebody suffers. The
- * upload, the database and these requests share the machine: with two cores or fewer, part of it is waiting for a core.
+ * about, then during the upload, then during a load of the same rows by psql's \copy (where there is a psql). "ratio" is
+ * p99 against p99 with nobody about; above 2, somebody suffers. The upload, the database and these requests share the
+ * machine, so part of it is waiting for a core or the disk. What is waiting for a lock is counted: "waits" are the looks,
+ * 50 a second, that found a session waiting, by what it waited for.
  */
-import { createWriteStream } from 'node:fs';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openWorld, vehicleOf } from './import-world.ts';
+import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
+import { openWorld } from './import-world.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -21,15 +20,12 @@ const { values: options } = parseArgs({
     pace: { type: 'string', default: '5' },
   },
 });
-const ROWS = Number(options.rows);
-const CHUNK_ROWS = 4_000;
 /** VINs that the upload does not have. */
 const NEIGHBOURS = 1;
 
 const world = await openWorld();
 // Made beforehand: who measures must not be busy.
-const file = join(world.folder, 'vins.csv');
-await pipeline(Readable.from(lines()), createWriteStream(file));
+const { vins, table } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 let added = 0;
 const small: Record<string, () => Promise<Response>> = {
   'GET a page of 50 vehicles': () => call('GET', `/fleets/${world.fleet.id}/vehicles?limit=50`),
@@ -41,28 +37,34 @@ const small: Record<string, () => Promise<Response>> = {
 
 try {
   for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
-  const before = await measure(delay(Number(options.seconds) * 1000));
-  const upload = world.upload(file);
-  const during = await measure(upload);
-  console.log(`${await upload} vehicles were created meanwhile`);
-  for (const name of Object.keys(small)) {
-    const [usual, now] = [p99(before.get(name) ?? []), p99(during.get(name) ?? [])];
-    const count = during.get(name)?.length;
-    console.log(
-      `${name.padEnd(26)} p99 ${usual.toFixed(1)} ms before, ${now.toFixed(1)} ms during (${count} requests)   ratio ${(now / usual).toFixed(2)}`,
-    );
+  const usual = await measure(() => delay(Number(options.seconds) * 1000));
+  report('nobody about', usual, usual);
+  report('during the upload', await measure(() => world.upload(vins)), usual);
+  if (await hasPsql()) {
+    await world.empty();
+    const load = () => run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copyOf(table)}`]);
+    report('during \\copy', await measure(load), usual);
   }
 } finally {
   await world.close();
 }
 
-/** Milliseconds of each small request until `end`. */
-async function measure(end: Promise<unknown>): Promise<Map<string, number[]>> {
+interface Measured {
+  /** Milliseconds of each small request, by what it was. */
+  times: Map<string, number[]>;
+  /** How often sessions were seen waiting, by what they waited for. */
+  waits: Map<string, number>;
+}
+
+/** Sends small requests for as long as the work takes. */
+async function measure(work: () => Promise<unknown>): Promise<Measured> {
   const times = new Map(Object.keys(small).map((name) => [name, [] as number[]]));
+  const waits = new Map<string, number>();
   let ended = false;
-  const over = end.finally(() => {
+  const over = work().finally(() => {
     ended = true;
   });
+  const looking = look(waits, () => ended);
   while (!ended) {
     for (const [name, request] of Object.entries(small)) {
       const started = performance.now();
@@ -74,8 +76,30 @@ async function measure(end: Promise<unknown>): Promise<Map<string, number[]>> {
       await delay(Number(options.pace));
     }
   }
-  await over;
-  return times;
+  await Promise.all([over, looking]);
+  return { times, waits };
+}
+
+async function look(waits: Map<string, number>, ended: () => boolean): Promise<void> {
+  while (!ended()) {
+    const { rows } = await world.database.query<{ wait: string }>(
+      `select wait_event_type || '/' || wait_event as wait from pg_stat_activity
+       where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and wait_event is not null`,
+    );
+    for (const { wait } of rows) waits.set(wait, (waits.get(wait) ?? 0) + 1);
+    await delay(20);
+  }
+}
+
+function report(when: string, { times, waits }: Measured, usual: Measured): void {
+  console.log(`${when}   waits: ${[...waits].map(([wait, count]) => `${wait} ${count}`).join(', ') || 'none'}`);
+  for (const [name, values] of times) {
+    const [p50, p99, max] = [at(values, 0.5), at(values, 0.99), at(values, 1)];
+    const ratio = p99 / at(usual.times.get(name) ?? [], 0.99);
+    console.log(
+      `  ${name.padEnd(26)} p50 ${p50.toFixed(1)}   p99 ${p99.toFixed(1)}   max ${max.toFixed(1)} ms   ratio ${ratio.toFixed(2)}   (${values.length} requests)`,
+    );
+  }
 }
 
 function call(method: string, path: string, body?: unknown): Promise<Response> {
@@ -86,13 +110,6 @@ function call(method: string, path: string, body?: unknown): Promise<Response> {
   });
 }
 
-function* lines(): Generator<string> {
-  yield 'vin\n';
-  for (let first = 0; first < ROWS; first += CHUNK_ROWS) {
-    yield Array.from({ length: CHUNK_ROWS }, (_, at) => `${vehicleOf(first + at).vin}\n`).join('');
-  }
-}
-
-function p99(times: number[]): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+function at(times: readonly number[], part: number): number {
+  return times.toSorted((a, b) => a - b)[Math.min(Math.floor(times.length * part), times.length - 1)] ?? Number.NaN;
 }

@@ -108,23 +108,6 @@ async function printedUrl(gateway: ChildProcess): Promise<string> {
   throw new Error(`The gateway did not start:\n${output}`);
 }
 
-const LETTERS = 'ABCDEFGHJKLMNPRSTUVWXYZ0123456789';
-const MAKERS = { WVW: 'volkswagen', WBA: 'bmw', WDD: 'mercedes-benz', VF3: 'peugeot', WAU: 'audi', TMB: 'skoda' };
-const WMIS = Object.keys(MAKERS) as (keyof typeof MAKERS)[];
-
-/** The vehicle with this number among its kind: VINs are spread over their whole range, in no order, and none comes twice. */
-export function vehicleOf(number: number, kind = 0): { vin: string; manufacturer: string } {
-  const wmi = WMIS[number % WMIS.length] ?? 'WVW';
-  // Odd times a number, cut to 32 bits, is another number each time.
-  let spread = Math.imul(number, 2_654_435_761) >>> 0;
-  let middle = '';
-  for (let at = 0; at < 7; at++) {
-    middle += LETTERS[spread % 32];
-    spread = Math.floor(spread / 32);
-  }
-  return { vin: `${wmi}${middle}${String(kind).padStart(7, '0')}`, manufacturer: MAKERS[wmi] };
-}
-
 /** CPU time of a process so far, in microseconds (Linux). */
 export function cpuMicroseconds(pid: number): number {
   const [user = 0, system = 0] =

@@ -10,14 +10,9 @@
  * VINs come in no order; with --sorted, in theirs.
  * A single upload of 10,000,000 rows, made while it is sent:  npx node bench/import.ts --rows 10000000 --rounds 0
  */
-import { execFile } from 'node:child_process';
-import { chmodSync, createWriteStream } from 'node:fs';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { parseArgs, promisify } from 'node:util';
-import { v7 } from 'uuid';
-import { COMPANY, cpuMicroseconds, median, openWorld, peakMegabytes, vehicleOf } from './import-world.ts';
+import { parseArgs } from 'node:util';
+import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
+import { cpuMicroseconds, median, openWorld, peakMegabytes } from './import-world.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -26,16 +21,11 @@ const { values: options } = parseArgs({
     sorted: { type: 'boolean', default: false },
   },
 });
-const COLUMNS = 'vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)';
 const CHUNK_ROWS = 4_000;
-const run = promisify(execFile);
 
 const world = await openWorld();
 try {
-  const psql = await run('psql', ['--version']).then(
-    () => true,
-    () => false,
-  );
+  const psql = await hasPsql();
   const loader = psql ? '\\copy' : 'COPY (server)';
   for (const rows of options.rows.split(',').map(Number)) {
     if (options.rounds === '0') await uploadOnce(rows);
@@ -46,10 +36,10 @@ try {
 }
 
 async function compare(rows: number, psql: boolean, loader: string): Promise<void> {
-  const { vins, table } = await writeFiles(rows);
+  const { vins, table } = await writeFiles(world.folder, world.fleet.id, rows, options.sorted);
   const contenders = {
     [loader]: async () => {
-      const copy = `copy ${COLUMNS} from '${table}' csv`;
+      const copy = copyOf(table);
       if (psql) await run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copy}`]);
       else await world.database.query(copy);
     },
@@ -103,20 +93,4 @@ function* vinLines(rows: number): Generator<string> {
     const count = Math.min(CHUNK_ROWS, rows - first);
     yield Array.from({ length: count }, (_, at) => `${vehicleOf(first + at).vin}\n`).join('');
   }
-}
-
-/** The same vehicles as the gateway is sent them, and as the table has them. */
-async function writeFiles(rows: number): Promise<{ vins: string; table: string }> {
-  const vehicles = Array.from({ length: rows }, (_, number) => vehicleOf(number));
-  if (options.sorted) vehicles.sort((a, b) => (a.vin < b.vin ? -1 : 1));
-  const vins = join(world.folder, `${rows}.vins.csv`);
-  const table = join(world.folder, `${rows}.table.csv`);
-  const now = new Date().toISOString();
-  await pipeline(Readable.from(vehicles.values().map(({ vin }) => `${vin}\n`)), createWriteStream(vins));
-  const lineOf = ({ vin, manufacturer }: (typeof vehicles)[number]) =>
-    `${v7()},${COMPANY},${world.fleet.id},${vin},${manufacturer},{},${now},PENDING,${now}\n`;
-  await pipeline(Readable.from(vehicles.values().map(lineOf)), createWriteStream(table));
-  // For a server that runs under another account.
-  chmodSync(world.folder, 0o755);
-  return { vins, table };
 }

@@ -44,6 +44,36 @@ test('importVehicles adds the vehicles of a file and reports every refused row',
   expect(await acme.get(`/imports/${run.id}`)).toMatchObject({ status: 200, body: { id: run.id, created: 3 } });
 });
 
+test('the imports of a fleet are a list of its own, oldest first whatever their ids', async () => {
+  const fleet = await createFleet(acme);
+  const ids = ['ffffffff-0000-4000-8000-', '88888888-0000-4000-8000-', '00000000-0000-4000-8000-'].map(
+    (id) => `${id}${randomUUID().slice(-12)}`,
+  );
+  for (const importId of ids) await upload({ fleetId: fleet.id, importId }, csv(newVin()));
+  const list = async (page: string, id = fleet.id, client: Client = acme) => {
+    const document = `query ($id: ID!) { fleet(id: $id) { imports(${page}) {
+      totalCount pageInfo { hasNextPage hasPreviousPage endCursor startCursor } nodes { id state created } } } }`;
+    return (await client.post('/graphql', { query: document, variables: { id } })).body.data.fleet?.imports;
+  };
+  const whole = await list('first: 10');
+  expect(whole.totalCount).toBe(3);
+  expect(whole.nodes).toEqual(ids.map((id) => ({ id, state: 'COMPLETED', created: 1 })));
+  const first = await list('first: 1');
+  expect(first).toMatchObject({ nodes: [{ id: ids[0] }], pageInfo: { hasNextPage: true } });
+  const rest = await list(`first: 2, after: "${first.pageInfo.endCursor}"`);
+  expect(rest).toMatchObject({ nodes: [{ id: ids[1] }, { id: ids[2] }], pageInfo: { hasNextPage: false } });
+  const last = await list('last: 1');
+  expect(last).toMatchObject({ nodes: [{ id: ids[2] }], pageInfo: { hasPreviousPage: true } });
+  expect(await list(`last: 5, before: "${last.pageInfo.startCursor}"`)).toMatchObject({
+    nodes: [{ id: ids[0] }, { id: ids[1] }],
+  });
+  const globex = await gateway.as('globex');
+  const theirs = await createFleet(globex);
+  // A cursor of another company's list begins nowhere in one's own.
+  const foreign = await list(`first: 5, after: "${first.pageInfo.endCursor}"`, theirs.id, globex);
+  expect(foreign).toMatchObject({ totalCount: 0, nodes: [] });
+});
+
 test('mode ATOMIC and dryRun store nothing', async () => {
   const fleet = await createFleet(acme);
   const file = csv(`${newVin()}\nSHORT\n`);

@@ -1,7 +1,9 @@
 import { type ImportedVehicles, importVehicles, importVehiclesInput } from '../core/import-vehicles.ts';
 import { type DuplicateRow, getImport, type Import, type RejectedRow } from '../core/imports.ts';
+import { readPage } from '../core/page.ts';
 import { importChanges } from '../core/subscriptions.ts';
 import { builder } from './builder.ts';
+import { connectionType, pageArgs } from './connection.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
 import { fileOf } from './uploads.ts';
@@ -41,6 +43,20 @@ builder.objectType(ImportRef, {
     }),
   }),
 });
+
+const ImportConnection = connectionType('Import', ImportRef);
+
+builder.objectField(FleetRef, 'imports', (t) =>
+  t.field({
+    type: ImportConnection,
+    description: 'The files that were uploaded for it, oldest first.',
+    args: pageArgs,
+    async resolve({ id }, args, { loaders }) {
+      const slice = await loaders.importsOfFleet(id, { page: readPage(args) });
+      return { slice, count: () => loaders.countImportsOfFleet(id, null) };
+    },
+  }),
+);
 
 const RejectedRowType = builder.objectRef<RejectedRow>('RejectedRow').implement({
   description: 'A row of a file that was refused.',

@@ -8,6 +8,7 @@ import {
 } from '../core/contracts.ts';
 import { FleetNotFound, VehicleNotFound } from '../core/errors.ts';
 import type { EventFilter } from '../core/events.ts';
+import { countImportsOfFleets, importsOfFleets } from '../core/fleet-imports.ts';
 import { type Fleet, fleetsById } from '../core/fleets.ts';
 import type { Page } from '../core/page.ts';
 import type { Selection } from '../core/selection.ts';
@@ -70,6 +71,8 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
       countVehiclesOfFleets(ctx, { ...args, fleetIds }),
     ),
     eligibilitySummary: byArguments((_args: null, fleetIds) => eligibilitySummaries(ctx, fleetIds)),
+    importsOfFleet: byArguments((args: { page: Page }, fleetIds) => importsOfFleets(ctx, { ...args, fleetIds })),
+    countImportsOfFleet: byArguments((_args: null, fleetIds) => countImportsOfFleets(ctx, fleetIds)),
     contracts: byArguments((args: { page: Page } & ContractsOf, ids) => contractsOfParents(ctx, { ...args, ids })),
     countContracts: byArguments((args: ContractsOf, ids) => countContractsOfParents(ctx, { ...args, ids })),
     timeline: byArguments((args: { page: Page } & EventsOf, ids) => timelines(ctx, { ...args, ids })),
