@@ -2,7 +2,7 @@ import { DomainError, FleetNotFound, Unavailable, ValidationFailed, VehicleNotFo
 
 /** What a broken rule of the database means to the caller, by the rule's name. */
 const byConstraint: Readonly<Record<string, () => DomainError>> = {
-  vehicle_fleet_id_fkey: () => new FleetNotFound(),
+  vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
   contract_fleet_id_fkey: () => new FleetNotFound(),
   import_fleet_id_fkey: () => new FleetNotFound(),
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),

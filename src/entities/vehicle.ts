@@ -8,7 +8,8 @@ export const Vehicle = defineEntity({
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade'),
+    // The foreign key is the tally's: see docs/decisions/bulk-import.md.
+    fleet: () => p.manyToOne(Fleet).ref().createForeignKeyConstraint(false),
     vin: p.text(),
     /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
     manufacturer: p.text().nullable(),
