@@ -8,8 +8,7 @@ import { openDatabase } from './entities/database.ts';
 import { openAuthenticator } from './http/caller.ts';
 import { drain } from './http/drain.ts';
 import { masked, openLog } from './http/log.ts';
-import { openRateLimit } from './http/rate-limit.ts';
-import { contextOf } from './http/request-context.ts';
+import { contextOf, openRateLimit } from './http/request-context.ts';
 import { welcome } from './http/welcome.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/registry.ts';
@@ -28,15 +27,8 @@ async function main(): Promise<void> {
   const database = await openDatabase(config);
   const changes = await Changes.open(database);
   const manufacturers = await openManufacturers(config);
-  const services = {
-    config,
-    database,
-    changes,
-    manufacturers,
-    authenticator,
-    log,
-    rateLimit: openRateLimit(config.RATE_LIMIT_PER_MINUTE),
-  };
+  const core = { config, database, changes, manufacturers };
+  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core) };
   const lifecycle = { draining: false };
 
   const server = createServer(createApp(services, lifecycle));
@@ -57,6 +49,7 @@ async function main(): Promise<void> {
     await Promise.all([drained, finished]);
     // Gauges are read from the database once more.
     await telemetry?.close();
+    await services.rateLimit.close();
     await changes.close();
     await database.close();
     process.exit(0);

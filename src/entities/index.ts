@@ -4,6 +4,7 @@ import { Event } from './event.ts';
 import { Fleet } from './fleet.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
+import { RateUse } from './rate-use.ts';
 import { Vehicle } from './vehicle.ts';
 import { VehicleTally } from './vehicle-tally.ts';
 import { Webhook } from './webhook.ts';
@@ -21,4 +22,5 @@ export const entities = [
   Event,
   Webhook,
   Delivery,
+  RateUse,
 ];

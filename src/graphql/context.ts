@@ -9,6 +9,8 @@ export interface FaceContext {
   /** Aborts when the client has gone, or has its answer. */
   closed: AbortSignal;
   idempotencyKey: string | undefined;
+  /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
+  charge(cost: number): void;
   /** Its `locals` tell the log what was asked for. */
   res: Response;
 }

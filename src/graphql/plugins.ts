@@ -72,6 +72,11 @@ export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> 
   if (cost > LIMIT_GRAPHQL_COST) {
     throw outOfBounds(`objects in its answer; this one may have ${cost.toLocaleString('en')}`, LIMIT_GRAPHQL_COST);
   }
+  try {
+    contextValue.charge(cost);
+  } catch (error) {
+    throw asGraphqlError(error as Error);
+  }
   return { extensions: { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } } };
 }
 

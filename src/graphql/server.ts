@@ -1,7 +1,10 @@
-import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { createYoga } from 'graphql-yoga';
+import type { Context } from '../core/context.ts';
+import { PAGE_MAX } from '../core/page.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
-import { type HttpServices, openContext } from '../http/request-context.ts';
+import { limitRate } from '../http/rate-limit.ts';
+import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
 import type { FaceContext } from './context.ts';
 import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
@@ -43,10 +46,25 @@ function openFace(services: HttpServices): RequestHandler {
         res.once('close', () => closed.abort());
         return closed.signal;
       },
+      charge: chargeOnce(services, ctx, req, res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
       res,
     } satisfies FaceContext;
     next();
+  };
+}
+
+/** As many objects as a page of a REST list may hold are worth one request. */
+const OBJECTS_PER_POINT = PAGE_MAX;
+
+function chargeOnce({ rateLimit }: HttpServices, { caller }: Context, req: Request, res: Response) {
+  let charged = false;
+  return (cost: number) => {
+    // What is worth more than a minute may still be asked for, by those who ask for nothing else in that minute.
+    const points = Math.min(Math.ceil(cost / OBJECTS_PER_POINT), rateLimit.perMinute) - 1;
+    if (charged || points <= 0) return;
+    limitRate(rateLimit, payerOf(caller, req), points, res);
+    charged = true;
   };
 }
 

@@ -1,8 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Context, Services } from '../core/context.ts';
+import { shareRateUse } from '../core/rate-use.ts';
 import type { Authenticator } from './caller.ts';
-import { limitRate, type RateLimit } from './rate-limit.ts';
+import { limitRate, RateLimit } from './rate-limit.ts';
+
+/** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
+const REFUSAL_MS = 500;
 
 /** What the HTTP faces need beside the core's own. */
 export interface HttpServices extends Services {
@@ -18,8 +23,26 @@ export interface HttpServices extends Services {
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   res.locals.company = caller?.company;
-  await limitRate(services.rateLimit, caller?.company ?? `anonymous ${req.ip}`, res);
+  try {
+    limitRate(services.rateLimit, payerOf(caller, req), 1, res);
+  } catch (refusal) {
+    await delay(REFUSAL_MS);
+    throw refusal;
+  }
   return contextOf(services, res.locals.requestId, caller);
+}
+
+/** Against whose rate a request counts. */
+export const payerOf = (caller: Context['caller'], req: Request): string =>
+  caller ? `company ${caller.company}` : `address ${req.ip}`;
+
+/** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
+export function openRateLimit(services: Services): RateLimit {
+  const { config, database } = services;
+  return new RateLimit(
+    config.RATE_LIMIT_PER_MINUTE,
+    database.kind === 'embedded' ? null : (...use) => shareRateUse(contextOf(services, 'rate limit', null), ...use),
+  );
 }
 
 /** A context for `caller`, or for the service's own work. */

@@ -2,10 +2,11 @@ import type { Context } from '../core/context.ts';
 import { trimDeliveries } from '../core/deliver-webhooks.ts';
 import { trimEvents } from '../core/events.ts';
 import { failAbandonedImports } from '../core/import-run.ts';
+import { forgetRateUse } from '../core/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/upkeep.ts';
 import type { Job } from './job.ts';
 
-/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, deliveries and events. */
+/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, counts, deliveries and events. */
 export function upkeep(open: () => Context): Job {
   return {
     kind: 'upkeep',
@@ -14,6 +15,7 @@ export function upkeep(open: () => Context): Job {
       await failAbandonedImports(ctx);
       await foldTallies(ctx);
       await forgetAnswers(ctx);
+      await forgetRateUse(ctx);
       while (!signal.aborted && (await trimDeliveries(ctx)));
       while (!signal.aborted && (await trimEvents(ctx)));
       return null;

@@ -10,8 +10,7 @@ import { readConfig } from '../../src/config.ts';
 import { Changes } from '../../src/core/changes.ts';
 import type { Database } from '../../src/entities/database.ts';
 import { openAuthenticator } from '../../src/http/caller.ts';
-import { openRateLimit } from '../../src/http/rate-limit.ts';
-import { contextOf, type HttpServices } from '../../src/http/request-context.ts';
+import { contextOf, type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { type Manufacturers, openManufacturers } from '../../src/manufacturers/registry.ts';
 import { Client, type Headed } from './client.ts';
@@ -61,7 +60,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const changes = await Changes.open(database);
   const manufacturers = options.manufacturers ?? (await openManufacturers(config));
   const authenticator = await openAuthenticator(config);
-  const rateLimit = openRateLimit(config.RATE_LIMIT_PER_MINUTE);
+  const rateLimit = openRateLimit({ config, database, changes, manufacturers });
   const services = { config, database, changes, manufacturers, authenticator, log, rateLimit };
   const server = createServer(createApp(services, { draining: false })).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -74,6 +73,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
     server.closeAllConnections();
     await manufacturers.close();
     await runner?.stop();
+    await rateLimit.close();
     await changes.close();
   };
   const closeOnce = () => {

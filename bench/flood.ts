@@ -1,0 +1,135 @@
+/**
+ * What a company notices of another one's flood: its requests, alone and while the other sends as fast as it can.
+ *
+ * Run:  npx node bench/flood.ts [--seconds 15] [--pace 20] [--connections 32] [--limit 3000]
+ * Read: each request of the quiet company is sent alone, `pace` milliseconds after the answer to the one before. "ratio" is
+ * p99 during the flood against p99 before it; above 2, somebody suffers. The flood runs in a process of its own, but on
+ * the same machine: with two cores or fewer, part of what the quiet company waits for is a core.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startIssuer } from '../test/support/identity-provider.ts';
+import { startServer } from '../test/support/postgres-server.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '15' },
+    pace: { type: 'string', default: '20' },
+    connections: { type: 'string', default: '32' },
+    limit: { type: 'string', default: '3000' },
+  },
+});
+const autocannon = createRequire(import.meta.url).resolve('autocannon');
+const url = 'http://127.0.0.1:4803';
+const tokens: Record<string, string> = {};
+const fields = { companyAddress: '1 Main Street', email: 'fleet@example.com', vat: 'DE123456789' };
+
+const server = await startServer();
+const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
+const issuer = await startIssuer();
+const gateway = spawn(process.execPath, ['src/main.ts'], {
+  env: {
+    ...process.env,
+    PORT: '4803',
+    DATA_DIR: folder,
+    DATABASE_URL: server.url,
+    AUTH_ISSUER: issuer.issuer,
+    AUTH_AUDIENCE: issuer.audience,
+    CONTRACTS_AUTH: 'required',
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_PER_MINUTE: options.limit,
+  },
+  stdio: ['ignore', 'ignore', 'inherit'],
+});
+try {
+  while (
+    !(await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await delay(100);
+  for (const company of ['quiet', 'loud'])
+    for (let at = 0; at < 20; at++) await call(company, 'POST', '/fleets', { ...fields, name: `Fleet ${at}` });
+  const small: Record<string, () => Promise<Response>> = {
+    'GET /fleets': () => call('quiet', 'GET', '/fleets'),
+    'GraphQL, 20 fleets': () =>
+      call('quiet', 'POST', '/graphql', { query: '{ fleets(first: 20) { nodes { id name } } }' }),
+  };
+  await measure(small, 3);
+  const before = await measure(small, Number(options.seconds));
+  const flooding = flood();
+  await delay(3_000);
+  const during = await measure(small, Number(options.seconds));
+  console.log(await flooding);
+  for (const name of Object.keys(small)) {
+    const [usual, now] = [p99(before.get(name)), p99(during.get(name))];
+    console.log(
+      `${name.padEnd(20)} p99 ${usual.toFixed(1)} ms alone, ${now.toFixed(1)} ms during (${during.get(name)?.length} requests)   ratio ${(now / usual).toFixed(2)}`,
+    );
+  }
+} finally {
+  gateway.kill('SIGTERM');
+  await issuer.stop();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function call(company: string, method: string, path: string, body?: unknown): Promise<Response> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${tokenOf(company)}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  await response.arrayBuffer();
+  return response;
+}
+
+/** Tokens are kept: one that is new each time would be verified each time. */
+function tokenOf(company: string): string {
+  tokens[company] ??= issuer.sign({ company, exp: Math.floor(Date.now() / 1000) + 3_600 });
+  return tokens[company];
+}
+
+/** Floods for as long as a measurement takes and a little more; gives what was answered. */
+async function flood(): Promise<string> {
+  const child = spawn(
+    process.execPath,
+    [
+      autocannon,
+      ...['--connections', options.connections, '--duration', String(Number(options.seconds) + 5), '--json'],
+      ...['--headers', `authorization=Bearer ${tokenOf('loud')}`, `${url}/fleets`],
+    ],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  const { '2xx': good, non2xx: refused, duration } = JSON.parse(await text(child.stdout));
+  return `the flood: ${good} answered, ${refused} refused in ${duration} s`;
+}
+
+/** Milliseconds of each small request. */
+async function measure(
+  small: Record<string, () => Promise<Response>>,
+  seconds: number,
+): Promise<Map<string, number[]>> {
+  const times = new Map(Object.keys(small).map((name) => [name, [] as number[]]));
+  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
+    for (const [name, request] of Object.entries(small)) {
+      const started = performance.now();
+      await request();
+      times.get(name)?.push(performance.now() - started);
+      await delay(Number(options.pace));
+    }
+  }
+  return times;
+}
+
+function p99(times: number[] = []): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+}

@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Answer, Json } from './support/client.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const gateway = await startGateway();
+const limited = await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '3' } });
+const twins = [
+  await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '20' } }),
+  await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '20' } }),
+] as const;
+const RESPONSE = 'application/graphql-response+json';
+
+/** Limits hold from minute to minute of the clock: a test must not begin in one and end in the next. */
+beforeEach(async () => {
+  const left = 60_000 - (Date.now() % 60_000);
+  if (left < 8_000) await delay(left + 100);
+}, 15_000);
+
+const leftIn = ({ headers }: Answer) => Number(/"company";r=(\d+);t=\d+$/.exec(headers.get('ratelimit') ?? '')?.[1]);
+
+describe('RATE_LIMIT_PER_MINUTE', () => {
+  test('holds for each company, and says when to come back', async () => {
+    const globex = await limited.as('globex');
+    for (const left of [2, 1, 0]) {
+      const answer = await globex.get('/manufacturers');
+      expect(answer).toMatchObject({ status: 200 });
+      expect(leftIn(answer)).toBe(left);
+      expect(answer.headers.get('ratelimit-policy')).toBe('"company";q=3;w=60');
+    }
+    const { status, headers, body } = await globex.get('/manufacturers');
+    expect({ status, code: body.code }).toEqual({ status: 429, code: 'RATE_LIMITED' });
+    expect(headers.get('ratelimit')).toBe(`"company";r=0;t=${headers.get('retry-after')}`);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    expect(await (await limited.as('initech')).get('/manufacturers')).toMatchObject({ status: 200 });
+    expect(await limited.anyone.get('/livez')).toMatchObject({ status: 200 });
+  });
+
+  test('holds for each address where no token is needed', async () => {
+    const path = `/contracts?conditions=${encodeURIComponent('{"company":"acme"}')}`;
+    const statuses = [];
+    for (let use = 0; use < 4; use++) statuses.push((await limited.anyone.get(path)).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    expect(await (await limited.as('hooli')).get(path.replace('acme', 'hooli'))).toMatchObject({ status: 200 });
+  });
+
+  test('0 is no limit, and then there are no such headers', async () => {
+    const { headers } = await (await gateway.as('acme')).get('/manufacturers');
+    expect([headers.has('ratelimit'), headers.has('ratelimit-policy')]).toEqual([false, false]);
+  });
+});
+
+describe('GraphQL', () => {
+  const ask = async (company: string, first: number, accept: string) =>
+    (await twins[0].as(company)).post(
+      '/graphql',
+      { query: `{ fleets(first: ${first}) { nodes { vehicles(first: 100) { nodes { id } } } } }` },
+      { accept },
+    );
+  const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
+
+  test.each(Object.entries(ways))(
+    'counts by cost: one for each 1,000 objects that may come, %s',
+    async (way, accept) => {
+      const company = `umbrella ${way}`;
+      const small = await ask(company, 1, accept);
+      expect([small.body.extensions.cost.requestedQueryCost, leftIn(small)]).toEqual([103, 19]);
+      const big = await ask(company, 100, accept);
+      expect([big.body.extensions.cost.requestedQueryCost, leftIn(big)]).toEqual([10_201, 19 - 11]);
+      const refused = await ask(company, 100, accept);
+      expect(refused).toMatchObject({ status: 429, body: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] } });
+      expect(refused.body).not.toHaveProperty('data');
+      expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+      // The refused operation cost what a request costs, and no more.
+      expect(leftIn(await ask(company, 1, accept))).toBe(6);
+    },
+  );
+
+  test('what is worth more than a minute has may be asked for all the same, once', async () => {
+    const { status, body, headers } = await ask('stark', 400, RESPONSE);
+    expect([status, body.extensions.cost.requestedQueryCost, headers.get('ratelimit-policy')]).toEqual([
+      200,
+      40_801,
+      '"company";q=20;w=60',
+    ]);
+    expect(await ask('stark', 1, RESPONSE)).toMatchObject({ status: 429 });
+  });
+});
+
+describe('several processes', () => {
+  test('on one database server what one has counted counts for the other a second later', async (context) => {
+    if (gateway.database.kind === 'embedded') return context.skip();
+    const [here, there] = await Promise.all(twins.map((twin) => twin.as('acme')));
+    for (let use = 0; use < 15; use++) await here?.get('/manufacturers');
+    const last = await until(async () => {
+      const answer = (await there?.get('/manufacturers')) as Answer<Json>;
+      return leftIn(answer) < 5 ? answer : (await delay(300), null);
+    });
+    expect(last.status).toBe(200);
+    await until(async () => ((await there?.get('/manufacturers'))?.status === 429 ? true : null));
+    await until(async () => ((await here?.get('/manufacturers'))?.status === 429 ? true : null));
+  });
+
+  test('a database that cannot tell what others counted is no fault: each limits what comes to it', async () => {
+    const executor = gateway.database.orm.em.getKysely().getExecutor();
+    const lost = vi
+      .spyOn(executor, 'executeQuery')
+      .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+    try {
+      const client = await twins[1].as('wayne');
+      const statuses = [];
+      for (let use = 0; use < 22; use++) {
+        statuses.push((await client.get('/manufacturers')).status);
+        if (use === 10) await delay(1_200);
+      }
+      expect(statuses).toEqual([...Array(20).fill(200), 429, 429]);
+    } finally {
+      lost.mockRestore();
+    }
+  });
+});
