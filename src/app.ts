@@ -4,7 +4,7 @@ import { crossOrigin } from './http/cross-origin.ts';
 import { openMetrics } from './http/metrics.ts';
 import { onlyGet } from './http/operator-routes.ts';
 import { pagesRouter } from './http/pages.ts';
-import { type Lifecycle, probes } from './http/probes.ts';
+import { probes } from './http/probes.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { requestId } from './http/request-id.ts';
 import { requestLog } from './http/request-log.ts';
@@ -14,7 +14,7 @@ import { openApiDocument } from './rest/openapi/document.ts';
 import { problems, restRouter } from './rest/router.ts';
 
 /** Both faces on one application: what is mounted where, in order. */
-export function createApp(services: HttpServices, lifecycle: Lifecycle): Express {
+export function createApp(services: HttpServices): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -27,7 +27,7 @@ export function createApp(services: HttpServices, lifecycle: Lifecycle): Express
   app.use(securityHeaders);
   app.use(crossOrigin(services.config.CORS_ORIGINS));
   app.use(graphqlRouter(services));
-  app.use(probes(services, lifecycle));
+  app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);
   onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));
   app.use(pagesRouter(services));

@@ -17,6 +17,14 @@ import { telemetry } from './telemetry/telemetry.ts';
 
 /** For questions to manufacturers that are under way when the process is to end. */
 const LONGEST_QUESTION_MS = 3_000;
+/** For requests, likewise. */
+const LONGEST_REQUEST_MS = 8_000;
+/** For everything together: nothing is lost by an end in the middle, as nothing is by kill -9. */
+const LONGEST_STOP_MS = 9_500;
+/** How long others go on sending requests here, at SIGTERM. Ctrl-C has nobody to wait for. */
+const GRACE_MS = 1_000;
+/** Longer than proxies keep an idle connection (60 seconds): who closes it first may do so under a request. */
+const KEEP_ALIVE_MS = 75_000;
 
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {
@@ -28,20 +36,22 @@ async function main(): Promise<void> {
   const changes = await Changes.open(database);
   const manufacturers = await openManufacturers(config);
   const core = { config, database, changes, manufacturers };
-  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core) };
-  const lifecycle = { draining: false };
+  const ending = new AbortController();
+  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
-  const server = createServer(createApp(services, lifecycle));
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, createApp(services));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(config.PORT, config.HOST, resolve);
   });
   const runner = config.WORKERS ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
   for (const warning of authenticator.warnings) log.warn(warning);
 
-  const stop = async (signal: string) => {
-    log.info(`${signal}: finishing what is under way`);
-    lifecycle.draining = true;
-    const drained = drain(server);
+  const stop = async (reason: string, graceMs: number) => {
+    if (ending.signal.aborted) return;
+    log.info(`${reason}: finishing what is under way`);
+    setTimeout(() => process.exit(0), LONGEST_STOP_MS);
+    ending.abort();
+    const drained = drain(server, graceMs, LONGEST_REQUEST_MS);
     const finished = runner?.stop();
     // A manufacturer that says nothing is not waited for: its vehicles come due again.
     await Promise.race([finished, delay(LONGEST_QUESTION_MS)]);
@@ -54,9 +64,18 @@ async function main(): Promise<void> {
     await database.close();
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+  process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
+  process.once('SIGINT', () => void stop('SIGINT', 0));
+  whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
+}
+
+/** npm's shell ends on SIGTERM without passing it on; that its parent has changed is how the process learns of it. */
+function whenNpmEnds(onEnd: () => void): void {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && onEnd(), 250).unref();
 }
 
 main().catch((error: unknown) => {

@@ -2,6 +2,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { createYoga } from 'graphql-yoga';
 import type { Context } from '../core/context.ts';
 import { PAGE_MAX } from '../core/page.ts';
+import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
@@ -42,9 +43,7 @@ function openFace(services: HttpServices): RequestHandler {
       ctx,
       loaders: openLoaders(ctx, { cache: true }),
       get closed() {
-        const closed = new AbortController();
-        res.once('close', () => closed.abort());
-        return closed.signal;
+        return closedOf(res, services.ending);
       },
       charge: chargeOnce(services, ctx, req, res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),

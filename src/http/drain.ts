@@ -1,20 +1,62 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** How long a connection stays open without a request: one may be on its way. */
 const IDLE_GRACE_MS = 1_000;
-const LONGEST_MS = 8_000;
+/** A turn of the event loop that is shorter than this did nothing. */
+const QUIET_MS = 0.05;
+const LONGEST_WAIT_FOR_QUIET_MS = 500;
 
 /**
- * Ends a server without failing a request: no new connections, `Connection: close` on every answer, connections that
- * stay idle are closed after a moment (a request may be on its way), and what takes too long is cut.
+ * Ends a server without failing a request. For `graceMs` it serves as ever, so that those who ask /readyz turn to
+ * others; then no new connections, `Connection: close` on every answer, and connections that stay idle are closed after
+ * a moment. What takes longer than `longestMs` in all is cut.
  */
-export async function drain(server: Server): Promise<void> {
+export async function drain(server: Server, graceMs: number, longestMs: number): Promise<void> {
+  const end = performance.now() + longestMs;
+  const underWay = new Set<ServerResponse>();
+  const remember = (_req: unknown, res: ServerResponse) => {
+    underWay.add(res);
+    res.once('close', () => underWay.delete(res));
+  };
+  server.prependListener('request', remember);
+  await delay(graceMs);
+  const closed = Promise.withResolvers<void>();
   // http.Server's own close would also cut idle connections at once, under a client that is just about to use one.
-  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  server.prependListener('request', (_req, res) => res.setHeader('Connection', 'close'));
+  await inQuietTurn(server, () => NetServer.prototype.close.call(server, () => closed.resolve()));
+  // Not before: whoever is told to close comes back with a new connection.
+  const sayClose = (_req: unknown, res: ServerResponse) => void res.setHeader('Connection', 'close');
+  server.off('request', remember).prependListener('request', sayClose);
+  for (const res of underWay) if (!res.headersSent) sayClose(null, res);
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_GRACE_MS);
-  const cut = delay(LONGEST_MS, undefined, { ref: false }).then(() => server.closeAllConnections());
-  await Promise.race([closed, cut]);
+  const cut = delay(end - performance.now(), undefined, { ref: false }).then(() => server.closeAllConnections());
+  await Promise.race([closed.promise, cut]);
   clearInterval(idle);
+}
+
+/**
+ * Does it in a turn of the event loop that has just begun and accepted nobody. The system lets connections come about
+ * before the process accepts them, and resets those that wait when the listener is closed: there are hardly any then.
+ */
+function inQuietTurn(server: Server, act: () => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let accepted = 0;
+  const count = () => {
+    accepted += 1;
+  };
+  server.on('connection', count);
+  const end = performance.now() + LONGEST_WAIT_FOR_QUIET_MS;
+  const turn = (acceptedBefore: number, began: number) => {
+    const now = performance.now();
+    if ((accepted > acceptedBefore || now - began > QUIET_MS) && now < end) {
+      setImmediate(turn, accepted, now);
+      return;
+    }
+    act();
+    server.off('connection', count);
+    resolve();
+  };
+  setImmediate(turn, accepted, performance.now());
+  return promise;
 }

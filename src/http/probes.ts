@@ -1,18 +1,13 @@
 import { Router } from 'express';
-import type { Services } from '../core/context.ts';
 import { onlyGet } from './operator-routes.ts';
-
-/** Whether the process should still get new work. */
-export interface Lifecycle {
-  draining: boolean;
-}
+import type { HttpServices } from './request-context.ts';
 
 /** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and is migrated. */
-export function probes({ database }: Pick<Services, 'database'>, lifecycle: Lifecycle): Router {
+export function probes({ database, ending }: HttpServices): Router {
   const router = Router();
   onlyGet(router, '/livez', (_req, res) => void res.set('Cache-Control', 'no-store').json({ status: 'ok' }));
   onlyGet(router, '/readyz', async (_req, res) => {
-    const status = lifecycle.draining ? 'draining' : (await database.ready()) ? 'ready' : 'unavailable';
+    const status = ending.aborted ? 'draining' : (await database.ready()) ? 'ready' : 'unavailable';
     res.set('Cache-Control', 'no-store');
     if (status !== 'ready') res.set('Retry-After', '2');
     res.status(status === 'ready' ? 200 : 503).json({ status });

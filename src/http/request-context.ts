@@ -14,6 +14,8 @@ export interface HttpServices extends Services {
   authenticator: Authenticator;
   rateLimit: RateLimit;
   log: Logger;
+  /** Aborts when the process is to end. */
+  ending: AbortSignal;
 }
 
 /**

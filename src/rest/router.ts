@@ -6,6 +6,7 @@ import type { Context } from '../core/context.ts';
 import { type DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
+import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
@@ -47,7 +48,7 @@ export function restRouter(services: HttpServices): Router {
         const ctx = await openContext(services, req, res);
         if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
         if (route.body === 'json') req.body = await readJson(req, res);
-        await send(res, await answerOnce(ctx, route, req, res));
+        await send(res, await answerOnce(ctx, route, req, res, services.ending));
       });
     }
     const methods = same.map((route) => route.method);
@@ -72,8 +73,14 @@ export function restRouter(services: HttpServices): Router {
   return router;
 }
 
-async function answerOnce(ctx: Context, route: Route, req: Request, res: Response): Promise<Answer> {
-  const request = requestOf(req, res);
+async function answerOnce(
+  ctx: Context,
+  route: Route,
+  req: Request,
+  res: Response,
+  ending: AbortSignal,
+): Promise<Answer> {
+  const request = requestOf(req, res, ending);
   const key =
     route.method === 'POST' && route.body !== 'upload' ? readIdempotencyKey(req.get('Idempotency-Key')) : undefined;
   if (key === undefined) return route.answer(ctx, request);
@@ -90,15 +97,13 @@ const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
   body: body === undefined ? '' : JSON.stringify(body),
 });
 
-function requestOf(req: Request, res: Response): RestRequest {
+function requestOf(req: Request, res: Response, ending: AbortSignal): RestRequest {
   return {
     params: req.params as Record<string, string>,
     query: req.query,
     body: req.body,
     get signal() {
-      const gone = new AbortController();
-      res.once('close', () => gone.abort());
-      return gone.signal;
+      return closedOf(res, ending);
     },
     incoming: req,
     header: (name) => req.get(name),

@@ -61,8 +61,9 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const manufacturers = options.manufacturers ?? (await openManufacturers(config));
   const authenticator = await openAuthenticator(config);
   const rateLimit = openRateLimit({ config, database, changes, manufacturers });
-  const services = { config, database, changes, manufacturers, authenticator, log, rateLimit };
-  const server = createServer(createApp(services, { draining: false })).listen(0, '127.0.0.1');
+  const ending = new AbortController().signal;
+  const services = { config, database, changes, manufacturers, authenticator, log, rateLimit, ending };
+  const server = createServer(createApp(services)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const runner = options.workers ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -114,6 +115,8 @@ export interface SpawnedGateway {
   anyone: Client;
   /** What it has printed so far, on both outputs. */
   output(): string;
+  /** Its exit code, once all of it has gone; null: it was killed. */
+  exited: Promise<number | null>;
   /** Sends the signal, to npm too, and gives the exit code once all have gone (null: it was killed). */
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | null>;
 }
@@ -181,6 +184,7 @@ export async function spawnGateway(
     as: (company) => new Client(url, bearer(issuer?.sign({ company }) ?? /Bearer ([\w.-]+)/.exec(output())?.[1] ?? '')),
     anyone: new Client(url),
     output,
+    exited,
     async stop(signal = 'SIGTERM') {
       signalGroup(signal);
       return exited;
