@@ -8,7 +8,10 @@ const byConstraint: Readonly<Record<string, () => DomainError>> = {
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
 };
 
-const unreachable = () => new Unavailable('The database cannot be reached right now. Nothing was changed; try again.');
+const unreachable = () =>
+  new Unavailable(
+    'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
+  );
 const notText = () => new ValidationFailed([], 'The request holds characters that are not text.');
 
 /** SQLSTATEs (or their classes) and Node's codes that mean something to the caller. */

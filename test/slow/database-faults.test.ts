@@ -1,0 +1,226 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { bearer, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { Load } from '../support/load.ts';
+import { durable, type Server, startServer } from '../support/postgres-server.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+const { kind, folder } = inject('database');
+const issuer = await testIssuer();
+
+/** A gateway behind a network of its own to `server`, under load until the test ends. */
+async function underLoad(server: Server, settings: NodeJS.ProcessEnv = {}) {
+  const network = await TcpProxy.start(server.url);
+  onTestFinished(() => network.close());
+  const gateway = await spawnGateway(
+    { DATABASE_URL: network.through(server.url), DATA_DIR: folder, ...settings },
+    { issuer },
+  );
+  const load = new Load(gateway.url, () => bearer(issuer.sign({ company: 'acme' })));
+  onTestFinished(() => load.stop());
+  await delay(1_000);
+  return { network, gateway, load };
+}
+
+/** What must hold of every answer, however the database fares; `returned` is when it was back. */
+async function expectNothingLost({ load, server, returned }: { load: Load; server: Server; returned: number }) {
+  // Longer than a second after its return: then everything works again.
+  await delay(2_500);
+  await load.stop();
+  const kinds = (sent: Load['sent']) => [...new Set(sent.map(({ status, code }) => `${status} ${code ?? ''}`.trim()))];
+  // Only 503 UNAVAILABLE meanwhile, in both faces, and with Retry-After.
+  expect(['200', '201', '503 UNAVAILABLE']).toEqual(expect.arrayContaining(kinds(load.sent)));
+  expect(load.sent.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
+  const slowest = load.sent.reduce((a, b) => (b.ended - b.began > a.ended - a.began ? b : a));
+  expect(slowest.ended - slowest.began, JSON.stringify(slowest)).toBeLessThan(6_000);
+  expect(kinds(load.since(returned + 1_000))).toEqual(expect.not.arrayContaining(['503 UNAVAILABLE']));
+  expect(kinds(load.probes.filter(({ what }) => what === '/livez'))).toEqual(['200']);
+  expect(load.probes.findLast(({ what }) => what === '/readyz')?.status).toBe(200);
+  expect(load.acknowledged.length).toBeGreaterThan(50);
+  expect(await load.missing(server.url)).toEqual([]);
+}
+
+const unready = (load: Load) => load.probes.some(({ what, status }) => what === '/readyz' && status === 503);
+
+describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120_000 }, async () => {
+  const server = kind === 'postgresql' ? await startServer(durable) : ({} as Server);
+  afterAll(() => server.stop?.());
+  const sql = async (statement: string) => {
+    const client = new pg.Client(server.url);
+    await client.connect();
+    return (await client.query(statement).finally(() => client.end())).rows;
+  };
+  const backends = () =>
+    sql(`select pid from pg_stat_activity where application_name = 'fleet-gateway' and pid <> pg_backend_pid()`);
+
+  test('its backends are terminated', async () => {
+    const { load } = await underLoad(server);
+    await sql(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'fleet-gateway'`);
+    await expectNothingLost({ load, server, returned: performance.now() });
+  });
+
+  test('a backend is killed with -9, and the server starts all over', async () => {
+    const { load } = await underLoad(server);
+    const [backend] = await backends();
+    process.kill(backend?.pid, 'SIGKILL');
+    await answering(server);
+    await expectNothingLost({ load, server, returned: performance.now() });
+  });
+
+  test('the server is restarted', async () => {
+    const { load } = await underLoad(server);
+    await server.end('SIGINT');
+    await delay(2_000);
+    await server.start();
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(unready(load)).toBe(true);
+  });
+
+  test('the server is killed with -9', async () => {
+    const { load } = await underLoad(server);
+    await server.end('SIGKILL');
+    await delay(2_000);
+    await server.start();
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(unready(load)).toBe(true);
+  });
+
+  test('the network is cut, and lets nobody through', async () => {
+    const { load, network } = await underLoad(server);
+    network.refuse = true;
+    network.cut();
+    await delay(3_000);
+    network.refuse = false;
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(unready(load)).toBe(true);
+  });
+
+  test('the network hangs for 12 seconds: it is found out in 5, and from then on said at once', async () => {
+    const { load, network } = await underLoad(server);
+    const hung = performance.now();
+    network.hang = true;
+    await delay(12_000);
+    network.hang = false;
+    const returned = performance.now();
+    await expectNothingLost({ load, server, returned });
+    expect(unready(load)).toBe(true);
+    const late = load.sent.filter(({ began }) => began > hung + 6_500 && began < returned - 500);
+    expect(late.length).toBeGreaterThan(0);
+    expect(Math.max(...late.map(({ began, ended }) => ended - began))).toBeLessThan(1_000);
+  });
+
+  test('the network adds 100 ms each way: everything is slower and nothing fails', async () => {
+    const { load, network } = await underLoad(server);
+    network.delayMs = 100;
+    await delay(4_000);
+    network.delayMs = 0;
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(load.sent.filter(({ status }) => status >= 300)).toEqual([]);
+  });
+
+  test('every connection of the pool waits for a lock', async () => {
+    const { load } = await underLoad(server);
+    const holder = new pg.Client(server.url);
+    await holder.connect();
+    await holder.query('begin; lock table fleet in access exclusive mode');
+    await delay(8_000);
+    await holder.query('rollback');
+    await holder.end();
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(load.sent.some(({ status }) => status === 503)).toBe(true);
+  });
+
+  test('statements run into their time limit', async () => {
+    const { load } = await underLoad(server);
+    const holder = new pg.Client(server.url);
+    await holder.connect();
+    await holder.query('begin; lock table fleet in access exclusive mode');
+    await delay(500);
+    // As the time limit does it.
+    await sql(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'`);
+    await holder.query('rollback');
+    await holder.end();
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(load.sent.some(({ status }) => status === 503)).toBe(true);
+  });
+
+  test('its connections are used up by others', async () => {
+    const { load } = await underLoad(server);
+    const others: pg.Client[] = [];
+    for (let full = false; !full; ) {
+      const client = new pg.Client(server.url);
+      client.on('error', () => {});
+      full = await client.connect().then(
+        () => false,
+        () => true,
+      );
+      if (!full) others.push(client);
+    }
+    // So that the gateway must connect anew.
+    await others[0]?.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'fleet-gateway'`,
+    );
+    await delay(2_000);
+    await Promise.all(others.map((client) => client.end()));
+    await expectNothingLost({ load, server, returned: performance.now() });
+  });
+});
+
+const mayMount = kind === 'postgresql' && process.platform === 'linux' && process.getuid?.() === 0 && canMount();
+
+describe.runIf(mayMount)('A disk of 200 MB', { timeout: 120_000 }, () => {
+  test('runs full and is freed again: writes are refused meanwhile, and none is lost', async () => {
+    const server = await startServer(durable, (data, account) => {
+      mkdirSync(data);
+      const owner = account ? `,uid=${account.uid},gid=${account.gid}` : '';
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=200m,mode=700${owner}`, 'tmpfs', data]);
+      return () => void execFileSync('umount', [data]);
+    });
+    onTestFinished(() => server.stop());
+    const { load } = await underLoad(server);
+    const ballast = join(server.data, 'ballast');
+    const { bavail, bsize } = statfsSync(server.data);
+    writeFileSync(ballast, Buffer.alloc(bavail * bsize));
+    await delay(8_000);
+    rmSync(ballast);
+    // Without room for its log the server ends itself, as it should; whoever runs it starts it again.
+    await server.end('SIGINT');
+    await server.start();
+    await expectNothingLost({ load, server, returned: performance.now() });
+    expect(load.sent.some(({ status }) => status === 503)).toBe(true);
+  });
+});
+
+function canMount(): boolean {
+  const place = join(folder, 'mount');
+  try {
+    mkdirSync(place, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place], { stdio: 'ignore' });
+    execFileSync('umount', [place]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Until the server answers again. */
+async function answering(server: Server): Promise<void> {
+  for (;;) {
+    const client = new pg.Client(server.url);
+    client.on('error', () => {});
+    const answered = await client
+      .connect()
+      .then(
+        () => client.query('select 1').then(() => true),
+        () => false,
+      )
+      .catch(() => false);
+    void client.end().catch(() => {});
+    if (answered) return;
+    await delay(50);
+  }
+}

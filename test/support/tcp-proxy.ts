@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+type Address = { host: string; port: number };
+
+/**
+ * A stretch of network between two ends, faulty on command: `hang` forwards nothing and loses nothing, `delayMs` makes
+ * every piece late, `cut` breaks what is open, `refuse` lets nobody connect, `swallowAnswers` loses what the server says.
+ */
+export class TcpProxy {
+  /** Where the next connections lead. */
+  target: Address;
+  delayMs = 0;
+  refuse = false;
+  /** Called with each piece from the client; true loses everything that the server says from then on. */
+  swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
+  #hanging = false;
+  readonly #pairs = new Set<[Socket, Socket]>();
+  readonly #server = createServer({ pauseOnConnect: true }, (client) => this.#open(client));
+
+  static async start(url: string): Promise<TcpProxy> {
+    const { hostname, port } = new URL(url);
+    const proxy = new TcpProxy({ host: hostname, port: Number(port) });
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  constructor(target: Address) {
+    this.target = target;
+  }
+
+  /** The same address, by way of this proxy. */
+  through(url: string): string {
+    return Object.assign(new URL(url), { hostname: '127.0.0.1', port: this.#port }).href.replace(/\/$/, '');
+  }
+
+  get #port(): string {
+    return String((this.#server.address() as AddressInfo).port);
+  }
+
+  set hang(hang: boolean) {
+    this.#hanging = hang;
+    for (const socket of [...this.#pairs].flat()) hang ? socket.pause() : socket.resume();
+  }
+
+  cut(): void {
+    for (const socket of [...this.#pairs].flat()) socket.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #open(client: Socket): void {
+    if (this.refuse) return void client.resetAndDestroy();
+    const server = connect(this.target);
+    const pair: [Socket, Socket] = [client, server];
+    this.#pairs.add(pair);
+    let swallowing = false;
+    client.on('data', (sent: Buffer) => {
+      swallowing ||= this.swallowAnswersAfter(sent);
+      this.#send(server, sent);
+    });
+    server.on('data', (said: Buffer) => swallowing || this.#send(client, said));
+    for (const [socket, other] of [pair, pair.toReversed()] as [Socket, Socket][]) {
+      socket.on('error', () => other.resetAndDestroy());
+      socket.on('end', () => setTimeout(() => other.end(), this.delayMs));
+      socket.on('close', () => {
+        this.#pairs.delete(pair);
+        other.destroySoon();
+      });
+    }
+    if (this.#hanging) server.pause();
+    else client.resume();
+  }
+
+  #send(to: Socket, piece: Buffer): void {
+    if (this.delayMs === 0) to.write(piece);
+    else setTimeout(() => to.writable && to.write(piece), this.delayMs);
+  }
+}
