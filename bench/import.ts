@@ -24,6 +24,7 @@ const { values: options } = parseArgs({
 const CHUNK_ROWS = 4_000;
 
 const world = await openWorld();
+console.log(`resident at the start: ${Math.round(peakMegabytes(world.pid))} MB`);
 try {
   const psql = await hasPsql();
   const loader = psql ? '\\copy' : 'COPY (server)';

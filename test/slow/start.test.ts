@@ -176,5 +176,6 @@ describe.runIf(kind === 'embedded')('embedded', { timeout: 120_000 }, () => {
 
 test('npm start runs what the container runs', async () => {
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
-  expect(scripts.start).toBe('node src/main.ts');
+  const [, command = ''] = /^CMD (.*)$/m.exec(await readFile('Dockerfile', 'utf8')) ?? [];
+  expect(scripts.start).toBe(JSON.parse(command).join(' '));
 });
