@@ -42,6 +42,7 @@ try {
   report('during the upload', await measure(() => world.upload(vins)), usual);
   if (await hasPsql()) {
     await world.empty();
+    await small['POST one vehicle']?.();
     const load = () => run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copyOf(table)}`]);
     report('during \\copy', await measure(load), usual);
   }

@@ -25,6 +25,17 @@ export class PreparingClient extends pg.Client {
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
     const send = () => (super.query as (...args: unknown[]) => never).apply(this, rest);
     // Neither a cursor nor a callback: those do not give a promise.
-    return typeof text === 'string' && args.length <= 2 ? (traceStatement(text, send) as never) : send();
+    if (typeof text !== 'string' || args.length > 2) return send();
+    const answer = traceStatement(text, send) as Promise<unknown>;
+    return (text === 'rollback' ? answer.catch(() => this.#givenUp()) : answer) as never;
+  }
+
+  /**
+   * A connection that cannot roll back is lost, and its transaction with it. Told of a failure, Kysely would never give
+   * it back to the pool, which so shrank with every connection that was lost.
+   */
+  #givenUp(): Pick<pg.QueryResult, 'rows'> {
+    void this.end().catch(() => {});
+    return { rows: [] };
   }
 }
