@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.ts';
@@ -9,6 +8,7 @@ import { openAuthenticator } from './http/caller.ts';
 import { drain } from './http/drain.ts';
 import { masked, openLog } from './http/log.ts';
 import { contextOf, openRateLimit } from './http/request-context.ts';
+import { openServer } from './http/server.ts';
 import { welcome } from './http/welcome.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/registry.ts';
@@ -23,8 +23,6 @@ const LONGEST_REQUEST_MS = 8_000;
 const LONGEST_STOP_MS = 9_500;
 /** How long others go on sending requests here, at SIGTERM. Ctrl-C has nobody to wait for. */
 const GRACE_MS = 1_000;
-/** Longer than proxies keep an idle connection (60 seconds): who closes it first may do so under a request. */
-const KEEP_ALIVE_MS = 75_000;
 
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {
@@ -39,7 +37,7 @@ async function main(): Promise<void> {
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, createApp(services));
+  const server = openServer(createApp(services), config, log);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(config.PORT, config.HOST, resolve);
   });

@@ -139,7 +139,12 @@ test('an idle stream is kept alive by comments', async () => {
 
 test('a slow reader gets the latest answer of each vehicle, once', async () => {
   const client = new AbortController();
-  const ctx = contextOf(gateway.services, 'test', { company: 'reading', subject: '', scopes: null });
+  const ctx = contextOf(gateway.services, 'test', {
+    company: 'reading',
+    subject: '',
+    scopes: null,
+    expiresAt: Number.POSITIVE_INFINITY,
+  });
   const { id, vin } = await addVehicle(await gateway.as('reading'), newVin(8));
   const answers = await eligibilityChanges(ctx, {}, client.signal);
   const news = { company: 'reading', vehicles: [[id, vin]] as [string, string][] };
@@ -166,7 +171,12 @@ test('a reader too slow for all that changes is told so, not left with a gap', a
 test('after a gap in the news the answers that were missed are read', async () => {
   const company = 'missing';
   const fleet = await createFleet(await gateway.as(company));
-  const ctx = contextOf(gateway.services, 'test', { company, subject: '', scopes: null });
+  const ctx = contextOf(gateway.services, 'test', {
+    company,
+    subject: '',
+    scopes: null,
+    expiresAt: Number.POSITIVE_INFINITY,
+  });
   const client = new AbortController();
   const answers = await eligibilityChanges(ctx, { fleetId: fleet.id }, client.signal);
   changes.removeAllListeners('eligibility');
@@ -187,7 +197,12 @@ test('importProgress tells at most ten states a second', async () => {
   await gateway.execute(
     `insert into import (id, company, fleet_id, mode, dry_run, started_at) values ('${id}', 'acme', '${fleet.id}', 'partial', false, now())`,
   );
-  const ctx = contextOf(gateway.services, 'test', { company: 'acme', subject: '', scopes: null });
+  const ctx = contextOf(gateway.services, 'test', {
+    company: 'acme',
+    subject: '',
+    scopes: null,
+    expiresAt: Number.POSITIVE_INFINITY,
+  });
   const client = new AbortController();
   const states = await importChanges(ctx, { importId: id }, client.signal);
   const ringing = setInterval(() => changes.emit('import', id), 5);

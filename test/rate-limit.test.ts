@@ -95,8 +95,9 @@ describe('several processes', () => {
     const [here, there] = await Promise.all(twins.map((twin) => twin.as('acme')));
     for (let use = 0; use < 15; use++) await here?.get('/manufacturers');
     const last = await until(async () => {
+      await delay(300);
       const answer = (await there?.get('/manufacturers')) as Answer<Json>;
-      return leftIn(answer) < 5 ? answer : (await delay(300), null);
+      return leftIn(answer) < 5 ? answer : null;
     });
     expect(last.status).toBe(200);
     await until(async () => ((await there?.get('/manufacturers'))?.status === 429 ? true : null));

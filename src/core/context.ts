@@ -14,6 +14,8 @@ export interface Caller {
   subject: string;
   /** null: scopes are not in use. */
   scopes: ReadonlySet<string> | null;
+  /** When the token is good no more, in ms since 1970: nothing that goes on may outlive it. */
+  expiresAt: number;
 }
 
 /** What the process is made of; one of it, shared by all requests and jobs. */

@@ -6,7 +6,7 @@ import type { Loaders } from './loaders.ts';
 export interface FaceContext {
   ctx: Context;
   loaders: Loaders;
-  /** Aborts when the client has gone or has its answer, or the process is to end. */
+  /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
   closed: AbortSignal;
   idempotencyKey: string | undefined;
   /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */

@@ -43,7 +43,7 @@ function openFace(services: HttpServices): RequestHandler {
       ctx,
       loaders: openLoaders(ctx, { cache: true }),
       get closed() {
-        return closedOf(res, services.ending);
+        return closedOf(res, services.ending, ctx.caller);
       },
       charge: chargeOnce(services, ctx, req, res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),

@@ -24,6 +24,8 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/jwt'
 /** Compact form and nothing else: jose would accept a padded signature. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const LONGEST_COMPANY = 255;
+/** Clocks may differ by so many seconds. */
+const TOLERANCE = 5;
 
 /** Builds what turns tokens into callers: for the configured issuer, or for the gateway's own tokens in development. */
 export async function openAuthenticator(config: Config): Promise<Authenticator> {
@@ -37,7 +39,7 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
     algorithms: ALGORITHMS,
     issuer,
     requiredClaims: ['exp'],
-    clockTolerance: 5,
+    clockTolerance: TOLERANCE,
     ...(audience !== undefined && { audience }),
   };
 
@@ -134,6 +136,7 @@ function callerOf(claims: JWTPayload, config: Config): Caller {
     company,
     subject: typeof claims.sub === 'string' ? claims.sub : '',
     scopes: config.AUTH_SCOPES ? new Set(scope.split(' ').filter(Boolean)) : null,
+    expiresAt: ((claims.exp ?? 0) + TOLERANCE) * 1000,
   };
 }
 

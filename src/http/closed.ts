@@ -1,14 +1,27 @@
 import type { ServerResponse } from 'node:http';
+import type { Caller } from '../core/context.ts';
 
-/** Aborts when the client has gone or has its whole answer, or when the process is to end: whoever waits stops waiting. */
-export function closedOf(res: ServerResponse, ending: AbortSignal): AbortSignal {
+/** Timers take no more. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Aborts when the client has gone or has its whole answer, when the process is to end, and when the caller's token
+ * expires: whoever waits stops waiting, and no stream outlives its token.
+ */
+export function closedOf(res: ServerResponse, ending: AbortSignal, caller: Caller | null): AbortSignal {
   const closed = new AbortController();
-  res.once('close', () => closed.abort());
+  const expired = new AbortController();
+  const left = caller ? Math.max(0, caller.expiresAt - Date.now()) : LONGEST_TIMER_MS;
+  const timer = setTimeout(() => expired.abort(), Math.min(left, LONGEST_TIMER_MS));
+  res.once('close', () => {
+    clearTimeout(timer);
+    closed.abort();
+  });
   // Before anybody else hears of the end. A stream of events just stops, so that its client comes back, to another
-  // process: what GraphQL calls "complete" would tell it not to.
+  // process or with another token: what GraphQL calls "complete" would tell it not to.
   const stop = () => isEventStream(res) && res.end();
-  ending.addEventListener('abort', stop, { signal: closed.signal });
-  return AbortSignal.any([closed.signal, ending]);
+  for (const end of [ending, expired.signal]) end.addEventListener('abort', stop, { signal: closed.signal });
+  return AbortSignal.any([closed.signal, ending, expired.signal]);
 }
 
 const isEventStream = (res: ServerResponse): boolean =>

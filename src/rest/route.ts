@@ -21,7 +21,7 @@ export interface RestRequest {
   query: Readonly<Record<string, unknown>>;
   /** The parsed JSON body, where the route takes one. */
   body: unknown;
-  /** Aborts when the client has gone, or the process is to end. */
+  /** Aborts when the client has gone, its token expires, or the process is to end. */
   signal: AbortSignal;
   /** Where to read an upload from. */
   incoming: IncomingMessage;

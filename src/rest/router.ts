@@ -80,7 +80,7 @@ async function answerOnce(
   res: Response,
   ending: AbortSignal,
 ): Promise<Answer> {
-  const request = requestOf(req, res, ending);
+  const request = requestOf(ctx, req, res, ending);
   const key =
     route.method === 'POST' && route.body !== 'upload' ? readIdempotencyKey(req.get('Idempotency-Key')) : undefined;
   if (key === undefined) return route.answer(ctx, request);
@@ -97,13 +97,13 @@ const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
   body: body === undefined ? '' : JSON.stringify(body),
 });
 
-function requestOf(req: Request, res: Response, ending: AbortSignal): RestRequest {
+function requestOf(ctx: Context, req: Request, res: Response, ending: AbortSignal): RestRequest {
   return {
     params: req.params as Record<string, string>,
     query: req.query,
     body: req.body,
     get signal() {
-      return closedOf(res, ending);
+      return closedOf(res, ending, ctx.caller);
     },
     incoming: req,
     header: (name) => req.get(name),

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -11,6 +10,7 @@ import { Changes } from '../../src/core/changes.ts';
 import type { Database } from '../../src/entities/database.ts';
 import { openAuthenticator } from '../../src/http/caller.ts';
 import { contextOf, type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
+import { openServer } from '../../src/http/server.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { type Manufacturers, openManufacturers } from '../../src/manufacturers/registry.ts';
 import { Client, type Headed } from './client.ts';
@@ -63,7 +63,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const rateLimit = openRateLimit({ config, database, changes, manufacturers });
   const ending = new AbortController().signal;
   const services = { config, database, changes, manufacturers, authenticator, log, rateLimit, ending };
-  const server = createServer(createApp(services)).listen(0, '127.0.0.1');
+  const server = openServer(createApp(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const runner = options.workers ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -79,7 +79,12 @@ afterAll(async () => {
 
 test('OpenID provider: its token makes the caller, by discovery alone', async () => {
   const { authenticate, warnings } = await authenticator();
-  expect(await authenticate(await fetchToken('acme'))).toEqual({ company: 'acme', subject: 'acme', scopes: null });
+  expect(await authenticate(await fetchToken('acme'))).toEqual({
+    company: 'acme',
+    subject: 'acme',
+    scopes: null,
+    expiresAt: expect.any(Number),
+  });
   expect((await authenticate(await fetchToken('globex')))?.company).toBe('globex');
   expect(warnings).toEqual([]);
 });

@@ -1,0 +1,91 @@
+/**
+ * Whether slow clients hold the gateway up: slowhttptest (Debian's package of this name) with slow headers (-H), slow
+ * bodies (-B) and slow readers (-X), one after the other, and how long /livez takes meanwhile.
+ *
+ * Run:  npx node bench/slow-clients.ts [--connections 300] [--seconds 60]
+ * Read: "worst" is the longest of all requests to /livez, which should stay under 100 ms; both programs share the machine.
+ * "held" is how many connections slowhttptest still has at its end: the gateway cuts those that are too slow.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+const { values: options } = parseArgs({
+  options: { connections: { type: 'string', default: '300' }, seconds: { type: 'string', default: '60' } },
+});
+const url = 'http://127.0.0.1:4804';
+const common = ['-c', options.connections, '-r', '100', '-l', options.seconds, '-p', '2'];
+const attacks: Record<string, string[]> = {
+  'slow headers': ['-H', '-i', '5', '-x', '24', '-u', `${url}/livez`],
+  'slow bodies': ['-B', '-i', '5', '-x', '24', '-s', '8192', '-t', 'POST', '-u', `${url}/fleets`],
+  'slow readers': [
+    '-X',
+    '-w',
+    '512',
+    '-y',
+    '1024',
+    '-n',
+    '5',
+    '-z',
+    '32',
+    '-k',
+    '3',
+    '-u',
+    `${url}/docs/swagger-ui-bundle.js`,
+  ],
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
+const gateway = spawn(process.execPath, ['src/main.ts'], {
+  env: { ...process.env, PORT: '4804', DATA_DIR: folder, LOG_LEVEL: 'warn' },
+  stdio: ['ignore', 'ignore', 'inherit'],
+});
+try {
+  while (!(await isAlive())) await delay(100);
+  console.log(`nobody else${' '.repeat(5)} ${told(await watch(delay(10_000)))}`);
+  for (const [name, args] of Object.entries(attacks)) {
+    const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const report = text(attack.stdout);
+    const times = await watch(report);
+    const held = /connected:\s*(\d+)/.exec((await report).replaceAll(/\x1b\[[\d;]*m/g, '').slice(-1_500))?.[1];
+    console.log(`${name.padEnd(16)} ${told(times)}   held ${held}`);
+  }
+} finally {
+  gateway.kill('SIGTERM');
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function isAlive(): Promise<boolean> {
+  return fetch(`${url}/livez`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+/** Milliseconds of a request to /livez every 50 ms, until `end`. */
+async function watch(end: Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  let ended = false;
+  const over = end.then(() => {
+    ended = true;
+  });
+  while (!ended) {
+    const start = performance.now();
+    if (!(await isAlive())) throw new Error('/livez does not answer');
+    times.push(performance.now() - start);
+    await delay(50);
+  }
+  await over;
+  return times;
+}
+
+function told(times: number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (part: number) =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN).toFixed(1);
+  return `/livez p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms (${times.length} requests)`;
+}

@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { startGateway } from './support/gateway.ts';
+import { openRaw, sendRaw, statusesOf } from './support/raw.ts';
+import { until } from './support/until.ts';
+
+const gateway = await startGateway();
+const shared = await startGateway({
+  on: gateway,
+  settings: { CORS_ORIGINS: 'https://app.example, https://other.example', LIMIT_CONNECTIONS: '5' },
+});
+const acme = await gateway.as('acme');
+const pages = ['/', '/docs'];
+const addresses = [
+  ...pages,
+  '/livez',
+  '/readyz',
+  '/metrics',
+  '/openapi.json',
+  '/schema.graphql',
+  '/docs/reference.js',
+  '/fleets',
+  '/nowhere',
+  '/graphql?query={__typename}',
+];
+
+describe('headers', () => {
+  test.each(addresses)(
+    '%s tells nothing of the server, runs nowhere else, and is kept by no cache it should not be in',
+    async (path) => {
+      const { headers } = await acme.get(path);
+      expect(headers.has('x-powered-by')).toBe(false);
+      expect(headers.has('server')).toBe(false);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toMatch(
+        /default-src 'none'.*frame-ancestors 'none'|frame-ancestors 'none'.*default-src 'none'/,
+      );
+      expect(headers.get('strict-transport-security')).toContain('max-age=');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+      if (!path.startsWith('/docs/') && path !== '/schema.graphql')
+        expect(headers.get('cache-control')).toBe('no-store');
+    },
+  );
+
+  test.each(pages)('%s lets no script run but its own', async (path) => {
+    const policy = (await gateway.anyone.get(path, { accept: 'text/html' })).headers.get('content-security-policy');
+    const scripts = policy?.split(';').find((part) => part.trim().startsWith('script-src')) ?? '';
+    expect(scripts).not.toMatch(/unsafe|\*|https?:/);
+    expect(policy).toContain("form-action 'none'");
+  });
+});
+
+describe('pages of other sites', () => {
+  const preflight = {
+    origin: 'https://app.example',
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type',
+  };
+  const readable = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control-'));
+
+  test.each(['/fleets', '/graphql'])('without CORS_ORIGINS none may call or read %s', async (path) => {
+    for (const origin of ['https://app.example', 'null', 'http://127.0.0.1:4000']) {
+      expect(readable((await acme.get(path, { origin })).headers)).toEqual([]);
+      expect(
+        readable((await gateway.anyone.send('OPTIONS', path, undefined, { ...preflight, origin })).headers),
+      ).toEqual([]);
+    }
+  });
+
+  test.each(['/fleets', '/graphql'])('with it those that are named may, without cookies: %s', async (path) => {
+    const client = await shared.as('acme');
+    const asked = await shared.anyone.send('OPTIONS', path, undefined, preflight);
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    expect(asked.headers.get('access-control-allow-headers')).toBe('authorization,content-type');
+    const { headers } = await client.get(path, { origin: 'https://other.example' });
+    expect(headers.get('access-control-allow-origin')).toBe('https://other.example');
+    expect(headers.get('vary')).toContain('Origin');
+    expect(headers.has('access-control-allow-credentials')).toBe(false);
+    for (const origin of ['https://evil.example', 'https://app.example.evil', 'http://app.example', 'null']) {
+      expect((await client.get(path, { origin })).headers.has('access-control-allow-origin')).toBe(false);
+    }
+  });
+
+  test('what a form of theirs could send changes nothing: no type but JSON is read where JSON is meant', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+      const answer = await acme.post('/fleets', '{"name":"x"}', { 'content-type': type });
+      expect({ type, status: answer.status, code: answer.body.code }).toEqual({
+        type,
+        status: 415,
+        code: 'UNSUPPORTED_MEDIA_TYPE',
+      });
+    }
+  });
+});
+
+describe('requests that could be read in two ways', () => {
+  const authorization = `Authorization: ${acme.headers.authorization}`;
+  const twofold: Record<string, string> = {
+    'two Host headers': 'GET /livez HTTP/1.1\nHost: a\nHost: b\n\n',
+    'two Host headers alike': 'GET /livez HTTP/1.1\nHost: a\nhost: a\n\n',
+    'no Host header': 'GET /livez HTTP/1.1\n\n',
+    'a length and chunks': `POST /fleets HTTP/1.1\nHost: a\n${authorization}\nContent-Type: application/json\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n`,
+    'two lengths': `POST /fleets HTTP/1.1\nHost: a\n${authorization}\nContent-Length: 2\nContent-Length: 3\n\n{}`,
+    'a length that is none': `POST /fleets HTTP/1.1\nHost: a\n${authorization}\nContent-Length: +2\n\n{}`,
+    'chunks that are none': `POST /fleets HTTP/1.1\nHost: a\n${authorization}\nTransfer-Encoding: xchunked\n\n0\n\n`,
+    'a space before the colon': 'GET /livez HTTP/1.1\nHost : a\n\n',
+    'a folded header': 'GET /livez HTTP/1.1\nHost: a\nX: b\n c\n\n',
+    'a NUL in a header': 'GET /livez HTTP/1.1\nHost: a\nX: b\0c\n\n',
+    'a line end within a header': 'GET /livez HTTP/1.1\nHost: a\nX: b\rc\n\n',
+  };
+  test.each(Object.entries(twofold))('%s: 400, and nothing after it is read', async (_name, text) => {
+    const answers = await sendRaw(gateway.url, `${text}GET /livez HTTP/1.1\nHost: a\n\n`);
+    expect(statusesOf(answers)).toEqual([400]);
+    expect(answers).toMatch(/connection: close/i);
+  });
+
+  test('headers over 16 kB are 431', async () => {
+    const answers = await sendRaw(gateway.url, `GET /livez HTTP/1.1\nHost: a\nX: ${'x'.repeat(17_000)}\n\n`);
+    expect(statusesOf(answers)).toEqual([431]);
+  });
+
+  test('addresses that no client would write are refused like any other', async () => {
+    for (const path of [
+      '//evil.example/fleets',
+      '/%00',
+      '/..%2f..%2fetc/passwd',
+      '/docs/..%2f..%2fpackage.json',
+      'http://evil.example/fleets',
+      '/fleets/%ff',
+    ]) {
+      const answers = await sendRaw(
+        gateway.url,
+        `GET ${path} HTTP/1.1\nHost: a\nConnection: close\n${authorization}\n\n`,
+      );
+      expect([200, 400, 404], path).toContain(statusesOf(answers)[0]);
+      expect(answers, path).not.toMatch(/root:|"devDependencies"|INTERNAL/);
+    }
+  });
+});
+
+test('LIMIT_CONNECTIONS: one more is closed at once, and room is made by those that go', async () => {
+  const open = await Promise.all(Array.from({ length: 5 }, () => openRaw(shared.url)));
+  const sixth = await openRaw(shared.url);
+  await until(() => (sixth.closed ? true : null));
+  for (const socket of open.slice(0, 2)) socket.destroy();
+  expect(await until(() => shared.anyone.get('/livez').catch(() => null))).toMatchObject({ status: 200 });
+  for (const socket of open) socket.destroy();
+});
+
+test('a body that is announced and not wanted does not keep the answer back', async () => {
+  const asked = request(new URL('/fleets', gateway.url), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': 500_000 },
+  });
+  asked.on('error', () => {});
+  asked.flushHeaders();
+  const [response] = await once(asked, 'response');
+  expect(response.statusCode).toBe(401);
+  asked.destroy();
+});

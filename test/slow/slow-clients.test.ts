@@ -1,0 +1,102 @@
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, inject, test } from 'vitest';
+import { databaseEnv } from '../support/database.ts';
+import { createFleet, newVin } from '../support/factories.ts';
+import { spawnGateway, testIssuer } from '../support/gateway.ts';
+import { openRaw } from '../support/raw.ts';
+import { until } from '../support/until.ts';
+
+/** Half a minute's patience, half a minute for what a socket holds, and some for the look at all connections. */
+const CUT_AFTER_MS = 85_000;
+const EACH_KIND = 100;
+
+const { kind } = inject('database');
+const env = await databaseEnv();
+const issuer = await testIssuer();
+
+test('clients that send or take slowly are cut and harm nobody; uploads and event streams go on', {
+  timeout: 240_000,
+}, async () => {
+  const gateway = await spawnGateway(env, kind === 'postgresql' ? { issuer } : {});
+  const client = gateway.as(kind === 'postgresql' ? 'acme' : 'demo');
+  const fleet = await createFleet(client);
+  let told = '';
+  const follower = request(new URL('/events/stream', gateway.url), { headers: client.headers }, (response) => {
+    response.on('data', (chunk) => {
+      told += chunk;
+    });
+  }).end();
+  const over = new AbortController();
+  const authorization = `Authorization: ${client.headers.authorization}`;
+  const json = `Host: a\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n`;
+
+  const kinds: Record<string, Socket[]> = {
+    headers: await slowly('GET /livez HTTP/1.1\r\nHost: a\r\n', 'X: y\r\n'),
+    'bodies of a company': await slowly(`POST /fleets HTTP/1.1\r\n${json}${authorization}\r\n\r\n{`, ' '),
+    'GraphQL bodies': await slowly(`POST /graphql HTTP/1.1\r\n${json}${authorization}\r\n\r\n{`, ' '),
+    'bodies of nobody': await slowly(`POST /fleets HTTP/1.1\r\n${json}\r\n{`, ' '),
+    readers: await slowly('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(12), '', 20),
+  };
+  for (const socket of kinds.readers ?? []) socket.pause();
+  for (const [name, sockets] of Object.entries(kinds))
+    if (name !== 'readers') for (const socket of sockets) socket.resume();
+
+  async function slowly(first: string, then: string, count = EACH_KIND): Promise<Socket[]> {
+    const sockets = await Promise.all(Array.from({ length: count }, () => openRaw(gateway.url)));
+    for (const socket of sockets) socket.write(first);
+    const more = setInterval(() => {
+      if (then) for (const socket of sockets) socket.writable && socket.write(then);
+    }, 5_000);
+    over.signal.addEventListener('abort', () => {
+      clearInterval(more);
+      for (const socket of sockets) socket.destroy();
+    });
+    return sockets;
+  }
+
+  /** A file that takes longer than any slow client is given, at 8 kB a second. */
+  async function upload(): Promise<{ status: number | undefined; body: string }> {
+    const asked = request(new URL('/vehicles/file', gateway.url), {
+      method: 'POST',
+      headers: { authorization: client.headers.authorization, 'content-type': 'multipart/form-data; boundary=x' },
+    });
+    const answered = new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
+      asked.once('response', async (response) => resolve({ status: response.statusCode, body: await text(response) }));
+      asked.once('error', reject);
+    });
+    asked.write(
+      `--x\r\nContent-Disposition: form-data; name="fleetId"\r\n\r\n${fleet.id}\r\n--x\r\nContent-Disposition: form-data; name="vins"; filename="vins.csv"\r\nContent-Type: text/csv\r\n\r\nvin\n`,
+    );
+    for (const end = performance.now() + CUT_AFTER_MS; performance.now() < end; await delay(1_000)) {
+      asked.write(Array.from({ length: 450 }, () => `${newVin()}\n`).join(''));
+    }
+    asked.end('\r\n--x--\r\n');
+    return answered;
+  }
+
+  const uploaded = upload();
+  const times: number[] = [];
+  for (const end = performance.now() + CUT_AFTER_MS; performance.now() < end; await delay(100)) {
+    const start = performance.now();
+    expect(await gateway.anyone.get('/livez')).toMatchObject({ status: 200 });
+    times.push(performance.now() - start);
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(100);
+  // A paused socket does not see that it was cut until it reads.
+  for (const socket of kinds.readers ?? []) socket.resume();
+  await delay(2_000);
+  const left = Object.entries(kinds).map(([name, sockets]) => [name, sockets.filter(({ closed }) => !closed).length]);
+  expect(Object.fromEntries(left)).toEqual(Object.fromEntries(Object.keys(kinds).map((name) => [name, 0])));
+  over.abort();
+
+  const { status, body } = await uploaded;
+  expect({ status, rejected: JSON.parse(body).summary?.rejected }).toEqual({ status: 201, rejected: 0 });
+  told = '';
+  await createFleet(client);
+  await until(() => (told.includes('event: fleet.created') ? true : null));
+  follower.destroy();
+});
