@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
 
 const { values: options } = parseArgs({
   options: { connections: { type: 'string', default: '300' }, seconds: { type: 'string', default: '60' } },
@@ -51,7 +51,7 @@ try {
     const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
     const report = text(attack.stdout);
     const times = await watch(report);
-    const held = /connected:\s*(\d+)/.exec((await report).replaceAll(/\x1b\[[\d;]*m/g, '').slice(-1_500))?.[1];
+    const held = /connected:\s*(\d+)/.exec(stripVTControlCharacters(await report).slice(-1_500))?.[1];
     console.log(`${name.padEnd(16)} ${told(times)}   held ${held}`);
   }
 } finally {
