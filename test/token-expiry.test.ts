@@ -13,7 +13,7 @@ const subscribe = (query: string): RequestInit => ({
   body: JSON.stringify({ query }),
 });
 
-/** What is told of a stream, and in how many ms it ended; 'open' when it has not after 8 seconds. */
+/** What is told of a stream, and in how many ms it ended; 'open' when it has not after 5 seconds. */
 async function followed({ headers }: Client, path: string, init: RequestInit = { headers: sse }) {
   const gone = new AbortController();
   const start = performance.now();
@@ -23,7 +23,7 @@ async function followed({ headers }: Client, path: string, init: RequestInit = {
     signal: gone.signal,
   });
   const text = response.text().catch(() => 'open');
-  const told = await Promise.race([text, delay(8_000, 'open')]);
+  const told = await Promise.race([text, delay(5_000, 'open')]);
   gone.abort();
   return { status: response.status, told, ms: performance.now() - start };
 }
