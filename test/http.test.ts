@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { startGateway } from './support/gateway.ts';
 import { openRaw, sendRaw, statusesOf } from './support/raw.ts';
@@ -160,4 +161,60 @@ test('a body that is announced and not wanted does not keep the answer back', as
   const [response] = await once(asked, 'response');
   expect(response.statusCode).toBe(401);
   asked.destroy();
+});
+
+describe('bodies that no client would send are refused, and no fault of ours', () => {
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+  const add = 'mutation ($i: AddVehiclesInput!) { addVehicles(input: $i) { summary { received } } }';
+  const bomb = (packed: Buffer<ArrayBuffer>) => new Blob([packed]);
+  const hostile: Record<string, [path: string, body: string | Blob, headers: Record<string, string>, status: number]> =
+    {
+      'a field of 400,000 levels': ['/fleets', `{"name":${nested(400_000)}}`, {}, 400],
+      'VINs of 400,000 levels': ['/vehicles', `{"fleetId":"x","vins":${nested(400_000)}}`, {}, 400],
+      'a variable of 400,000 levels': [
+        '/graphql',
+        `{"query":"${add}","variables":{"i":{"fleetId":"x","vins":${nested(400_000)}}}}`,
+        {},
+        400,
+      ],
+      'the same with an Idempotency-Key': [
+        '/graphql',
+        `{"query":"${add}","variables":{"i":{"fleetId":"x","vins":${nested(400_000)}}}}`,
+        { 'idempotency-key': 'deep' },
+        400,
+      ],
+      '200 MB in 200 kB': ['/fleets', bomb(gzipSync(Buffer.alloc(200_000_000))), { 'content-encoding': 'gzip' }, 413],
+      '100 MB in 100 bytes': [
+        '/graphql',
+        bomb(brotliCompressSync(Buffer.alloc(100_000_000))),
+        { 'content-encoding': 'br' },
+        413,
+      ],
+      'what is not packed as it says': ['/fleets', 'xxxx', { 'content-encoding': 'gzip' }, 400],
+      'a packing that is none': ['/graphql', '{"query":"{ __typename }"}', { 'content-encoding': 'foo' }, 415],
+      'a character set that is none': [
+        '/fleets',
+        '{"name":"x"}',
+        { 'content-type': 'application/json; charset=bogus' },
+        415,
+      ],
+      '__proto__ in a body': ['/fleets', '{"__proto__":{"name":"x"},"constructor":{"prototype":{}}}', {}, 400],
+      'an operation called __proto__': ['/graphql', '{"query":"{ __typename }","operationName":"__proto__"}', {}, 400],
+      'an operation whose name is an object': ['/graphql', '{"query":"{ __typename }","operationName":{}}', {}, 400],
+      'NUL in a text': ['/fleets', '{"name":"a\\u0000","companyAddress":"b","email":"e@x.example","vat":"v"}', {}, 400],
+      'half a character in a text': [
+        '/fleets',
+        '{"name":"a\\ud800","companyAddress":"b","email":"e@x.example","vat":"v"}',
+        {},
+        400,
+      ],
+    };
+  test.each(Object.entries(hostile))('%s', async (_name, [path, body, headers, status]) => {
+    const answer = await acme.post(path, body, {
+      'content-type': 'application/json',
+      accept: path === '/graphql' ? 'application/graphql-response+json' : '*/*',
+      ...headers,
+    });
+    expect(answer.status, JSON.stringify(answer.body).slice(0, 300)).toBe(status);
+  });
 });
