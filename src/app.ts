@@ -1,37 +1,38 @@
 import express, { type Express } from 'express';
-import { graphqlRouter } from './graphql/server.ts';
+import { NotFound } from './core/errors.ts';
+import { graphqlFace } from './graphql/server.ts';
 import { crossOrigin } from './http/cross-origin.ts';
+import { entrance } from './http/entrance.ts';
 import { openMetrics } from './http/metrics.ts';
 import { onlyGet } from './http/operator-routes.ts';
 import { pagesRouter } from './http/pages.ts';
 import { probes } from './http/probes.ts';
 import type { HttpServices } from './http/request-context.ts';
-import { requestId } from './http/request-id.ts';
-import { requestLog } from './http/request-log.ts';
-import { securityHeaders } from './http/security-headers.ts';
 import { traces } from './http/traces.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
-import { problems, restRouter } from './rest/router.ts';
+import { problems, restFace } from './rest/router.ts';
+import { telemetry } from './telemetry/telemetry.ts';
 
 /** Both faces on one application: what is mounted where, in order. */
 export function createApp(services: HttpServices): Express {
   const app = express();
+  const metrics = openMetrics(services);
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(requestId);
-  app.use(traces);
-  app.use(requestLog(services.log));
-  const metrics = openMetrics(services);
-  app.use(metrics.observe);
-  app.use(securityHeaders);
-  app.use(crossOrigin(services.config.CORS_ORIGINS));
-  app.use(graphqlRouter(services));
+  // Each step here is paid by every small request: what does nothing is left out.
+  app.use(entrance(services.log, metrics.observe));
+  if (telemetry) app.use(traces(telemetry));
+  if (services.config.CORS_ORIGINS.length > 0) app.use(crossOrigin(services.config.CORS_ORIGINS));
+  app.use(graphqlFace(services));
+  app.use(restFace(services));
   app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);
   onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));
   app.use(pagesRouter(services));
-  app.use(restRouter(services));
+  app.use(() => {
+    throw new NotFound('There is nothing at this address.');
+  });
   app.use(problems(services));
   return app;
 }

@@ -1,6 +1,6 @@
 import { CompiledQuery, type Kysely, type QueryExecutor } from 'kysely';
 import { expect, test } from 'vitest';
-import { contextOf } from '../src/http/request-context.ts';
+import { contextOf } from '../src/core/context.ts';
 import { verifyEligibility } from '../src/jobs/verify-eligibility.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';

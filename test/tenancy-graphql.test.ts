@@ -9,8 +9,8 @@ import {
   isScalarType,
 } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
 import { publishEvents } from '../src/core/publish-events.ts';
-import { contextOf } from '../src/http/request-context.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { contractFields, newVin, newVins } from './support/factories.ts';

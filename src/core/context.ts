@@ -35,6 +35,41 @@ export interface Context {
   now(): Date;
 }
 
+/** A class, since each object of a literal with a getter in it is a new kind of object to the engine: slow, and kept. */
+class CallContext implements Context {
+  readonly services: Services;
+  readonly requestId: string;
+  readonly caller: Caller | null;
+  #em: EntityManager | undefined;
+
+  constructor(services: Services, requestId: string, caller: Caller | null) {
+    this.services = services;
+    this.requestId = requestId;
+    this.caller = caller;
+  }
+
+  /** Made when first used: not every request does. */
+  get em(): EntityManager {
+    // Joins the transaction it is used in: on the embedded database a second connection would wait for ever.
+    this.#em ??= this.services.database.orm.em.fork({ useContext: true });
+    return this.#em;
+  }
+
+  now(): Date {
+    return new Date();
+  }
+}
+
+/** A context for `caller`, or for the service's own work. */
+export const contextOf = (services: Services, requestId: string, caller: Caller | null): Context =>
+  new CallContext(services, requestId, caller);
+
+/**
+ * The same caller with an entity manager of its own: what one operation left unsaved is nothing to the next.
+ * For requests that hold several operations, and for events of a long stream.
+ */
+export const renewed = ({ services, requestId, caller }: Context): Context => contextOf(services, requestId, caller);
+
 /** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
 export function companyOf(ctx: Context, scope: Scope): string {
   if (!ctx.caller) throw new Unauthenticated('This needs a bearer token.', null);

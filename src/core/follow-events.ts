@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
-import { type Context, companyOf } from './context.ts';
+import { type Context, companyOf, renewed } from './context.ts';
 import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from './events.ts';
 import { ownerOfFleet } from './fleets.ts';
-import { renewed } from './renew.ts';
 import { isId, write } from './sql.ts';
 
 const READ_AT_ONCE = 100;

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { EligibilityNews } from './changes.ts';
-import { type Context, companyOf } from './context.ts';
+import { type Context, companyOf, renewed } from './context.ts';
 import { ImportNotFound, Unavailable } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { getImport, type Import } from './imports.ts';
-import { renewed } from './renew.ts';
 import { isId, write } from './sql.ts';
 import { type Eligibility, type Vehicle, vehicleObject } from './vehicles.ts';
 

@@ -178,7 +178,7 @@ builder.subscriptionField('eligibilityChanged', (t) =>
     description:
       'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
     args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
-    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed),
+    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed()),
     resolve: (eligibility) => eligibility,
   }),
 );

@@ -111,7 +111,7 @@ builder.subscriptionField('events', (t) =>
       after: t.arg.string({ description: 'The id (or cursor) of the last event you know. By default: from now on.' }),
       filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }),
     },
-    subscribe: (_root, input, { ctx, closed }) => followEvents(ctx, input, closed),
+    subscribe: (_root, input, { ctx, closed }) => followEvents(ctx, input, closed()),
     resolve: (event) => event,
   }),
 );

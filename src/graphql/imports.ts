@@ -146,7 +146,7 @@ builder.subscriptionField('importProgress', (t) =>
     description:
       'An import each time it has moved on, at most ten times a second, until it has ended. May be opened before the upload. Errors: IMPORT_NOT_FOUND for what is no UUID.',
     args: { importId: t.arg.id({ required: true, description: 'The id given to `importVehicles`.' }) },
-    subscribe: (_root, { importId }, { ctx, closed }) => importChanges(ctx, { importId }, closed),
+    subscribe: (_root, { importId }, { ctx, closed }) => importChanges(ctx, { importId }, closed()),
     resolve: (run) => run,
   }),
 );

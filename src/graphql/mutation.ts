@@ -1,5 +1,4 @@
-import type { Context } from '../core/context.ts';
-import { renewed } from '../core/renew.ts';
+import { type Context, renewed } from '../core/context.ts';
 import type { FaceContext } from './context.ts';
 
 /**

@@ -6,11 +6,10 @@ import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
-import type { FaceContext } from './context.ts';
+import { Face, type FaceContext } from './context.ts';
 import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
 import { graphiql } from './graphiql.ts';
-import { openLoaders } from './loaders.ts';
 import { guards, wireErrors } from './plugins.ts';
 import { preflight } from './preflight.ts';
 import { schema } from './schema.ts';
@@ -19,19 +18,18 @@ import { uploads } from './uploads.ts';
 const PATH = '/graphql';
 
 /** The GraphQL face: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
-export function graphqlRouter(services: HttpServices): Router {
-  const router = Router({ caseSensitive: true });
-  router.all(
-    PATH,
+export function graphqlFace(services: HttpServices): RequestHandler {
+  const steps = Router({ caseSensitive: true });
+  steps.use(
     graphiql(services),
     preflight,
     openFace(services),
     direct(services),
     uploads(services),
     operations(services),
+    refusals(services),
   );
-  router.use(PATH, refusals(services));
-  return router;
+  return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? steps(req, res, next) : next());
 }
 
 /** Who asks, before anything else is read. */
@@ -39,16 +37,13 @@ function openFace(services: HttpServices): RequestHandler {
   return async (req, res, next) => {
     res.locals.route = PATH;
     const ctx = await openContext(services, req, res);
-    res.locals.face = {
+    res.locals.face = new Face({
       ctx,
-      loaders: openLoaders(ctx, { cache: true }),
-      get closed() {
-        return closedOf(res, services.ending, ctx.caller);
-      },
+      closed: () => closedOf(res, services.ending, ctx.caller),
       charge: chargeOnce(services, ctx, req, res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
       res,
-    } satisfies FaceContext;
+    });
     next();
   };
 }
@@ -83,7 +78,11 @@ function operations({ config, log }: HttpServices): RequestHandler {
     cors: false,
     logging: false,
   });
-  return (req, res) => yoga(req, res, res.locals.face);
+  return (req, res) => {
+    const face: Face = res.locals.face;
+    // Yoga copies an object's own members.
+    return yoga(req, res, { ...face, loaders: face.loaders });
+  };
 }
 
 /** What goes wrong before Yoga has its turn looks like any other GraphQL answer. */

@@ -3,15 +3,16 @@ import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import { BACKLOG_MOST, readBacklog } from '../core/backlog.ts';
-import type { Services } from '../core/context.ts';
+import { contextOf, type Services } from '../core/context.ts';
 import { Unauthenticated } from '../core/errors.ts';
 import { telemetry } from '../telemetry/telemetry.ts';
+import type { Observe } from './entrance.ts';
 import { operationOf } from './operation.ts';
-import { contextOf, type HttpServices } from './request-context.ts';
+import type { HttpServices } from './request-context.ts';
 
 export interface Metrics {
-  /** Counts and times every request. */
-  observe: RequestHandler;
+  /** Counts and times a request that is over. */
+  observe: Observe;
   /** `/metrics`, in Prometheus' text format. Nothing in it is of a company. */
   expose: RequestHandler;
 }
@@ -56,15 +57,11 @@ export function openMetrics(services: HttpServices): Metrics {
   const { METRICS_TOKEN } = services.config;
 
   return {
-    observe(req, res, next) {
-      const start = performance.now();
-      res.once('close', () => {
-        const operation = bounded(operationOf(req, res));
-        requests.inc({ operation, status: res.statusCode, code: res.locals.code ?? '' });
-        durations.observe({ operation }, (performance.now() - start) / 1000);
-        if (res.locals.anonymous) anonymous.inc({ operation });
-      });
-      next();
+    observe(req, res, milliseconds) {
+      const operation = bounded(operationOf(req, res));
+      requests.inc({ operation, status: res.statusCode, code: res.locals.code ?? '' });
+      durations.observe({ operation }, milliseconds / 1000);
+      if (res.locals.anonymous) anonymous.inc({ operation });
     },
     async expose(req, res) {
       if (METRICS_TOKEN && !isSame(req.get('Authorization') ?? '', `Bearer ${METRICS_TOKEN}`)) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import type { Context, Services } from '../core/context.ts';
+import { type Context, contextOf, type Services } from '../core/context.ts';
 import { shareRateUse } from '../core/rate-use.ts';
 import type { Authenticator } from './caller.ts';
 import { limitRate, RateLimit } from './rate-limit.ts';
@@ -45,21 +45,4 @@ export function openRateLimit(services: Services): RateLimit {
     config.RATE_LIMIT_PER_MINUTE,
     database.kind === 'embedded' ? null : (...use) => shareRateUse(contextOf(services, 'rate limit', null), ...use),
   );
-}
-
-/** A context for `caller`, or for the service's own work. */
-export function contextOf(services: Services, requestId: string, caller: Context['caller']): Context {
-  let em: Context['em'] | undefined;
-  return {
-    /** Made when first used: not every request does. */
-    get em() {
-      // Joins the transaction it is used in: on the embedded database a second connection would wait for ever.
-      em ??= services.database.orm.em.fork({ useContext: true });
-      return em;
-    },
-    caller,
-    services,
-    requestId,
-    now: () => new Date(),
-  };
 }

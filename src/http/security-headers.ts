@@ -13,7 +13,12 @@ const protect = helmet({
   xXssProtection: false,
 });
 
-export const securityHeaders: typeof protect = (req, res, next) => {
-  res.setHeader('Cache-Control', 'no-store');
-  protect(req, res, next);
-};
+/** The headers of every answer. Helmet is asked once, since it gives the same ones to every request. */
+export const securityHeaders: ReadonlyMap<string, string> = headersOfHelmet().set('Cache-Control', 'no-store');
+
+function headersOfHelmet(): Map<string, string> {
+  const headers = new Map<string, string>();
+  const setHeader = headers.set.bind(headers);
+  protect({} as never, { setHeader, removeHeader: () => {} } as never, () => {});
+  return headers;
+}

@@ -32,9 +32,9 @@ export const eligibilityRoutes: Route[] = [
     method: 'GET',
     path: '/vehicles/eligibility/:vin',
     docs: eligibilityDocs.get,
-    async answer(ctx, { params, header, signal }) {
+    async answer(ctx, { params, header, closed }) {
       const wait = preferredWait(header('Prefer'));
-      const eligibility = await getAnswer(ctx, { vin: params.vin ?? '', wait, signal });
+      const eligibility = await getAnswer(ctx, { vin: params.vin ?? '', ...(wait && { wait, signal: closed() }) });
       return {
         status: 200,
         ...(wait !== undefined && { headers: { 'Preference-Applied': `wait=${wait}` } }),

@@ -63,7 +63,8 @@ const progressEvent = (run: Import) =>
   `${run.state === 'RUNNING' ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
 
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
-  const { params, signal } = request;
+  const { params } = request;
+  const signal = request.closed();
   const changes = await importChanges(ctx, { importId: params.id ?? '' }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };

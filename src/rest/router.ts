@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ErrorRequestHandler, type Request, type Response, Router } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import findMyWay from 'find-my-way';
 import type { Context } from '../core/context.ts';
-import { type DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
+import { MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { closedOf } from '../http/closed.ts';
@@ -34,58 +35,76 @@ export const routes: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** The REST face: all routes, 405 for their other methods, 404 for the rest, problem+json for every refusal. */
-export function restRouter(services: HttpServices): Router {
-  const router = Router({ caseSensitive: true });
+/** The methods that an address has. */
+interface Place {
+  path: string;
+  routes: ReadonlyMap<string, Route>;
+  allow: readonly string[];
+}
+
+/** Addresses to places, whatever the method; an address that is written out goes before one with a parameter. */
+function openMap() {
+  const map = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_ADDRESS });
+  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
+    const methods = same.map(({ method }) => method);
+    const byMethod = new Map<string, Route>(same.map((route) => [route.method, route]));
+    const get = byMethod.get('GET');
+    if (get) byMethod.set('HEAD', get);
+    const place: Place = { path, routes: byMethod, allow: get ? [...methods, 'HEAD'] : methods };
+    map.on('GET', path, () => {}, place);
+  }
+  return map;
+}
+
+/** Longer than what Node lets through. */
+const LONGEST_ADDRESS = 64 * 1024;
+
+/** The REST face: all routes, and 405 for their other methods; problem+json for every refusal. */
+export function restFace(services: HttpServices): RequestHandler {
+  const map = openMap();
+  const refuse = problems(services);
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const needsToken = ({ token }: Route) =>
     token === undefined || (token === 'optional' && services.config.CONTRACTS_AUTH === 'required');
-  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
-    for (const route of same) {
-      const method = route.method.toLowerCase() as Lowercase<Route['method']>;
-      router[method](path, async (req, res) => {
-        res.locals.route = path;
-        const ctx = await openContext(services, req, res);
-        if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
-        if (route.body === 'json') req.body = await readJson(req, res);
-        await send(res, await answerOnce(ctx, route, req, res, services.ending));
-      });
+
+  async function answer(place: Place, params: RestRequest['params'], req: Request, res: Response): Promise<void> {
+    const route = place.routes.get(req.method);
+    if (!route && req.method === 'OPTIONS') {
+      return void res
+        .set('Allow', [...place.allow, 'OPTIONS'].join(', '))
+        .status(204)
+        .end();
     }
-    const methods = same.map((route) => route.method);
-    const allow = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
-    router.options(
-      path,
-      (_req, res) =>
-        void res
-          .set('Allow', [...allow, 'OPTIONS'].join(', '))
-          .status(204)
-          .end(),
-    );
-    // Before the next path: a fixed one also fits the pattern with a parameter in its place.
-    router.all(path, (req) => {
-      throw new MethodNotAllowed(req.method, allow);
-    });
+    if (!route) throw new MethodNotAllowed(req.method, place.allow);
+    res.locals.route = place.path;
+    const ctx = await openContext(services, req, res);
+    if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
+    const request: RestRequest = {
+      params,
+      query: req.query,
+      body: route.body === 'json' ? await readJson(req, res) : undefined,
+      closed: () => closedOf(res, services.ending, ctx.caller),
+      incoming: req,
+      header: (name) => req.get(name),
+    };
+    await send(res, await answerOnce(ctx, route, request, res));
   }
-  router.use(() => {
-    throw new NotFound('There is nothing at this address.');
-  });
-  router.use(problems(services));
-  return router;
+
+  return (req, res, next) => {
+    const found = map.find('GET', req.path);
+    if (!found) return next();
+    answer(found.store, found.params as RestRequest['params'], req, res).catch((error) =>
+      refuse(error, req, res, next),
+    );
+  };
 }
 
-async function answerOnce(
-  ctx: Context,
-  route: Route,
-  req: Request,
-  res: Response,
-  ending: AbortSignal,
-): Promise<Answer> {
-  const request = requestOf(ctx, req, res, ending);
-  const key =
-    route.method === 'POST' && route.body !== 'upload' ? readIdempotencyKey(req.get('Idempotency-Key')) : undefined;
+async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<Answer> {
+  const repeatable = route.method === 'POST' && route.body !== 'upload';
+  const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return route.answer(ctx, request);
   const asked = createHash('sha256')
-    .update(`${route.method} ${req.originalUrl} ${res.locals.digest ?? ''}`)
+    .update(`${route.method} ${res.req.originalUrl} ${res.locals.digest ?? ''}`)
     .digest('hex');
   const { status, headers, body } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
   return { status, headers, ...(body && { json: body }) };
@@ -97,21 +116,9 @@ const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
   body: body === undefined ? '' : JSON.stringify(body),
 });
 
-function requestOf(ctx: Context, req: Request, res: Response, ending: AbortSignal): RestRequest {
-  return {
-    params: req.params as Record<string, string>,
-    query: req.query,
-    body: req.body,
-    get signal() {
-      return closedOf(res, ending, ctx.caller);
-    },
-    incoming: req,
-    header: (name) => req.get(name),
-  };
-}
-
 async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {
-  res.status(status).set(headers ?? {});
+  res.statusCode = status;
+  for (const name in headers) res.setHeader(name, headers[name] as string);
   const text = json ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);
@@ -121,8 +128,10 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
     });
     return;
   }
-  if (text !== undefined)
-    res.set({ 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(text)) });
+  if (text !== undefined) {
+    res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    res.setHeader('Content-Length', Buffer.byteLength(text));
+  }
   res.end(text);
 }
 
@@ -130,7 +139,7 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
 export function problems({ log }: HttpServices): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const { requestId } = res.locals;
-    const refusal = refusalOf(error) ?? refusalOfHttp(error);
+    const refusal = refusalOf(error);
     res.locals.code = refusal?.code ?? 'INTERNAL';
     if (!refusal) log.error({ requestId, err: error }, 'request failed');
     else if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
@@ -141,7 +150,3 @@ export function problems({ log }: HttpServices): ErrorRequestHandler {
     res.status(Number(problem.status)).type('application/problem+json').send(JSON.stringify(problem));
   };
 }
-
-/** What Express itself refuses: an address that cannot be decoded. */
-const refusalOfHttp = (error: unknown): DomainError | null =>
-  error instanceof URIError ? new NotFound('There is nothing at this address.') : null;
