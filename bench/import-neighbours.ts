@@ -1,12 +1,12 @@
 /**
  * What others notice of an upload: small reads and writes of the same fleet while a million rows go into it.
  *
- * Run:  npx node bench/import-neighbours.ts [--rows 1000000] [--seconds 20] [--pace 5]
+ * Run:  npx node bench/import-neighbours.ts [--rows 1000000] [--seconds 20] [--pace 5] [--fsync off]
  * Read: each request is sent alone, `pace` milliseconds after the answer to the one before, first with nobody else
  * about, then during the upload, then during a load of the same rows by psql's \copy (where there is a psql). "ratio" is
  * p99 against p99 with nobody about; above 2, somebody suffers. The upload, the database and these requests share the
  * machine, so part of it is waiting for a core or the disk. What is waiting for a lock is counted: "waits" are the looks,
- * 50 a second, that found a session waiting, by what it waited for.
+ * 50 a second, that found a session waiting, by what it waited for. With --fsync off nobody waits for the disk.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -18,12 +18,13 @@ const { values: options } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     seconds: { type: 'string', default: '20' },
     pace: { type: 'string', default: '5' },
+    fsync: { type: 'string', default: 'on' },
   },
 });
 /** VINs that the upload does not have. */
 const NEIGHBOURS = 1;
 
-const world = await openWorld();
+const world = await openWorld({ fsync: options.fsync });
 // Made beforehand: who measures must not be busy.
 const { vins, table } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 let added = 0;

@@ -15,9 +15,9 @@ export const COMPANY = 'acme';
 const CLOCK_TICKS = 100;
 const BOUNDARY = 'part-of-a-form';
 
-/** A PostgreSQL with the settings it has in earnest, the gateway as a process of its own, one fleet, and a folder for files. */
-export async function openWorld() {
-  const server = await startServer({ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' });
+/** A PostgreSQL that waits for its disk as in earnest, unless told otherwise, the gateway as a process of its own, one fleet, and a folder for files. */
+export async function openWorld({ fsync = 'on' } = {}) {
+  const server = await startServer({ fsync, synchronous_commit: 'on', full_page_writes: 'on' });
   const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
   const issuer = await startIssuer();
   const gateway = spawn(process.execPath, startArguments(), {

@@ -73,6 +73,23 @@ describe('both databases', () => {
     expect([await orphans('vehicle'), await orphans('vehicle_tally')]).toEqual([[], []]);
   });
 
+  test.skipIf(database.kind === 'embedded')(
+    'a connection that is lost in a transaction makes room for another',
+    async () => {
+      // More than the pool has.
+      for (let lost = 0; lost < 12; lost++) {
+        const work = database.orm.em.fork().transactional(async (em) => {
+          const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
+          await execute(`select pg_terminate_backend(${row?.pid})`);
+          await em.execute('select 1');
+        });
+        await expect(work).rejects.toThrow();
+      }
+      expect(await execute('select 1 as one')).toEqual([{ one: 1 }]);
+      await eventually(() => expect(database.connections?.()).toMatchObject({ used: 0, waiting: 0 }));
+    },
+  );
+
   test('an exclusion violation is told by its code and constraint', async () => {
     const contract = (id: number) => `insert into contract
       (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)

@@ -25,17 +25,28 @@ export class PreparingClient extends pg.Client {
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
     const send = () => (super.query as (...args: unknown[]) => never).apply(this, rest);
     // Neither a cursor nor a callback: those do not give a promise.
-    if (typeof text !== 'string' || args.length > 2) return send();
-    const answer = traceStatement(text, send) as Promise<unknown>;
-    return (text === 'rollback' ? answer.catch(() => this.#givenUp()) : answer) as never;
+    return typeof text === 'string' && args.length <= 2 ? (traceStatement(text, send) as never) : send();
   }
 
   /**
-   * A connection that cannot roll back is lost, and its transaction with it. Told of a failure, Kysely would never give
-   * it back to the pool, which so shrank with every connection that was lost.
+   * How the pool takes the connection back, at most once. A connection that is lost in a transaction goes back by itself:
+   * Kysely keeps it when its begin or rollback fails, so that the pool shrank with every one that was lost.
    */
-  #givenUp(): Pick<pg.QueryResult, 'rows'> {
-    void this.end().catch(() => {});
-    return { rows: [] };
+  set release(toPool: (error?: Error | boolean) => void) {
+    let released = false;
+    this.#release = (error) => {
+      if (released) return;
+      released = true;
+      this.off('end', lost);
+      toPool(error);
+    };
+    const lost = () => this.#release?.(true);
+    this.once('end', lost);
   }
+
+  get release(): ((error?: Error | boolean) => void) | undefined {
+    return this.#release;
+  }
+
+  #release: ((error?: Error | boolean) => void) | undefined;
 }
