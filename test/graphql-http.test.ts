@@ -261,6 +261,14 @@ describe('GraphiQL', () => {
     });
   });
 
+  test('the page is made once: where it was found, and what is new each time, is filled in', async () => {
+    const load = async () => (await gateway.anyone.get('/graphql', { accept: 'text/html' })).body;
+    const [first, second] = [await load(), await load()];
+    expect(first).toContain(gateway.url);
+    expect(first).not.toMatch(/@@(origin|importId|token)@@/);
+    expect(first).not.toBe(second);
+  });
+
   test('where another issuer makes the tokens, the page has none', async () => {
     const secured = await startGateway({ on: gateway, issuer: await testIssuer() });
     const { body } = await secured.anyone.get('/graphql', { accept: 'text/html' });
