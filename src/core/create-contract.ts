@@ -6,7 +6,7 @@ import { Vehicle } from '../entities/vehicle.ts';
 import { type Context, contractCompanyOf } from './context.ts';
 import { type Contract, statusAt } from './contracts.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from './errors.ts';
-import { ownerOfFleet } from './fleets.ts';
+import { holdFleet, ownerOfFleet } from './fleets.ts';
 import { id, readInput, text, time } from './input.ts';
 import { contractDataOf, record } from './record-events.ts';
 import { newId, write } from './sql.ts';
@@ -46,6 +46,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   try {
     // A transaction of its own, also within another: after a refusal the one around it can go on.
     await ctx.em.transactional(async (em) => {
+      await holdFleet(ctx, fleetId);
       // One at a time for each vehicle: two that overlap would wait for each other to commit, until one is cut off.
       await write(ctx, sql`select from vehicle where id = ${vehicle.id} for no key update`);
       em.create(ContractEntity, {

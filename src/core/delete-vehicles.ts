@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { type Context, companyOf } from './context.ts';
 import { NothingToDelete, VehicleNotFound } from './errors.ts';
-import { ownerOfFleet } from './fleets.ts';
+import { holdFleet, ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
 import { contractFacts, record, recordEach } from './record-events.ts';
 import { isId, write } from './sql.ts';
@@ -21,12 +21,17 @@ export interface DeletedVehicles {
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
   const company = companyOf(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
-    const [row] = isId(input.id)
-      ? await write<{ json: Vehicle }>(
-          ctx,
-          sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = ${input.id} for update`,
-        )
-      : [];
+    if (!isId(input.id)) throw new VehicleNotFound();
+    const own = sql`v.company = ${company} and v.id = ${input.id}`;
+    const [place] = await write<{ fleetId: string }>(
+      ctx,
+      sql`select v.fleet_id as "fleetId" from vehicle v where ${own}`,
+    );
+    if (place) await holdFleet(ctx, place.fleetId);
+    const [row] = await write<{ json: Vehicle }>(
+      ctx,
+      sql`select ${vehicleObject} as json from vehicle v where ${own} for update`,
+    );
     if (!row) throw new VehicleNotFound();
     await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
     return row.json;
@@ -43,6 +48,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   if (!ids?.length && !vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
     await ownerOfFleet(ctx, company, fleetId);
+    await holdFleet(ctx, fleetId);
     // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
     const deleted = await write<{ id: string; vin: string }>(
       ctx,

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
 import { type Context, companyOf } from './context.ts';
+import { againAfterDeadlock } from './deadlock.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
 import { email, id, readInput, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
@@ -101,9 +102,10 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
 }
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
-export async function deleteFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
-  const company = companyOf(ctx, 'fleets:write');
-  return ctx.em.transactional(async () => {
+export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
+  const company = companyOf(caller, 'fleets:write');
+  // What verifies its vehicles at this moment locks them before their fleet.
+  return againAfterDeadlock(caller, async (ctx) => {
     const fleet = await onPrimary(ctx, company, input.id, sql`for update of f`);
     await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.fleet_id = ${fleet.id}`)));
     const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
@@ -195,6 +197,13 @@ export async function ownerOfFleet(ctx: Context, company: string | null, fleetId
   if (!row || (company !== null && row.company !== company)) throw new FleetNotFound();
   return row.company;
 }
+
+/**
+ * Keeps a fleet from being deleted until the transaction ends. To be called before vehicles of it are locked: its deletion
+ * locks in this order, and the opposite one would be a deadlock.
+ */
+export const holdFleet = (ctx: Context, fleetId: string) =>
+  write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
 
 const fleetJson: JsonSql<Fleet> = {
   id: 'f.id',

@@ -1,0 +1,181 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Answer, Json } from './support/client.ts';
+import {
+  addVehicle,
+  addVehicles,
+  contractFields,
+  createContract,
+  createFleet,
+  newVin,
+  newVins,
+  uploadForm,
+} from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway({ workers: true });
+const acme = await gateway.as('acme');
+
+const times = <T>(count: number, act: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => act(index)));
+const graphql = async (query: string, input: unknown): Promise<Json> =>
+  (await acme.post('/graphql', { query: `mutation ($input: ${query}`, variables: { input } })).body;
+/** How many answers there were of each kind, as `201` or `404 FLEET_NOT_FOUND`. */
+const outcomes = (answers: Answer[]) =>
+  Object.fromEntries(
+    Map.groupBy(answers, ({ status, body }) => [status, body?.code].filter(Boolean).join(' '))
+      .entries()
+      .map(([kind, same]) => [kind, same.length]),
+  );
+const codeOf = ({ errors }: Json) => errors?.[0]?.extensions.code;
+
+// Whatever raced: nothing is left that belongs to nothing, and every count is what can be counted.
+afterAll(async () => {
+  expect(
+    await gateway.execute('select id from vehicle v where not exists (select from fleet f where f.id = v.fleet_id)'),
+  ).toEqual([]);
+  expect(
+    await gateway.execute(
+      'select id from contract c where not exists (select from vehicle v where v.id = c.vehicle_id and v.fleet_id = c.fleet_id)',
+    ),
+  ).toEqual([]);
+  expect(
+    await gateway.execute(`select f.id from fleet f
+      where (select count(*) from vehicle v where v.fleet_id = f.id)
+        <> (select coalesce(sum(delta), 0) from vehicle_tally t where t.fleet_id = f.id)`),
+  ).toEqual([]);
+});
+
+describe('The same VIN, added 40 times at once', () => {
+  const addTo = 'AddVehiclesInput!) { addVehicles(input: $input) { summary { created existing rejected } } }';
+
+  test('to one fleet, by both faces, is one vehicle', async () => {
+    const { id: fleetId } = await createFleet(acme);
+    const vins = [newVin()];
+    const summaries = await times(40, async (index) =>
+      index % 2
+        ? (await graphql(addTo, { fleetId, vins })).data.addVehicles.summary
+        : (await acme.post('/vehicles', { fleetId, vins })).body.summary,
+    );
+    expect(summaries.filter(({ created }) => created === 1)).toHaveLength(1);
+    expect(summaries.filter(({ existing }) => existing === 1)).toHaveLength(39);
+    expect((await acme.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(1);
+  });
+
+  test('to two fleets, is one vehicle of one of them; the other is told whose it is', async () => {
+    const fleets = [await createFleet(acme), await createFleet(acme)];
+    const vins = [newVin()];
+    const answers = await times(40, (index) => acme.post('/vehicles', { fleetId: fleets[index % 2].id, vins }));
+    expect(outcomes(answers)).toEqual({ '201': 20, '400 VALIDATION_FAILED': 20 });
+    expect(answers.filter(({ body }) => body.summary.created === 1)).toHaveLength(1);
+    const refused = answers.filter(({ status }) => status === 400).flatMap(({ body }) => body.errors);
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['VIN_IN_ANOTHER_FLEET']));
+    const counts = await Promise.all(fleets.map(async ({ id }) => (await acme.get(`/fleets/${id}`)).body.vehicleCount));
+    expect(counts.toSorted()).toEqual([0, 1]);
+  });
+
+  test('beside uploads that have it, in every order, is one vehicle', async () => {
+    const { id: fleetId } = await createFleet(acme);
+    const vins = newVins(50);
+    const answers = await times(12, (index) => {
+      const own = index % 2 ? vins : vins.toReversed();
+      return index % 4 === 0
+        ? acme.post('/vehicles/file', uploadForm(fleetId, own.join('\n')))
+        : acme.post('/vehicles', { fleetId, vins: own });
+    });
+    expect(outcomes(answers)).toEqual({ '201': 12 });
+    expect(answers.reduce((sum, { body }) => sum + body.summary.created, 0)).toBe(50);
+  });
+});
+
+test('Of 40 overlapping contracts at once, by both faces, one is made', async () => {
+  const vehicle = await addVehicle(acme);
+  const fields = (index: number) =>
+    contractFields(vehicle, { from: `2030-01-${String(1 + (index % 20)).padStart(2, '0')}T00:00:00Z` });
+  const create = 'CreateContractInput!) { createContract(input: $input) { contract { id } } }';
+  const codes = await times(40, async (index) => {
+    if (index % 2) return codeOf(await graphql(create, fields(index))) ?? 'made';
+    const { status, body } = await acme.post('/contracts', fields(index));
+    return status === 201 ? 'made' : body.code;
+  });
+  expect(codes.filter((code) => code === 'made')).toHaveLength(1);
+  expect(codes.filter((code) => code === 'CONTRACT_OVERLAP')).toHaveLength(39);
+});
+
+describe('The same thing, deleted 20 times at once', () => {
+  const cases: Record<string, [code: string, make: () => Promise<string>]> = {
+    'a fleet with vehicles and contracts': [
+      'FLEET_NOT_FOUND',
+      async () => `/fleets/${(await createContract(acme)).fleetId}`,
+    ],
+    'a vehicle with a contract': [
+      'VEHICLE_NOT_FOUND',
+      async () => {
+        const vehicle = await addVehicle(acme);
+        await createContract(acme, vehicle);
+        return `/vehicles/${vehicle.id}`;
+      },
+    ],
+    'a contract': ['CONTRACT_NOT_FOUND', async () => `/contracts/${(await createContract(acme)).id}`],
+  };
+  for (const [name, [code, make]] of Object.entries(cases)) {
+    test(`${name}: once with success, else ${code}`, async () => {
+      const path = await make();
+      const answers = await times(20, () => acme.delete(path));
+      expect(outcomes(answers)).toEqual({ [path.startsWith('/contracts') ? '204' : '200']: 1, [`404 ${code}`]: 19 });
+    });
+  }
+
+  test('a list of vehicles: each is in one answer', async () => {
+    const fleet = await createFleet(acme);
+    const vehicles = await addVehicles(acme, newVins(10), fleet);
+    const answers = await times(20, (index) => {
+      const vins = vehicles.map(({ vin }) => vin);
+      return acme.post('/vehicles/delete', { fleetId: fleet.id, vins: index % 2 ? vins : vins.toReversed() });
+    });
+    expect(outcomes(answers)).toEqual({ '200': 20 });
+    expect(answers.flatMap(({ body }) => body.deleted)).toHaveLength(10);
+  });
+});
+
+test('A fleet deleted while vehicles, files and contracts go into it, and its vehicles are verified, leaves none of them', async () => {
+  for (let round = 0; round < 3; round++) {
+    const fleet = await createFleet(acme);
+    const [vehicle] = await addVehicles(acme, newVins(1), fleet);
+    const others = newVins(20);
+    await addVehicles(acme, others, fleet);
+    const adding = times(15, (index) => {
+      if (index % 5 === 4) return acme.post('/vehicles/file', uploadForm(fleet.id, newVins(20).join('\n')));
+      if (index % 5 === 3) return acme.post('/contracts', contractFields(vehicle, { pack: `pack-${index}` }));
+      if (index % 5 === 2) return acme.post('/vehicles/delete', { fleetId: fleet.id, vins: others });
+      return acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(20) });
+    });
+    const [answers, deleted] = await Promise.all([adding, acme.delete(`/fleets/${fleet.id}`)]);
+    expect(deleted.status).toBe(200);
+    const kinds = new Set(Object.keys(outcomes(answers)));
+    expect(
+      kinds.isSubsetOf(new Set(['200', '201', '404 FLEET_NOT_FOUND', '404 VEHICLE_NOT_FOUND'])),
+      [...kinds].join(),
+    ).toBe(true);
+    expect(await gateway.execute(`select id from vehicle where fleet_id = '${fleet.id}'`)).toEqual([]);
+  }
+});
+
+test('Everything at once on the same rows, in opposite orders: no deadlock, no fault', async () => {
+  const fleets = [await createFleet(acme), await createFleet(acme)];
+  const lists = [newVins(12), newVins(12)];
+  const acts = [
+    (fleet: Json, vins: string[]) => acme.post('/vehicles', { fleetId: fleet.id, vins }),
+    (fleet: Json, vins: string[]) => acme.post('/vehicles', { fleetId: fleet.id, vins: vins.toReversed() }),
+    (fleet: Json, vins: string[]) => acme.post('/vehicles/delete', { fleetId: fleet.id, vins: vins.toReversed() }),
+    (fleet: Json) => acme.patch(`/fleets/${fleet.id}`, { name: 'Renamed' }),
+    (fleet: Json, [vin = '']: string[]) => acme.post('/contracts', contractFields({ fleetId: fleet.id, vin })),
+    (_fleet: Json, [vin = '']: string[]) => acme.post(`/vehicles/eligibility/${vin}/refresh`),
+    (fleet: Json, vins: string[]) => acme.post('/vehicles/delete', { fleetId: fleet.id, vins }),
+  ];
+  const answers = await times(140, (index) => {
+    const fleet = fleets[index % 2];
+    // Now and then into the other one's fleet.
+    return acts[index % acts.length]?.(fleet, lists[(index % 3 ? index : index + 1) % 2] ?? []) as Promise<Answer>;
+  });
+  expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
+});
