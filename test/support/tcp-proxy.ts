@@ -5,7 +5,7 @@ type Address = { host: string; port: number };
 
 /**
  * A stretch of network between two ends, faulty on command: `hang` forwards nothing and loses nothing, `delayMs` makes
- * every piece late, `cut` breaks what is open, `refuse` lets nobody connect, `swallowAnswers` loses what the server says.
+ * every piece late, `cut` breaks what is open, `refuse` lets nobody connect, and answers can be swallowed.
  */
 export class TcpProxy {
   /** Where the next connections lead. */
@@ -14,6 +14,8 @@ export class TcpProxy {
   refuse = false;
   /** Called with each piece from the client; true loses everything that the server says from then on. */
   swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
+  /** Where there is one, it is called with each piece that the server says, in place of sending it on. */
+  swallowAnswer: ((said: Buffer) => void) | undefined;
   #hanging = false;
   readonly #pairs = new Set<[Socket, Socket]>();
   readonly #server = createServer({ pauseOnConnect: true }, (client) => this.#open(client));
@@ -64,7 +66,10 @@ export class TcpProxy {
       swallowing ||= this.swallowAnswersAfter(sent);
       this.#send(server, sent);
     });
-    server.on('data', (said: Buffer) => swallowing || this.#send(client, said));
+    server.on('data', (said: Buffer) => {
+      if (this.swallowAnswer) this.swallowAnswer(said);
+      else if (!swallowing) this.#send(client, said);
+    });
     for (const [socket, other] of [pair, pair.toReversed()] as [Socket, Socket][]) {
       socket.on('error', () => other.resetAndDestroy());
       socket.on('end', () => setTimeout(() => other.end(), this.delayMs));

@@ -1,0 +1,186 @@
+/**
+ * Whether a gateway that works for long grows. Measures its peak for some seconds, then holds half of it with a mix of reads
+ * and writes by both faces, event streams that come and go, and verification in the background.
+ * Run:  npx node bench/soak.ts [--minutes 60] [--clients 16]          (Linux)
+ * Read: a line each tenth of the time: requests per second, failures, resident memory, open file descriptors and database
+ * connections. In the end the drift of the memory from the second tenth (the first is for warming up) to the last; 10 %
+ * or more, any failure, or descriptors that grow end with exit code 1.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { startIssuer } from '../test/support/identity-provider.ts';
+import { durable, startServer } from '../test/support/postgres-server.ts';
+import { startProcess } from './gateway-process.ts';
+import { vehicleOf } from './import-files.ts';
+
+const { values: options } = parseArgs({
+  options: { minutes: { type: 'string', default: '60' }, clients: { type: 'string', default: '16' } },
+});
+const TENTHS = 10;
+const PEAK_SECONDS = 15;
+const SAMPLE_MS = 1_000;
+const LIFETIME_REQUESTS = 5;
+
+interface Sample {
+  megabytes: number;
+  descriptors: number;
+  connections: number;
+}
+
+const server = await startServer(durable);
+const issuer = await startIssuer();
+const gateway = await startProcess({
+  DATABASE_URL: server.url,
+  AUTH_ISSUER: issuer.issuer,
+  AUTH_AUDIENCE: issuer.audience,
+  CONTRACTS_AUTH: 'required',
+});
+const database = new pg.Client(server.url);
+await database.connect();
+const counts = { done: 0, failed: new Map<string, number>() };
+let vins = 0;
+const token = { minute: 0, text: '' };
+try {
+  const peak = (await load(PEAK_SECONDS * 1000, 0)) / PEAK_SECONDS;
+  const rate = peak / 2;
+  console.log(`peak ${peak.toFixed(0)} requests/s; ${options.minutes} minutes at ${rate.toFixed(0)}`);
+  const tenths: Sample[] = [];
+  for (let tenth = 0; tenth < TENTHS; tenth++) {
+    const ms = (Number(options.minutes) * 60_000) / TENTHS;
+    const samples: Sample[] = [];
+    const sampling = setInterval(async () => samples.push(await sample()), SAMPLE_MS);
+    const done = await load(ms, rate);
+    clearInterval(sampling);
+    const typical = medianOf(samples);
+    tenths.push(typical);
+    console.log(
+      `${tenth + 1}/${TENTHS}  ${(done / (ms / 1000)).toFixed(0)} requests/s, failed ${[...counts.failed].join(' ') || 'none'}, ` +
+        `${typical.megabytes.toFixed(0)} MB, ${typical.descriptors} descriptors, ${typical.connections} connections`,
+    );
+  }
+  const [first, last] = [tenths[1], tenths.at(-1)];
+  if (first && last) {
+    const drift = (last.megabytes / first.megabytes - 1) * 100;
+    console.log(`memory ${drift.toFixed(1)} % from the second tenth to the last; ${counts.done} requests in all`);
+    if (drift >= 10 || counts.failed.size > 0 || last.descriptors > first.descriptors + 5) process.exitCode = 1;
+  }
+} finally {
+  await database.end();
+  await gateway.stop('SIGKILL');
+  await issuer.stop();
+  await server.stop();
+}
+
+/** Keeps the clients busy, together at `rate` requests per second (0: as fast as they can), and gives how many were answered. */
+async function load(ms: number, rate: number): Promise<number> {
+  const before = counts.done;
+  const end = performance.now() + ms;
+  const clients = Number(options.clients);
+  await Promise.all(
+    Array.from({ length: clients }, async (_, index) => {
+      const gap = rate > 0 ? (clients * 1000) / rate : 0;
+      let next = performance.now() + Math.random() * gap;
+      for (let turn = index; performance.now() < end; turn++) {
+        next += gap * (await step(turn));
+        const wait = next - performance.now();
+        if (wait > 0) await delay(wait);
+        // Who is late does not catch up: that would be more than the rate.
+        else next = performance.now();
+      }
+    }),
+  );
+  return counts.done - before;
+}
+
+/** Some requests, and how many; each client goes through the mix, from a place of its own. */
+async function step(turn: number): Promise<number> {
+  const acts = [
+    () => call('GET', '/fleets?limit=20'),
+    () =>
+      query('{ fleets(first: 10) { nodes { id name vehicles(first: 5) { nodes { vin eligibility { status } } } } } }'),
+    () => call('GET', '/events?limit=20'),
+    () => query('{ contracts(first: 10) { totalCount nodes { id } } manufacturers { id } }'),
+    lifetime,
+    follow,
+  ];
+  const act = acts[turn % acts.length] ?? lifetime;
+  await act();
+  return act === lifetime ? LIFETIME_REQUESTS : 1;
+}
+
+/** A fleet with vehicles, read and deleted again, so that the database does not grow for ever. */
+async function lifetime(): Promise<void> {
+  const fleet = await call('POST', '/fleets', {
+    name: 'Soak',
+    companyAddress: 'Here 1',
+    email: 'fleet@example.com',
+    vat: 'DE1',
+  });
+  if (!fleet?.id) return;
+  const added = Array.from({ length: 5 }, () => vehicleOf(vins++).vin);
+  await call('POST', '/vehicles', { fleetId: fleet.id, vins: added });
+  await call('GET', `/fleets/${fleet.id}/vehicles`);
+  await call('PATCH', `/fleets/${fleet.id}`, { name: 'Soaked' });
+  await call('DELETE', `/fleets/${fleet.id}`);
+}
+
+/** A stream of events that is left after a moment. */
+async function follow(): Promise<void> {
+  const left = new AbortController();
+  const answer = await fetch(`${gateway.url}/events/stream`, { headers: headers(), signal: left.signal });
+  await answer.body?.getReader().read();
+  left.abort();
+  count(answer.ok ? null : String(answer.status));
+}
+
+function query(text: string) {
+  return call('POST', '/graphql', { query: text });
+}
+
+async function call(method: string, path: string, body?: unknown) {
+  try {
+    const answer = await fetch(gateway.url + path, {
+      method,
+      headers: { ...headers(), 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const json = JSON.parse(await answer.text());
+    count(answer.ok && !json.errors ? null : `${method} ${answer.status}`);
+    return json;
+  } catch (error) {
+    count(String(error));
+    return null;
+  }
+}
+
+function count(fault: string | null): void {
+  counts.done += 1;
+  if (fault) counts.failed.set(fault, (counts.failed.get(fault) ?? 0) + 1);
+}
+
+/** A new token every minute, as clients have them. */
+function headers(): Record<string, string> {
+  const minute = Math.floor(Date.now() / 60_000);
+  if (minute !== token.minute) Object.assign(token, { minute, text: issuer.sign({ company: 'soak' }) });
+  return { authorization: `Bearer ${token.text}` };
+}
+
+async function sample(): Promise<Sample> {
+  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8')) ?? [];
+  const { rows } = await database.query(
+    `select count(*)::int as count from pg_stat_activity where application_name = 'fleet-gateway'`,
+  );
+  return {
+    megabytes: Number(kilobytes) / 1024,
+    descriptors: readdirSync(`/proc/${gateway.child.pid}/fd`).length,
+    connections: rows[0].count,
+  };
+}
+
+function medianOf(samples: Sample[]): Sample {
+  const of = (key: keyof Sample) =>
+    samples.map((one) => one[key]).toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN;
+  return { megabytes: of('megabytes'), descriptors: of('descriptors'), connections: of('connections') };
+}
