@@ -1,5 +1,4 @@
-import type { Context } from './context.ts';
-import { renewed } from './renew.ts';
+import { type Context, renewed } from './context.ts';
 
 const MOST_TRIES = 3;
 
