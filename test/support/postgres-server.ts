@@ -27,8 +27,8 @@ export interface Server {
   end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
   /** Runs it again at the same address; resolves when it is ready. */
   start(): Promise<void>;
-  /** A copy that follows it and can take over. The server must be ended meanwhile; it is not run again by this. */
-  standby(overrides?: Record<string, string>): Promise<Server>;
+  /** A copy that follows it (by `url`) and can take over. To be made while the server is ended; it is not run again by this. */
+  standby(overrides?: Record<string, string>, url?: string): Promise<Server>;
   /** Ends it and removes what it has. */
   stop(): Promise<void>;
 }
@@ -129,10 +129,10 @@ async function runServer(
     account,
     start,
     end,
-    async standby(own = {}) {
+    async standby(own = {}, url = `postgresql://127.0.0.1:${port}`) {
       const copy = `${data}-standby`;
       cpSync(data, copy, { recursive: true, preserveTimestamps: true });
-      const connection = `host=127.0.0.1 port=${port} user=postgres application_name=standby`;
+      const connection = `host=127.0.0.1 port=${new URL(url).port} user=postgres application_name=standby`;
       appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
       writeFileSync(join(copy, 'standby.signal'), '');
       if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, copy]);

@@ -1,0 +1,90 @@
+/**
+ * What is lost when the primary dies under load and its standby takes over at the same address.
+ * Run:  npx node bench/failover.ts [--seconds 10] [--lag 150]
+ * Read: for asynchronous and for synchronous replication: writes that were acknowledged before the primary was killed with
+ * -9, how many of them the promoted standby does not have, and how long it took from its promotion until the gateway
+ * served writes again, by itself. Replication goes over a network that
+ * takes `lag` milliseconds each way.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { startIssuer } from '../test/support/identity-provider.ts';
+import { Load } from '../test/support/load.ts';
+import { durable, startServer } from '../test/support/postgres-server.ts';
+import { TcpProxy } from '../test/support/tcp-proxy.ts';
+import { startProcess } from './gateway-process.ts';
+
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '10' }, lag: { type: 'string', default: '150' } },
+});
+
+const issuer = await startIssuer();
+try {
+  await failover('asynchronous', {});
+  await failover('synchronous', { synchronous_standby_names: 'standby' });
+} finally {
+  await issuer.stop();
+}
+
+async function failover(name: string, replication: Record<string, string>): Promise<void> {
+  const primary = await startServer({ ...durable, ...replication });
+  await primary.end('SIGINT');
+  // Replication goes over a network of its own, which lags.
+  const replicationNetwork = await TcpProxy.start(primary.url);
+  const standby = await primary.standby({ synchronous_standby_names: '' }, replicationNetwork.through(primary.url));
+  await primary.start();
+  while ((await sql(primary.url, 'select from pg_stat_replication')).length === 0) await delay(100);
+  const network = await TcpProxy.start(primary.url);
+  const gateway = await startProcess({
+    DATABASE_URL: network.through(primary.url),
+    AUTH_ISSUER: issuer.issuer,
+    AUTH_AUDIENCE: issuer.audience,
+    CONTRACTS_AUTH: 'required',
+  });
+  const load = new Load(gateway.url, () => ({ authorization: `Bearer ${issuer.sign({ company: 'failover' })}` }), 16);
+  try {
+    replicationNetwork.delayMs = Number(options.lag);
+    await delay(Number(options.seconds) * 1000);
+    await primary.end('SIGKILL');
+    replicationNetwork.cut();
+    await delay(1_000);
+    const promoted = performance.now();
+    await sql(standby.url, 'select pg_promote(true, 60)');
+    // As an address that fails over, or a proxy that follows the primary.
+    network.target = addressOf(standby.url);
+    network.cut();
+    await delay(4_000);
+    await load.stop();
+    const back = load.sent.find(
+      ({ what, status, began }) => what === 'POST /fleets' && status === 201 && began > promoted,
+    );
+    const others = load.sent.filter(({ status }) => ![200, 201, 503].includes(status)).length;
+    const slowest = Math.max(...load.sent.map(({ began, ended }) => ended - began));
+    const missing = await load.missing(standby.url);
+    console.log(
+      `${name.padEnd(12)} ${load.acknowledged.length} acknowledged writes, ${missing.length} missing after the failover; ` +
+        `writes again ${back ? `${Math.round(back.ended - promoted)} ms` : 'never'} after the promotion began; ` +
+        `longest answer ${Math.round(slowest)} ms; answers other than 2xx and 503: ${others}`,
+    );
+    if (!back || others > 0 || (name === 'synchronous' && missing.length > 0)) process.exitCode = 1;
+  } finally {
+    await load.stop();
+    await gateway.stop('SIGKILL');
+    await network.close();
+    await replicationNetwork.close();
+    await standby.stop();
+    await primary.stop();
+  }
+}
+
+function addressOf(url: string) {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
+}
+
+async function sql(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  return (await client.query(statement).finally(() => client.end())).rows;
+}
