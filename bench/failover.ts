@@ -34,7 +34,8 @@ async function failover(name: string, replication: Record<string, string>): Prom
   const replicationNetwork = await TcpProxy.start(primary.url);
   const standby = await primary.standby({ synchronous_standby_names: '' }, replicationNetwork.through(primary.url));
   await primary.start();
-  while ((await sql(primary.url, 'select from pg_stat_replication')).length === 0) await delay(100);
+  while ((await sql(primary.url, `select from pg_stat_replication where state = 'streaming'`)).length === 0)
+    await delay(100);
   const network = await TcpProxy.start(primary.url);
   const gateway = await startProcess({
     DATABASE_URL: network.through(primary.url),

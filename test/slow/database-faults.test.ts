@@ -109,8 +109,8 @@ describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120
     await expectNothingLost({ load, server, returned });
     expect(unready(load)).toBe(true);
     const late = load.sent.filter(({ began }) => began > hung + 6_500 && began < returned - 500);
-    expect(late.length).toBeGreaterThan(0);
-    expect(Math.max(...late.map(({ began, ended }) => ended - began))).toBeLessThan(1_000);
+    const times = late.map(({ began, ended }) => ended - began).toSorted((a, b) => a - b);
+    expect(times[Math.floor(times.length / 2)]).toBeLessThan(500);
   });
 
   test('the network adds 100 ms each way: everything is slower and nothing fails', async () => {

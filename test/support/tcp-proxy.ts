@@ -16,6 +16,7 @@ export class TcpProxy {
   swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
   /** Where there is one, it is called with each piece that the server says, in place of sending it on. */
   swallowAnswer: ((said: Buffer) => void) | undefined;
+  readonly #due = new WeakMap<Socket, number>();
   #hanging = false;
   readonly #pairs = new Set<[Socket, Socket]>();
   readonly #server = createServer({ pauseOnConnect: true }, (client) => this.#open(client));
@@ -83,7 +84,12 @@ export class TcpProxy {
   }
 
   #send(to: Socket, piece: Buffer): void {
-    if (this.delayMs === 0) to.write(piece);
-    else setTimeout(() => to.writable && to.write(piece), this.delayMs);
+    const now = performance.now();
+    const before = this.#due.get(to) ?? 0;
+    if (this.delayMs === 0 && before < now) return void to.write(piece);
+    // Never before the piece before it, also when the delay has become shorter.
+    const due = Math.max(now + this.delayMs, before + 2);
+    this.#due.set(to, due);
+    setTimeout(() => to.writable && to.write(piece), due - now);
   }
 }
