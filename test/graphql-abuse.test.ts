@@ -77,6 +77,25 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
   });
 });
 
+test.each([undefined, '*/*', 'application/json', 'text/event-stream', 'multipart/mixed'])(
+  'a document out of bounds is 400 for Accept: %s',
+  async (accept) => {
+    const headers = { ...(accept && { accept }) };
+    for (const query of [
+      `${'{a'.repeat(5000)}${'}'.repeat(5000)}`,
+      `${'{a'.repeat(30)}${'}'.repeat(30)}`,
+      `{ ${many(51, (at) => `a${at}: __typename`)} }`,
+      '{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }',
+    ]) {
+      const answer = await acme.post('/graphql', { query }, headers);
+      expect({ status: answer.status, said: JSON.stringify(answer.body) }, query.slice(0, 20)).toEqual({
+        status: 400,
+        said: expect.stringContaining('An operation has at most'),
+      });
+    }
+  },
+);
+
 describe('cost', () => {
   const query = 'query ($n: Int = 3) { fleets(first: $n) { nodes { vehicles(first: 10) { nodes { id } } } } }';
 

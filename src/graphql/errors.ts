@@ -17,6 +17,13 @@ export interface Result {
   errors?: readonly GraphQLError[] | undefined;
 }
 
+/** A document that GraphQL itself would let pass: 400 in every form of answer, unlike what GraphQL refuses. */
+export class RefusedDocument extends GraphQLError {
+  constructor(message: string) {
+    super(message, { extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } });
+  }
+}
+
 /** The errors an answer may have; what else went wrong is left out, here and in the log. */
 export const MOST_ERRORS = 10;
 
@@ -69,7 +76,7 @@ function wireError(error: GraphQLError, { answered, requestId, log }: Situation)
       ...(tellByStatus && { http }),
     });
   }
-  if (origin instanceof GraphQLError && (early || origin.nodes)) return graphqlRefusal(error, requestId);
+  if (origin instanceof GraphQLError && (early || origin.nodes)) return graphqlRefusal(error, origin, requestId);
   log.error({ requestId, err: origin }, 'request failed');
   return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
     code: 'INTERNAL',
@@ -106,12 +113,15 @@ const keptCodes = new Set<unknown>([
 const notJson = 'The request is not JSON.';
 
 /** What GraphQL or Yoga refuse: a document, its variables, or the way they were sent. */
-function graphqlRefusal(error: GraphQLError, requestId: string): GraphQLError {
+function graphqlRefusal(error: GraphQLError, origin: GraphQLError, requestId: string): GraphQLError {
   const { code, originalError, ...extensions } = error.extensions as {
     code?: string;
     http?: Http;
     originalError?: unknown;
   };
+  // Yoga marks whatever onParse throws as its own.
+  if (origin instanceof RefusedDocument)
+    return rewritten(error, error.message, { code, requestId, http: { status: 400 } });
   const http = extensions.http ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
   if (keptCodes.has(code)) return rewritten(error, error.message, { code, requestId, http });
   if (code && originalError) {

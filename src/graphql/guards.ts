@@ -10,6 +10,7 @@ import {
   type Source,
   visit,
 } from 'graphql';
+import { RefusedDocument } from './errors.ts';
 
 /** What a document may hold. Checked on its text before it is parsed, and on its tree before it is validated. */
 export const bounds = {
@@ -137,10 +138,7 @@ export const outOfBounds = (what: string, bound: number): GraphQLError =>
   refusedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
 
 /** The refusal of a document that GraphQL itself would let pass. */
-export const refusedDocument = (message: string): GraphQLError =>
-  new GraphQLError(message, {
-    extensions: { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400, spec: true } },
-  });
+export const refusedDocument = (message: string): GraphQLError => new RefusedDocument(message);
 
 /** Whether an operation asks for nothing but the schema: what everybody may, without a token. */
 export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: OperationDefinitionNode): boolean {
