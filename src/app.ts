@@ -19,6 +19,8 @@ export function createApp(services: HttpServices): Express {
   const metrics = openMetrics(services);
   app.disable('x-powered-by');
   app.disable('etag');
+  // Without ETags nothing can be fresh; `If-None-Match: *` would make it so.
+  Object.defineProperty(app.request, 'fresh', { value: false });
   app.set('query parser', 'simple');
   // Each step here is paid by every small request: what does nothing is left out.
   app.use(entrance(services.log, metrics.observe));

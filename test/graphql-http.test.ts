@@ -110,6 +110,32 @@ describe('statuses', () => {
     expect(await sent('{"query":"{ __typename }","variables":7}')).toEqual([400, 'VALIDATION_FAILED']);
   });
 
+  test.each([RESPONSE, 'text/event-stream', `${RESPONSE}, ${RESPONSE};q=0.9`])(
+    'a body that looks like a promise is none, for %s',
+    async (accept) => {
+      const query = '{ __typename }';
+      for (const then of [0, {}, [], 'x', null]) {
+        for (const body of [{ then }, { query, then }]) {
+          expect(await acme.post('/graphql', body, { accept }), JSON.stringify(body)).toMatchObject({ status: 400 });
+        }
+        for (const body of [
+          { query, variables: { then } },
+          { query, extensions: { then } },
+        ]) {
+          expect(await acme.post('/graphql', body, { accept }), JSON.stringify(body)).toMatchObject({ status: 200 });
+        }
+      }
+    },
+  );
+
+  test('a form or an address that looks like a promise is none', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect(codesOf(await acme.post('/graphql', 'then=1', form))).toEqual(['VALIDATION_FAILED']);
+    expect(await acme.post('/graphql', 'query={__typename}&then=1', form)).toMatchObject({ status: 200 });
+    expect(codesOf(await acme.get('/graphql?then=1'))).toEqual(['VALIDATION_FAILED']);
+    expect(await acme.get('/graphql?query={__typename}&then=1')).toMatchObject({ status: 200 });
+  });
+
   test('a body over the limit is 413', async () => {
     const answer = await ask(`{ __typename } # ${'x'.repeat(1024 * 1024)}`);
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 413, codes: ['PAYLOAD_TOO_LARGE'] });
@@ -187,6 +213,14 @@ describe('bounds', () => {
     expect(await sent(query(), 10)).toBeUndefined();
     expect(await sent(query(), 1000)).toEqual(['GRAPHQL_VALIDATION_FAILED']);
     expect(await sent(query(' = 1000'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
+  });
+
+  test('a size that is no number, nor can be made one, is refused', async () => {
+    for (const n of [{ toString: 0 }, { valueOf: null, toString: null }, [{ toString: 0 }], '7', true]) {
+      const body = { query: 'query ($n: Int) { fleets(first: $n) { totalCount } }', variables: { n } };
+      const answer = await acme.post('/graphql', body, { accept: RESPONSE });
+      expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['VALIDATION_FAILED'] });
+    }
   });
 
   test('fragments that spread each other twice over are no more work than their text', async () => {

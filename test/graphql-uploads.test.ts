@@ -165,6 +165,7 @@ test('a form that is torn, or not as the specification says, is refused', async 
     'no operations': `${map}--x--\r\n`,
     'operations that are no JSON': `${part('operations', '{')}--x--\r\n`,
     'empty operations': `${part('operations', '{}')}${part('map', '{}')}--x--\r\n`,
+    'what looks like a promise': `${part('operations', '{"then":{}}')}${part('map', '{}')}--x--\r\n`,
     'a batch': `${part('operations', '[{"query":"{ __typename }"}]')}${part('map', '{}')}--x--\r\n`,
     'a map that leads nowhere': `${operations}${part('map', '{"0":["variables.nothing.file"]}')}--x--\r\n`,
     'a map into the prototype': `${operations}${part('map', '{"0":["__proto__.file"]}')}--x--\r\n`,

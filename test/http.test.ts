@@ -45,6 +45,10 @@ describe('headers', () => {
     },
   );
 
+  test.each(addresses)('%s is not taken for something that was sent before', async (path) => {
+    expect(await acme.get(path, { 'if-none-match': '*' })).not.toMatchObject({ status: 304 });
+  });
+
   test.each(pages)('%s lets no script run but its own', async (path) => {
     const policy = (await gateway.anyone.get(path, { accept: 'text/html' })).headers.get('content-security-policy');
     const scripts = policy?.split(';').find((part) => part.trim().startsWith('script-src')) ?? '';
@@ -138,6 +142,16 @@ describe('requests that could be read in two ways', () => {
       );
       expect([200, 400, 404], path).toContain(statusesOf(answers)[0]);
       expect(answers, path).not.toMatch(/root:|"devDependencies"|INTERNAL/);
+    }
+  });
+
+  test('a Host that is none is refused by GraphQL without saying how that was found out', async () => {
+    for (const host of ['a b', '[::', 'a:99999', '\xe2\x80']) {
+      const text = `GET /graphql?query={__typename} HTTP/1.1\nHost: ${host}\nConnection: close\n\n`;
+      const answers = await sendRaw(gateway.url, text);
+      expect(statusesOf(answers), host).toEqual([400]);
+      expect(answers, host).toContain('VALIDATION_FAILED');
+      expect(answers, host).not.toMatch(/\.js:\d|node:internal/);
     }
   });
 });

@@ -290,3 +290,9 @@ describe('sent twice', () => {
     expect(await countOf(fleet)).toBe(6_000);
   });
 });
+
+test('a browser that comes back to an import whose end it was told is sent away', async () => {
+  const { body } = await upload(await createFleet(acme), newVin());
+  const answer = await acme.get(`/imports/${body.importId}/events`, { 'last-event-id': 'ended' });
+  expect({ status: answer.status, body: answer.body }).toEqual({ status: 204, body: null });
+});

@@ -86,7 +86,11 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
     expect(body.errors[0].path).toBe('limit');
   });
 
-  test.each(['', 'x', 'AAAA', '!!!', 'x'.repeat(22), 'A'.repeat(5000)])('after=%s is no cursor: 400', async (after) => {
+  test.each([
+    ...['', 'x', 'AAAA', '!!!', 'x'.repeat(22), 'A'.repeat(5000)],
+    // As long as an id, and none.
+    'AAAAAAAAAAAAAAAAAAAAAQ',
+  ])('after=%s is no cursor: 400', async (after) => {
     const list = await listWith('wrong cursors', 0);
     const { status, body } = await list.client.get(withQuery(list.path, `after=${after}`));
     expect({ status, body }).toMatchObject({

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { parse, stringify } from 'uuid';
+import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from './errors.ts';
 import { readInput } from './input.ts';
@@ -59,8 +59,8 @@ export const cursorOf = (id: string): string => Buffer.from(parse(id)).toString(
 
 function idOfCursor(cursor: string, path: string): string {
   const bytes = Buffer.from(cursor, 'base64url');
-  const id = bytes.length === 16 && bytes.toString('base64url') === cursor ? stringify(bytes, 0) : '';
-  if (!isId(id))
+  const id = bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  if (!isId(id) || bytes.toString('base64url') !== cursor)
     throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list' }]);
   return id;
 }

@@ -84,7 +84,9 @@ function reckon({ schema, document, operation, variables }: Operation): { cost: 
   function variableOf(name: string): number {
     byVariables = true;
     const byDefault = operation.variableDefinitions?.find((one) => one.variable.name.value === name)?.defaultValue;
-    return Number(variables[name] ?? (byDefault?.kind === Kind.INT ? byDefault.value : Number.NaN));
+    const given = variables[name] ?? (byDefault?.kind === Kind.INT ? Number(byDefault.value) : undefined);
+    // Nobody has looked yet whether it is a number.
+    return typeof given === 'number' ? given : Number.NaN;
   }
 
   const root = schema.getRootType(operation.operation);

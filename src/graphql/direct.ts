@@ -1,8 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { type DocumentNode, type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
-import { ValidationFailed } from '../core/errors.ts';
-import { jsonReader } from '../http/json-body.ts';
 import type { HttpServices } from '../http/request-context.ts';
 import { compiled } from './compiled.ts';
 import type { FaceContext } from './context.ts';
@@ -28,17 +26,11 @@ type Params = z.output<typeof params>;
  * way through Fetch objects costs several times as much as a small query. The bounds, the token, the errors are the same
  * functions; whatever is out of the ordinary (a wrong document, wrong variables, a subscription) goes on to Yoga.
  */
-export function direct({ config, log }: HttpServices): RequestHandler {
-  const readJson = jsonReader(config.LIMIT_JSON_BYTES);
+export function direct({ log }: HttpServices): RequestHandler {
   return async (req, res, next) => {
     const type = answerType(req);
     if (!type) return next();
-    const body = await readJson(req, res);
-    // Yoga could not tell these from a body that is still to be read.
-    if (typeof body !== 'object' || body === null || Object.keys(body).length === 0) {
-      throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
-    }
-    const { success, data } = params.safeParse(body);
+    const { success, data } = params.safeParse(req.body);
     const face: FaceContext = res.locals.face;
     const result = success ? await run(data, face) : null;
     if (!result) return next();

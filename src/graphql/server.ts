@@ -1,11 +1,13 @@
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { createYoga } from 'graphql-yoga';
 import type { Context } from '../core/context.ts';
+import { ValidationFailed } from '../core/errors.ts';
 import { PAGE_MAX } from '../core/page.ts';
 import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
+import { readBody } from './body.ts';
 import { Face, type FaceContext } from './context.ts';
 import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
@@ -24,6 +26,7 @@ export function graphqlFace(services: HttpServices): RequestHandler {
     graphiql(services),
     preflight,
     openFace(services),
+    readBody(services),
     direct(services),
     uploads(services),
     operations(services),
@@ -79,6 +82,10 @@ function operations({ config, log }: HttpServices): RequestHandler {
     logging: false,
   });
   return (req, res) => {
+    // Yoga makes a URL of them; where it cannot, it answers with its stack.
+    if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
+      throw new ValidationFailed([], 'The Host header and the address make no URL.');
+    }
     const face: Face = res.locals.face;
     // Yoga copies an object's own members.
     return yoga(req, res, { ...face, loaders: face.loaders });

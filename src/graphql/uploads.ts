@@ -4,6 +4,7 @@ import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { mayBeCsv } from '../core/csv.ts';
 import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import type { HttpServices } from '../http/request-context.ts';
+import { requireOperation } from './body.ts';
 
 /** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
 export function uploads({ config }: HttpServices): RequestHandler {
@@ -23,6 +24,7 @@ export function uploads({ config }: HttpServices): RequestHandler {
     } catch (error) {
       throw tornForm(error);
     }
+    requireOperation(req.body);
     // For Yoga this is now a JSON request whose body is parsed.
     req.headers['content-type'] = 'application/json';
     delete req.headers['content-length'];

@@ -11,7 +11,7 @@ export async function openRaw(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Writes this on a connection of its own and gives everything that comes back until it is closed, or silent for `ms`. */
+/** Writes this, a byte for each character, on a connection of its own and gives everything that comes back until it is closed, or silent for `ms`. */
 export async function sendRaw(url: string, text: string, ms = 1_000): Promise<string> {
   const socket = await openRaw(url);
   let answer = '';
@@ -20,7 +20,7 @@ export async function sendRaw(url: string, text: string, ms = 1_000): Promise<st
     answer += chunk;
     heard = performance.now();
   });
-  socket.write(text.replaceAll(/\r?\n/g, '\r\n'));
+  socket.write(text.replaceAll(/\r?\n/g, '\r\n'), 'latin1');
   while (!socket.closed && performance.now() - heard < ms) await delay(10);
   socket.destroy();
   return answer;

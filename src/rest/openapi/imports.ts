@@ -86,6 +86,7 @@ export const importDocs = {
         ),
         type: 'text/event-stream',
       },
+      204: { description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.' },
     },
     errors: ['IMPORT_NOT_FOUND'],
   },
