@@ -32,7 +32,8 @@ export function checkAnswer(method: string, pathname: string, answer: Answer): v
   throw new Error(`${method} ${pathname} ${answer.status} is not what openapi.json says:\n${faults.join('\n')}`);
 }
 
-function faultsOf(method: string, pathname: string, answer: Answer): string[] {
+/** What the document does not allow of this answer. */
+export function faultsOf(method: string, pathname: string, answer: Answer): string[] {
   const type = answer.headers.get('content-type')?.split(';')[0];
   const { path } = templates.find(({ pattern }) => pattern.test(pathname)) ?? {};
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();

@@ -1,0 +1,21 @@
+/**
+ * Tries odd requests for as long as wanted, other ones each time.
+ * Run:  npm run fuzz -- [--cases 200000] [--seed 1] [--on embedded|postgresql]
+ * Read: each failure with the smallest request that shows it; the seed in the first line repeats a run.
+ */
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    cases: { type: 'string', default: '200000' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    on: { type: 'string', default: 'postgresql' },
+  },
+});
+console.log(`npm run fuzz -- --cases ${values.cases} --seed ${values.seed} --on ${values.on}`);
+const { status } = spawnSync('npx', ['vitest', 'run', '--project', `slow-${values.on}`, 'test/slow/fuzz.test.ts'], {
+  stdio: 'inherit',
+  env: { ...process.env, FUZZ_CASES: values.cases, FUZZ_SEED: values.seed },
+});
+process.exitCode = status ?? 1;

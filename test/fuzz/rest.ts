@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import type { Json } from '../support/client.ts';
+import { type FuzzRequest, oddHeaders, who } from './request.ts';
+import { anyJson, bytesOf, garbled, idName, naughty, rarely, stringFor } from './values.ts';
+
+const document: Json = openApiDocument();
+
+function requestOf(method: string, path: string, { parameters = [], requestBody }: Json): fc.Arbitrary<FuzzRequest> {
+  const all: Json[] = parameters.map((one: Json) => (one.$ref ? resolve(one.$ref) : one));
+  const query = all.filter((one) => one.in === 'query').map((one) => one.name);
+  const schema = requestBody?.content['application/json']?.schema;
+  return fc
+    .record({
+      method: mostly(
+        method,
+        fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'),
+      ),
+      path: addressOf(path),
+      query: queryOf(query),
+      headers: oddHeaders,
+      body: schema ? bodyOf(schema) : rarely(garbled(fc.constant('{"a":1}')), 15),
+      who,
+    })
+    .map(({ query, body, ...rest }) => ({
+      ...rest,
+      path: rest.path + query,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...rest.headers },
+      ...(body !== undefined && { body }),
+    }));
+}
+
+const resolve = (ref: string): Json =>
+  ref
+    .split('/')
+    .slice(1)
+    .reduce((at: Json, key) => at[key], document);
+
+const mostly = <T>(usual: T, others: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+  fc.oneof({ weight: 20, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
+
+/** Written out as an address wants it, or as it does not. */
+const inAddress = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.oneof(
+    { weight: 12, arbitrary: text.map((one) => encodeURIComponent(one.slice(0, 2_000).toWellFormed())) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        '%',
+        '%zz',
+        '%00',
+        '%ff',
+        '%ed%a0%80',
+        '%2f..%2f..',
+        '..',
+        '.',
+        '%2e%2e',
+        ';',
+        '*',
+        ':id',
+      ),
+    },
+  );
+
+const addressOf = (path: string): fc.Arbitrary<string> =>
+  fc
+    .tuple(
+      ...path
+        .split(/\{(\w+)\}/)
+        .map((part, at, all) => (at % 2 ? inAddress(stringFor(idName(part, all[at - 1] ?? ''))) : fc.constant(part))),
+      mostly('', fc.constantFrom('/', '//', '/.', '%20', '/x', ';a=b')),
+    )
+    .map((parts) => parts.join(''));
+
+function queryOf(names: readonly string[]): fc.Arbitrary<string> {
+  const pair = fc
+    .oneof(
+      { weight: 6, arbitrary: fc.constantFrom(...names, 'limit') },
+      { weight: 1, arbitrary: fc.constantFrom('unknown', 'limit[]', '__proto__', '') },
+    )
+    .chain((name) => inAddress(stringFor(name)).map((value) => `${name}=${value}`));
+  return fc
+    .array(pair, { maxLength: names.length > 0 ? 3 : 1 })
+    .map((pairs) => (pairs.length > 0 ? `?${pairs.join('&')}` : ''));
+}
+
+function bodyOf(schema: Json): fc.Arbitrary<string | undefined> {
+  const object = objectOf(schema);
+  const text = object.map((value) => JSON.stringify(value));
+  return fc.oneof(
+    { weight: 12, arbitrary: text.map(bytesOf) },
+    { weight: 2, arbitrary: garbled(text) },
+    { weight: 1, arbitrary: anyJson.map((value) => bytesOf(JSON.stringify(value))) },
+    { weight: 1, arbitrary: fc.constant(undefined) },
+    // Twice the same member; the second counts.
+    {
+      weight: 1,
+      arbitrary: fc.tuple(text, text).map(([a, b]) => bytesOf(`${a.slice(0, -1)},${b.slice(1)}`.replace('{,', '{'))),
+    },
+    { weight: 1, arbitrary: naughty.map(bytesOf) },
+  );
+}
+
+function objectOf(schema: Json): fc.Arbitrary<Record<string, unknown>> {
+  const fields = Object.entries<Json>(schema.properties ?? {}).map(([name, field]) => [
+    name,
+    fc.oneof({ weight: 16, arbitrary: fieldOf(name, field) }, { weight: 1, arbitrary: anyJson }),
+  ]);
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.record(Object.fromEntries(fields)) },
+    { weight: 2, arbitrary: fc.record({ ...Object.fromEntries(fields), unknown: anyJson }, { requiredKeys: [] }) },
+  );
+}
+
+const fieldOf = (name: string, field: Json): fc.Arbitrary<unknown> =>
+  /(?:^|")array"/.test(JSON.stringify(field.anyOf ?? [field]))
+    ? fc.array(stringFor(name), { maxLength: 4 })
+    : stringFor(name);
+
+/** For each operation of openapi.json, requests of it: right, nearly right, and wrong. */
+export const restRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = Object.fromEntries(
+  Object.entries<Json>(document.paths).flatMap(([path, operations]) =>
+    Object.entries<Json>(operations).map(([method, operation]) => [
+      `${method.toUpperCase()} ${path}`,
+      requestOf(method.toUpperCase(), path, operation),
+    ]),
+  ),
+);
