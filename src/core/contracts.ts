@@ -5,7 +5,7 @@ import { ContractNotFound, Forbidden } from './errors.ts';
 import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { contractDataOf, record } from './record-events.ts';
-import { isoJson, type JsonPage, type JsonSql, jsonObject, readJsonPage, type Selection } from './selection.ts';
+import { type JsonPage, type JsonSql, json, jsonObject, jsonText, readJsonPage, type Selection } from './selection.ts';
 import { isId, read, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
@@ -99,7 +99,7 @@ export async function listContractsJson(
   input: { company: string; page: Page; fields: Selection<Contract> },
 ): Promise<JsonPage> {
   const ofCompanyAsked = sql`${source} where c.company = ${companyAsked(ctx, input.company)}`;
-  return readJsonPage(ctx, jsonObject(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
+  return readJsonPage(ctx, jsonText(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
 }
 
 /** How many contracts listContracts has in all. */
@@ -187,18 +187,20 @@ export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
 const source = sql`contract c join vehicle v on v.id = c.vehicle_id`;
 
 const contractJson: JsonSql<Contract> = {
-  id: 'c.id',
-  company: 'c.company',
-  fleetId: 'c.fleet_id',
-  vehicleId: 'c.vehicle_id',
-  name: 'c.name',
-  description: 'c.description',
-  vin: 'v.vin',
-  manufacturer: 'v.manufacturer',
-  from: isoJson('c.starts_at'),
-  to: isoJson('c.ends_at'),
-  pack: 'c.pack',
-  status: `case when now() < c.starts_at then 'SCHEDULED' when now() < c.ends_at then 'ACTIVE' else 'ENDED' end`,
-  createdAt: isoJson('c.created_at'),
+  id: json.code('c.id'),
+  company: json.text('c.company'),
+  fleetId: json.code('c.fleet_id'),
+  vehicleId: json.code('c.vehicle_id'),
+  name: json.text('c.name'),
+  description: json.text('c.description'),
+  vin: json.code('v.vin'),
+  manufacturer: json.orNull(json.code('v.manufacturer')),
+  from: json.time('c.starts_at'),
+  to: json.time('c.ends_at'),
+  pack: json.text('c.pack'),
+  status: json.code(
+    `case when now() < c.starts_at then 'SCHEDULED' when now() < c.ends_at then 'ACTIVE' else 'ENDED' end`,
+  ),
+  createdAt: json.time('c.created_at'),
 };
 const contractObject = jsonObject(contractJson);

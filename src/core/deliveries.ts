@@ -4,7 +4,7 @@ import { type Context, companyOf } from './context.ts';
 import { NotFound } from './errors.ts';
 import { type Event, eventObject } from './events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { isoJson, type JsonSql, jsonObject } from './selection.ts';
+import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, write } from './sql.ts';
 import { payloadOf } from './webhook-payload.ts';
 import { getWebhook, lockWebhook } from './webhooks.ts';
@@ -120,21 +120,21 @@ interface Row {
 }
 
 const deliveryJson: JsonSql<Sent> = {
-  id: 'd.id',
-  webhookId: 'd.webhook_id',
-  eventId: 'd.event_id',
-  type: 'e.type',
-  state: 'd.state',
-  attempts: 'd.attempts',
-  nextAttemptAt: `case when not d.claimed then ${isoJson('d.due_at')} end`,
-  createdAt: isoJson('d.created_at'),
-  attemptedAt: isoJson('d.attempted_at'),
-  status: 'd.status',
-  answer: 'd.answer',
-  error: 'd.error',
-  durationMs: 'd.duration_ms',
-  url: 'd.url',
-  headers: 'd.headers',
+  id: json.code('d.id'),
+  webhookId: json.code('d.webhook_id'),
+  eventId: json.code('d.event_id'),
+  type: json.code('e.type'),
+  state: json.code('d.state'),
+  attempts: json.number('d.attempts'),
+  nextAttemptAt: json.orNull({ sql: `case when not d.claimed then ${isoSql('d.due_at')} end`, bare: true }),
+  createdAt: json.time('d.created_at'),
+  attemptedAt: json.orNull(json.time('d.attempted_at')),
+  status: json.orNull(json.number('d.status')),
+  answer: json.orNull(json.text('d.answer')),
+  error: json.orNull(json.text('d.error')),
+  durationMs: json.orNull(json.number('d.duration_ms')),
+  url: json.orNull(json.text('d.url')),
+  headers: json.orNull(json.value('d.headers')),
 };
 const source = sql`delivery d join event e on e.id = d.event_id`;
 const columns = sql`${jsonObject(deliveryJson)} as json, ${eventObject} as event`;

@@ -5,7 +5,7 @@ import { NotFound, ValidationFailed } from './errors.ts';
 import { readInput, time } from './input.ts';
 import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
 import { type EventType, eventTypes } from './record-events.ts';
-import { isoJson, type JsonSql, jsonObject } from './selection.ts';
+import { type JsonSql, json, jsonObject } from './selection.ts';
 import { firstIdOf, isId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
@@ -152,18 +152,20 @@ export function matching(filter?: EventFilter | null): RawBuilder<unknown> {
 }
 
 const eventJson: JsonSql<Event> = {
-  id: 'e.id',
-  type: 'e.type',
-  timestamp: isoJson('e.at'),
-  company: 'e.company',
-  fleetId: 'e.fleet_id',
-  contractId: 'e.contract_id',
-  vehicles: `(select coalesce(json_agg(json_build_object('id', u.id, 'vin', u.vin) order by u.n), '[]')
-    from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
-  vehicleCount: 'cardinality(e.vehicle_ids)',
-  actor: 'e.actor',
-  requestId: 'e.request_id',
-  data: 'e.data',
+  id: json.code('e.id'),
+  type: json.code('e.type'),
+  timestamp: json.time('e.at'),
+  company: json.text('e.company'),
+  fleetId: json.orNull(json.code('e.fleet_id')),
+  contractId: json.orNull(json.code('e.contract_id')),
+  vehicles: {
+    sql: `(select '[' || coalesce(string_agg(format('{"id":"%s","vin":"%s"}', u.id, u.vin), ',' order by u.n), '') || ']'
+      from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
+  },
+  vehicleCount: json.number('cardinality(e.vehicle_ids)'),
+  actor: json.text('e.actor'),
+  requestId: json.orNull(json.text('e.request_id')),
+  data: json.value('e.data'),
 };
 /** The JSON object of an event `e`. */
 export const eventObject = jsonObject(eventJson);

@@ -9,10 +9,12 @@ import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { contractFacts, record, recordEach, vehicleBatches } from './record-events.ts';
 import {
   everyMember,
-  isoJson,
   type JsonPage,
   type JsonSql,
+  json,
   jsonObject,
+  jsonText,
+  parseAll,
   readJsonPage,
   type Selection,
 } from './selection.ts';
@@ -142,21 +144,18 @@ export async function listFleets(
 ): Promise<Slice<Fleet>> {
   const company = companyOf(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`f.id`);
-  const rows = await read<{ json: Fleet }>(
+  const rows = await read<{ json: string }>(
     ctx,
-    sql`select ${jsonObject(fleetJson, input.fields)} as json from fleet f
+    sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
         where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
   );
-  return sliceOf(
-    rows.map(({ json }) => json),
-    input.page,
-  );
+  return sliceOf(parseAll<Fleet>(rows), input.page);
 }
 
 /** A page of the caller's fleets as JSON, oldest first. */
 export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
   const company = companyOf(ctx, 'fleets:read');
-  const object = jsonObject(fleetJson, input.fields);
+  const object = jsonText(fleetJson, input.fields);
   return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
 }
 
@@ -206,15 +205,15 @@ export const holdFleet = (ctx: Context, fleetId: string) =>
   write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
 
 const fleetJson: JsonSql<Fleet> = {
-  id: 'f.id',
-  company: 'f.company',
-  name: 'f.name',
-  companyAddress: 'f.company_address',
-  email: 'f.email',
-  vat: 'f.vat',
-  vehicleCount: '(select coalesce(sum(t.delta), 0)::int from vehicle_tally t where t.fleet_id = f.id)',
-  createdAt: isoJson('f.created_at'),
-  updatedAt: isoJson('f.updated_at'),
+  id: json.code('f.id'),
+  company: json.text('f.company'),
+  name: json.text('f.name'),
+  companyAddress: json.text('f.company_address'),
+  email: json.text('f.email'),
+  vat: json.text('f.vat'),
+  vehicleCount: json.number('(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.fleet_id = f.id)'),
+  createdAt: json.time('f.created_at'),
+  updatedAt: json.time('f.updated_at'),
 };
 const fleetObject = jsonObject(fleetJson);
 export const everyFleetMember = everyMember(fleetJson);

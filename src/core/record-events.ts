@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { isoJson } from './selection.ts';
+import { isoSql } from './selection.ts';
 import { write } from './sql.ts';
 
 /** What is told of. Wire names: subscribers branch on them, so they never change. */
@@ -91,7 +91,7 @@ export const contractFacts = (where: RawBuilder<unknown>): RawBuilder<unknown> =
 
 /** What an event of a contract `c` says of it; the same as contractDataOf makes. */
 export const contractData = sql.raw(
-  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoJson('c.starts_at')}, 'to', ${isoJson('c.ends_at')})`,
+  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
 );
 export const contractDataOf = ({ name, pack, from, to }: { name: string; pack: string; from: string; to: string }) => ({
   name,

@@ -8,10 +8,12 @@ import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import {
   everyMember,
-  isoJson,
+  isoSql,
   type JsonPage,
   type JsonSql,
+  json,
   jsonObject,
+  jsonText,
   readJsonPage,
   type Selection,
 } from './selection.ts';
@@ -112,18 +114,20 @@ export async function vehiclesOfFleets(
 ): Promise<Map<string, Slice<Vehicle>>> {
   const company = companyOf(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`v.id`);
-  const rows = await read<{ parent: string; vehicles: Vehicle[] }>(
+  const rows = await read<{ parent: string; vehicles: string | null }>(
     ctx,
     sql`select parent.id as parent, page.vehicles from fleet parent
         cross join lateral (
-          select coalesce(json_agg(v.json), '[]') as vehicles from (
-            select ${jsonObject(vehicleJson, input.fields)} as json from vehicle v
+          select string_agg(v.json, ',') as vehicles from (
+            select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
             where v.fleet_id = parent.id ${matching(input.filter)} ${within} ${tail}
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
   );
-  const slices = new Map(rows.map(({ parent, vehicles }) => [parent, sliceOf(vehicles, input.page)]));
+  const slices = new Map(
+    rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
+  );
   return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
 }
 
@@ -185,7 +189,7 @@ export async function listVehiclesJson(
   // The company is asked of the fleet alone: asked of each vehicle too, it tempts the planner to the company's index.
   const ofFleet = sql`vehicle v where v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const slice = await readJsonPage(ctx, jsonObject(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
+  const slice = await readJsonPage(ctx, jsonText(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
   // Only an empty page leaves open whether there is such a fleet.
   if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
   return slice;
@@ -199,28 +203,28 @@ function matching(filter?: VehicleFilter | null) {
 }
 
 const eligibilityJson: JsonSql<Eligibility> = {
-  vin: 'v.vin',
-  status: 'v.status',
-  eligible: `case v.status when 'ELIGIBLE' then true when 'INELIGIBLE' then false end`,
-  manufacturer: 'v.manufacturer',
-  dataDelivery: 'v.data_delivery',
-  connectivityStatus: 'v.connectivity_status',
-  primaryUserAssigned: 'v.primary_user_assigned',
-  reason: 'v.reason',
-  attempts: 'v.attempts',
-  verifiedAt: isoJson('v.verified_at'),
-  nextAttemptAt: `case when not v.claimed then ${isoJson('v.due_at')} end`,
+  vin: json.code('v.vin'),
+  status: json.code('v.status'),
+  eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
+  manufacturer: json.orNull(json.code('v.manufacturer')),
+  dataDelivery: json.value('v.data_delivery'),
+  connectivityStatus: json.orNull(json.code('v.connectivity_status')),
+  primaryUserAssigned: json.orNull(json.value('v.primary_user_assigned')),
+  reason: json.orNull(json.value('v.reason')),
+  attempts: json.number('v.attempts'),
+  verifiedAt: json.orNull(json.time('v.verified_at')),
+  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
 };
 
 export const vehicleJson: JsonSql<Vehicle> = {
-  id: 'v.id',
-  company: 'v.company',
-  fleetId: 'v.fleet_id',
-  vin: 'v.vin',
-  manufacturer: 'v.manufacturer',
+  id: json.code('v.id'),
+  company: json.text('v.company'),
+  fleetId: json.code('v.fleet_id'),
+  vin: json.code('v.vin'),
+  manufacturer: json.orNull(json.code('v.manufacturer')),
   eligibility: eligibilityJson,
-  warnings: 'v.warnings',
-  createdAt: isoJson('v.created_at'),
+  warnings: json.value('v.warnings'),
+  createdAt: json.time('v.created_at'),
 };
 
 /** A Vehicle, from a row of a table named `v`. */

@@ -6,7 +6,7 @@ import { id, readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { holdPublishing } from './publish-events.ts';
 import { eventTypes } from './record-events.ts';
-import { isoJson, type JsonSql, jsonObject } from './selection.ts';
+import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, newId, write } from './sql.ts';
 import { newSecret } from './webhook-signature.ts';
 import { haltWebhook, resumeWebhook } from './webhook-state.ts';
@@ -195,14 +195,17 @@ function needContracts(ctx: Context, wanted: readonly string[]): void {
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });
 
 const webhookJson: JsonSql<Webhook> = {
-  id: 'w.id',
-  url: 'w.url',
-  description: 'w.description',
-  types: 'w.types',
-  state: 'w.state',
-  reason: 'w.reason',
-  oldSecretUntil: `case when w.old_secret_until > now() then ${isoJson('w.old_secret_until')} end`,
-  createdAt: isoJson('w.created_at'),
-  updatedAt: isoJson('w.updated_at'),
+  id: json.code('w.id'),
+  url: json.text('w.url'),
+  description: json.text('w.description'),
+  types: json.value('w.types'),
+  state: json.code('w.state'),
+  reason: json.orNull(json.text('w.reason')),
+  oldSecretUntil: json.orNull({
+    sql: `case when w.old_secret_until > now() then ${isoSql('w.old_secret_until')} end`,
+    bare: true,
+  }),
+  createdAt: json.time('w.created_at'),
+  updatedAt: json.time('w.updated_at'),
 };
 const webhookObject = jsonObject(webhookJson);
