@@ -147,7 +147,7 @@ export async function listFleets(
   const rows = await read<{ json: string }>(
     ctx,
     sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
-        where f.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
+        where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
   );
   return sliceOf(parseAll<Fleet>(rows), input.page);
 }
@@ -164,12 +164,13 @@ export async function countFleets(ctx: Context, filter?: FleetFilter | null): Pr
   const company = companyOf(ctx, 'fleets:read');
   const [row] = await read<{ count: number }>(
     ctx,
-    sql`select count(*)::int as count from fleet f where f.company = ${company} ${matching(filter)}`,
+    sql`select count(*)::int as count from fleet f where f.company = ${company} ${fleetsMatching(filter)}`,
   );
   return row?.count ?? 0;
 }
 
-function matching(filter?: FleetFilter | null) {
+/** `and` conditions on fleets `f`; throws ValidationFailed. */
+export function fleetsMatching(filter: unknown) {
   const { nameStartsWith, vat } = readInput(fleetFilter, filter ?? {});
   return sql`${nameStartsWith ? sql`and f.name like ${likePrefix(nameStartsWith)}` : sql``} ${vat ? sql`and f.vat = ${vat}` : sql``}`;
 }
@@ -204,7 +205,7 @@ export async function ownerOfFleet(ctx: Context, company: string | null, fleetId
 export const holdFleet = (ctx: Context, fleetId: string) =>
   write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
 
-const fleetJson: JsonSql<Fleet> = {
+export const fleetJson: JsonSql<Fleet> = {
   id: json.code('f.id'),
   company: json.text('f.company'),
   name: json.text('f.name'),

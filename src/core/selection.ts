@@ -16,7 +16,13 @@ export interface ValueSql {
 }
 
 /** How each member of T is made: an expression, or such a table for an object. */
-export type JsonSql<T> = { readonly [Name in keyof T]-?: ValueSql | JsonSql<NonNullable<T[Name]>> };
+export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
+type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonSql<V> : ValueSql;
+
+/** A JsonSql, whatever it is of. */
+export interface JsonTable {
+  readonly [name: string]: ValueSql | JsonTable;
+}
 
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
 export const isoSql = (column: string): string =>
@@ -75,7 +81,7 @@ function shapeOf(table: object, selection: object | undefined, values: string[])
   return `{${members.join(',')}}`;
 }
 
-const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
+export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
 
 /** A selection of everything that a table can make. */
 export function everyMember<T>(table: JsonSql<T>): Selection<T> {

@@ -120,7 +120,7 @@ export async function vehiclesOfFleets(
         cross join lateral (
           select string_agg(v.json, ',') as vehicles from (
             select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
-            where v.fleet_id = parent.id ${matching(input.filter)} ${within} ${tail}
+            where v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
@@ -146,7 +146,7 @@ export async function countVehiclesOfFleets(
             where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
             ${eligibility ? sql`and t.status = ${eligibility}` : sql``} group by t.fleet_id`
       : sql`select v.fleet_id, count(*)::int as count from vehicle v
-            where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${matching(input.filter)}
+            where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
             group by v.fleet_id`,
   );
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
@@ -195,7 +195,8 @@ export async function listVehiclesJson(
   return slice;
 }
 
-function matching(filter?: VehicleFilter | null) {
+/** `and` conditions on vehicles `v`; throws ValidationFailed. */
+export function vehiclesMatching(filter: unknown) {
   const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, filter ?? {});
   return sql`${eligibility ? sql`and v.status = ${eligibility}` : sql``}
     ${manufacturer ? sql`and v.manufacturer = ${manufacturer}` : sql``}

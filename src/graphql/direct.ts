@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { type DocumentNode, type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import type { HttpServices } from '../http/request-context.ts';
+import { dataAsJson } from './as-json.ts';
 import { compiled } from './compiled.ts';
 import type { FaceContext } from './context.ts';
 import { withWireErrors } from './errors.ts';
@@ -34,9 +35,10 @@ export function direct({ log }: HttpServices): RequestHandler {
     const face: FaceContext = res.locals.face;
     const result = success ? await run(data, face) : null;
     if (!result) return next();
+    if (typeof result === 'string') return send(res, type, result);
     const shown = withWireErrors(result, face.ctx.requestId, log);
     res.locals.code ??= shown.errors?.[0]?.extensions.code;
-    send(res, type, shown);
+    sendResult(res, type, shown);
   };
 }
 
@@ -52,8 +54,11 @@ function answerType(req: Request): string | null {
     : null;
 }
 
-/** The result of an operation, or null for what is to be told by Yoga; nothing has been executed then. */
-async function run({ query, variables, operationName }: Params, context: FaceContext): Promise<ExecutionResult | null> {
+/** The result of an operation, or its text; null for what is to be told by Yoga: nothing has been executed then. */
+async function run(
+  { query, variables, operationName }: Params,
+  context: FaceContext,
+): Promise<ExecutionResult | string | null> {
   const document = readValid(query);
   const operation = document && getOperationAST(document, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
@@ -64,16 +69,19 @@ async function run({ query, variables, operationName }: Params, context: FaceCon
   } catch {
     return null;
   }
-  const quick = operation.operation === OperationTypeNode.QUERY ? compiled(document) : null;
-  const work = () => execute({ schema, ...args });
+  const execution = () => {
+    const quick = operation.operation === OperationTypeNode.QUERY ? compiled(document) : null;
+    return quick
+      ? quick(undefined, context, variables)
+      : executeOnce(context, operation, { query, variables, operationName }, () => execute({ schema, ...args }));
+  };
   const result = await traceOperation(operation, context.res, () =>
-    inTime(
+    inTime<ExecutionResult | string>(
       context,
-      quick
-        ? quick(undefined, context, variables)
-        : executeOnce(context, operation, { query, variables, operationName }, work),
+      dataAsJson(context.ctx, document, operation, variables ?? {}).then((data) => data ?? execution()),
     ),
   );
+  if (typeof result === 'string') return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
   return early ? null : { ...result, ...cost };
 }
@@ -92,7 +100,7 @@ interface Http {
   headers?: Record<string, string>;
 }
 
-function send(res: Response, type: string, { errors, ...result }: ExecutionResult): void {
+function sendResult(res: Response, type: string, { errors, ...result }: ExecutionResult): void {
   const http = errors?.map(({ extensions }) => extensions.http as Http | undefined).find(Boolean);
   const wired = errors?.map(({ message, locations, path, extensions: { http: _, ...extensions } }) => ({
     message,
@@ -100,8 +108,12 @@ function send(res: Response, type: string, { errors, ...result }: ExecutionResul
     path,
     extensions,
   }));
-  const text = JSON.stringify(wired ? { errors: wired, ...result } : result);
   res.status(http?.status ?? 200).set(http?.headers ?? {});
-  res.set({ 'Content-Type': `${type}; charset=utf-8`, 'Content-Length': String(Buffer.byteLength(text)) });
+  send(res, type, JSON.stringify(wired ? { errors: wired, ...result } : result));
+}
+
+function send(res: Response, type: string, text: string): void {
+  res.setHeader('Content-Type', `${type}; charset=utf-8`);
+  res.setHeader('Content-Length', Buffer.byteLength(text));
   res.end(text);
 }

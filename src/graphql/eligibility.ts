@@ -59,10 +59,9 @@ builder.objectType(EligibilityRef, {
   description: 'What the manufacturer says of a vehicle: whether its data can be had, and how.',
   fields: (t) => ({
     vin: t.exposeString('vin', { description: 'The VIN of the vehicle: 17 characters.' }),
-    status: t.field({
+    status: t.expose('status', {
       type: EligibilityStatusType,
       description: 'How far the verification has come. No status is an error here.',
-      resolve: ({ status }) => status,
     }),
     eligible: t.exposeBoolean('eligible', {
       nullable: true,
@@ -74,16 +73,14 @@ builder.objectType(EligibilityRef, {
       description: 'The maker that answered, or is likeliest; null when the VIN does not tell.',
       resolve: ({ manufacturer }, _args, { ctx }) => manufacturerOf(ctx, manufacturer),
     }),
-    dataDelivery: t.field({
+    dataDelivery: t.expose('dataDelivery', {
       type: [DataDelivery],
       description: 'The ways in which data can be had; empty where there are none, or no answer.',
-      resolve: ({ dataDelivery }) => dataDelivery,
     }),
-    connectivityStatus: t.field({
+    connectivityStatus: t.expose('connectivityStatus', {
       type: ConnectivityStatus,
       nullable: true,
       description: 'Whether the vehicle is connected; null where the manufacturer does not say.',
-      resolve: ({ connectivityStatus }) => connectivityStatus,
     }),
     primaryUserAssigned: t.exposeBoolean('primaryUserAssigned', {
       nullable: true,

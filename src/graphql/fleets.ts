@@ -11,7 +11,9 @@ import {
   updateFleet,
   updateFleetInput,
 } from '../core/fleets.ts';
+import { fleetById, fleets, vehiclesOfFleet } from '../core/json-sources.ts';
 import { readPage } from '../core/page.ts';
+import type { AsJson } from './as-json.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
@@ -36,6 +38,7 @@ builder.objectType(FleetRef, {
     vehicles: t.field({
       type: VehicleConnection,
       description: 'Its vehicles, oldest first.',
+      extensions: { list: vehiclesOfFleet } satisfies AsJson,
       args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
       async resolve({ id }, { filter, ...args }, { loaders }, info) {
         const fields = itemsOf(info, vehicleNeeds);
@@ -80,6 +83,7 @@ builder.queryField('fleets', (t) =>
   t.field({
     type: FleetConnection,
     description: 'The fleets of the company, oldest first.',
+    extensions: { list: fleets } satisfies AsJson,
     args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
     async resolve(_root, { filter, ...args }, { ctx }, info) {
       const fields = itemsOf(info, { every: everyFleetMember });
@@ -94,6 +98,7 @@ builder.queryField('fleet', (t) =>
     type: FleetRef,
     nullable: true,
     description: 'One fleet. Errors: FLEET_NOT_FOUND.',
+    extensions: { one: fleetById } satisfies AsJson,
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
     resolve: (_root, { id }, { ctx }) => getFleet(ctx, { id }),
   }),

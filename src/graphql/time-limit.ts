@@ -1,4 +1,3 @@
-import type { ExecutionResult } from 'graphql';
 import { Unavailable } from '../core/errors.ts';
 import type { FaceContext } from './context.ts';
 
@@ -8,7 +7,7 @@ type MaybePromise<T> = T | Promise<T>;
  * Waits for an operation no longer than LIMIT_GRAPHQL_SECONDS; throws Unavailable then. Its statements end by the
  * database's own limit. Uploads may take as long as they arrive.
  */
-export function inTime<T extends ExecutionResult>({ ctx, res }: FaceContext, work: MaybePromise<T>): MaybePromise<T> {
+export function inTime<T>({ ctx, res }: FaceContext, work: MaybePromise<T>): MaybePromise<T> {
   if (!(work instanceof Promise) || res.locals.upload) return work;
   const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { addVehicles, createFleet, fleetFields, newVin, newVins, unknownId } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+
+const strange = 'O’Neil "100 %" \\ <b>\u0001\u2028 🚚 {"a":1} %s \'';
+const fleets = [await createFleet(acme, { name: strange, companyAddress: '%1$s' }), await createFleet(acme)];
+const [first] = fleets as [Json, Json];
+await addVehicles(acme, [...newVins(3), newVin(7), newVin(0, 'ZFF'), newVin(0, 'XXX')], first);
+await createFleet(globex, { ...fleetFields, name: 'theirs' });
+
+const RESPONSE = 'application/graphql-response+json';
+
+/** The same operation, answered in the short way and executed by Yoga. */
+async function both(client: Client, query: string, variables: Json = {}): Promise<[Json, Json]> {
+  const ways = [RESPONSE, `${RESPONSE}, ${RESPONSE};q=0.9`];
+  const answers = ways.map((accept) => client.post('/graphql', { query, variables }, { accept }));
+  const [short, executed] = await Promise.all(answers);
+  const shown = ({ body: { data, errors, extensions } }: { body: Json }) => ({
+    data,
+    extensions,
+    errors: errors?.map(({ extensions: { requestId, ...rest }, ...error }: Json) => ({ ...error, extensions: rest })),
+  });
+  return [shown(short as never), shown(executed as never)];
+}
+
+const vehicle = `id vin warnings createdAt eligibility { vin status eligible dataDelivery connectivityStatus
+  primaryUserAssigned attempts verifiedAt nextAttemptAt }`;
+const fleet = 'id company name companyAddress email vat vehicleCount createdAt updatedAt';
+const pageInfo = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }';
+
+const queries: Record<string, string> = {
+  'all of a fleet': `{ fleets { nodes { ${fleet} vehicles { nodes { ${vehicle} } ${pageInfo} } } ${pageInfo} } }`,
+  edges: `{ fleets(first: 1) { ${pageInfo} edges { cursor node { id vehicles(first: 2) { edges { node { vin } cursor } } } } } }`,
+  'aliases and the same field twice': `{ a: fleets(first: 1) { nodes { x: id x: id name } } b: fleets(first: 2) { n: nodes { id }
+    nodes2: pageInfo { z: hasNextPage } } }`,
+  'nodes and edges of one list': '{ fleets { nodes { id } edges { node { name } } } }',
+  fragments: `query { fleets { ...F ... on FleetConnection { nodes { vehicles(first: 1) { nodes { id } } } } } }
+    fragment F on FleetConnection { __typename nodes { __typename ...G } } fragment G on Fleet { name vehicles(first: 1) { nodes { vin } } }`,
+  filters: `{ fleets(filter: { nameStartsWith: "O" }) { nodes { vehicles(filter: { eligibility: PENDING }, first: 5) { nodes { vin } } } } }`,
+  'what is resolved by other means': `{ fleets { totalCount nodes { vehicles { nodes { manufacturer { name } eligibility { reason { code } } } } } } }`,
+  'one that is not there': `{ fleet(id: "${unknownId}") { id } fleets { nodes { id } } }`,
+  'one that is no id': '{ fleet(id: "1") { id } }',
+  'the end of a list': '{ fleets(last: 1) { nodes { id } } }',
+  'a page that is too large': '{ fleets(first: 1001) { nodes { id } } }',
+  'a wrong cursor': '{ fleets(after: "x") { nodes { id } } }',
+  directives: '{ fleets { nodes { id @skip(if: true) name @include(if: true) } } }',
+  'the type alone': '{ __typename }',
+  'the type beside data': '{ __typename fleets { __typename nodes { id } } }',
+  'nothing but facts': '{ fleets(first: 1) { pageInfo { endCursor hasNextPage } } }',
+};
+
+describe.each(Object.entries(queries))('%s', (_name, query) => {
+  test.each([
+    ['acme', acme],
+    ['globex', globex],
+  ])('is the same, written by the database or executed, to %s', async (_company, client) => {
+    const [short, executed] = await both(client, query);
+    expect(short).toEqual(executed);
+  });
+});
+
+test('pages go on from one to the next, by variables', async () => {
+  const query = `query ($id: ID!, $first: Int, $after: String) { fleet(id: $id) { vehicles(first: $first, after: $after) {
+    nodes { vin } ${pageInfo} } } }`;
+  const vins: string[] = [];
+  let after: string | null = null;
+  for (let page = 0; page < 4; page++) {
+    const [short, executed]: [Json, Json] = await both(acme, query, { id: first.id, first: 2, after });
+    expect(short).toEqual(executed);
+    const { nodes, pageInfo: info } = short.data.fleet.vehicles;
+    vins.push(...nodes.map(({ vin }: Json) => vin));
+    after = info.endCursor;
+    if (!info.hasNextPage) break;
+  }
+  expect(new Set(vins).size).toBe(6);
+  expect(vins).toHaveLength(6);
+});
+
+test('a wrong variable is refused as ever', async () => {
+  const query = 'query ($id: ID!, $first: Int) { fleet(id: $id) { vehicles(first: $first) { nodes { vin } } } }';
+  for (const variables of [{ id: first.id, first: 'x' }, {}, { id: first.id, first: 0 }, { id: null }]) {
+    const [short, executed] = await both(acme, query, variables);
+    expect(short).toEqual(executed);
+    expect(short.errors).toHaveLength(1);
+  }
+});
+
+test('another company’s fleet is not there', async () => {
+  const query = 'query ($id: ID!) { fleet(id: $id) { id vehicles { nodes { vin } } } }';
+  const [short, executed] = await both(globex, query, { id: first.id });
+  expect(short).toEqual(executed);
+  expect(short.data).toEqual({ fleet: null });
+});
