@@ -5,7 +5,7 @@ import { contractData, recordEach } from './record-events.ts';
 import { isoTime, write } from './sql.ts';
 
 /** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
-const PUBLISHED_AT_ONCE = 100;
+export const PUBLISHED_AT_ONCE = 100;
 /** Any number will do, as long as every process of the service has the same. */
 const PUBLISHING_LOCK = 4_071_927;
 
@@ -19,15 +19,15 @@ export async function holdPublishing(ctx: Context): Promise<void> {
 
 /**
  * Gives recorded events their place in the log and a delivery to every webhook that wants them, in one transaction.
- * Gives false when there were none left.
+ * Gives how many these were, at most PUBLISHED_AT_ONCE.
  */
-export async function publishEvents(ctx: Context): Promise<boolean> {
+export async function publishEvents(ctx: Context): Promise<number> {
   const [waiting] = await write(ctx, sql`select from event where position is null limit 1`);
-  if (!waiting) return false;
+  if (!waiting) return 0;
   return ctx.em.transactional(async () => {
     await holdPublishing(ctx);
     // A statement of its own: only now does it see all that was published before.
-    const companies = await write<{ company: string; deliveries: boolean }>(
+    const companies = await write<{ company: string; events: number; deliveries: boolean }>(
       ctx,
       sql`with due as materialized (
             select id, nextval('event_position') as position
@@ -41,11 +41,11 @@ export async function publishEvents(ctx: Context): Promise<boolean> {
             where p.type <> 'webhook.test' and (w.types = '{}' or p.type = any(w.types))
             on conflict do nothing returning 1
           )
-          select distinct company, exists (select from delivered) as deliveries from published`,
+          select company, count(*)::int as events, exists (select from delivered) as deliveries from published group by 1`,
     );
     for (const { company } of companies) await write(ctx, announce.event(company));
     if (companies[0]?.deliveries) await write(ctx, announce.due('delivery'));
-    return companies.length > 0;
+    return companies.reduce((sum, { events }) => sum + events, 0);
   });
 }
 
