@@ -59,6 +59,14 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
     '51 aliases of __typename': [`{ ${many(51, (at) => `a${at}: __typename`)} }`, '50 aliases'],
     '51 inline fragments': [`{ ${many(51, () => '... on Query { __typename }')} }`, '50 fragments'],
     'a field 52 times': [`{ ${many(52, () => '__typename')} }`, '50 repeated fields'],
+    '21 levels of lists': [`{ fleet(id: ${'['.repeat(21)}${']'.repeat(21)}) { id } }`, '20 levels of values'],
+    '980 levels of lists': [`{ fleet(id: ${'['.repeat(980)}${']'.repeat(980)}) { id } }`, '20 levels of values'],
+    '5,000 levels of lists': [`{ fleet(id: ${'['.repeat(5000)}) { id } }`, 'at most 2'],
+    '450 levels of objects': [`{ fleet(id: ${'{a:'.repeat(450)}1${'}'.repeat(450)}) { id } }`, '20 levels of values'],
+    '900 levels of a type': [
+      `query ($v: ${'['.repeat(900)}ID${']'.repeat(900)}) { fleet(id: $v) { id } }`,
+      '20 levels of values',
+    ],
     'the schema four times over': [`{ ${many(4, (at) => `a${at}: __schema { types { name } }`)} }`, '3 aliases where'],
   };
   test.each(Object.entries(beyond))('%s: 400, for anyone, and no SQL', async (_name, [query, bound]) => {

@@ -136,6 +136,17 @@ describe('statuses', () => {
     expect(await acme.get('/graphql?query={__typename}&then=1')).toMatchObject({ status: 200 });
   });
 
+  test.each(['image/png', ','.repeat(4_000), Array.from({ length: 1_000 }, (_, at) => `a/${at}`).join()])(
+    'a form of answer that there is not is 406, which names those that there are once',
+    async (accept) => {
+      const answer = await ask('{ __typename }', { accept });
+      expect({ status: answer.status, accept: answer.headers.get('accept') }).toEqual({
+        status: 406,
+        accept: 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream',
+      });
+    },
+  );
+
   test('a body over the limit is 413', async () => {
     const answer = await ask(`{ __typename } # ${'x'.repeat(1024 * 1024)}`);
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 413, codes: ['PAYLOAD_TOO_LARGE'] });

@@ -17,6 +17,8 @@ export const bounds = {
   characters: 16 * 1024,
   tokens: 2000,
   depth: 20,
+  /** Lists and objects within each other, in a value or a type: whoever reads them calls itself for each. */
+  'levels of values': 20,
   aliases: 50,
   directives: 50,
   fragments: 50,
@@ -66,6 +68,8 @@ function parseBounded(text: string): DocumentNode {
   try {
     return parse(text, { maxTokens: bounds.tokens });
   } catch (error) {
+    // The parser calls itself for each level; where that overflows the stack, no bound was kept.
+    if (error instanceof RangeError) throw outOfBounds('levels of values', bounds['levels of values']);
     throw error instanceof GraphQLError && error.message.includes('tokens') && error.message.includes('aborted')
       ? outOfBounds('tokens', bounds.tokens)
       : error;
@@ -73,8 +77,21 @@ function parseBounded(text: string): DocumentNode {
 }
 
 function checkTree(document: DocumentNode): void {
-  const count = { aliases: 0, directives: 0, fragments: 0, variables: 0, 'repeated fields': 0 };
+  const count = { aliases: 0, directives: 0, fragments: 0, variables: 0, 'repeated fields': 0, 'levels of values': 0 };
+  let level = 0;
+  const nested = {
+    enter: () => {
+      level += 1;
+      count['levels of values'] = Math.max(count['levels of values'], level);
+    },
+    leave: () => {
+      level -= 1;
+    },
+  };
   visit(document, {
+    ListValue: nested,
+    ObjectValue: nested,
+    ListType: nested,
     Field: ({ alias, name }) => {
       if (alias) count.aliases += 1;
       if (name.value === '__schema' || name.value === '__type') introspecting.add(document);
@@ -96,7 +113,7 @@ function checkTree(document: DocumentNode): void {
       count['repeated fields'] += names.length - new Set(names).size;
     },
   });
-  for (const what of ['aliases', 'directives', 'fragments', 'variables', 'repeated fields'] as const) {
+  for (const what of Object.keys(count) as (keyof typeof count)[]) {
     if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
   }
   const ofSchema = 'aliases where it asks for the schema';

@@ -42,6 +42,15 @@ export const guards: FacePlugin = {
   },
 };
 
+/** Yoga's 406 names every form of answer again for each one that was asked for: up to some hundred kB of header. */
+export const shortRefusal: FacePlugin = {
+  onResponse({ response }) {
+    if (response.status === 406) response.headers.set('Accept', FORMS);
+  },
+};
+
+const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
+
 interface ExecutionArgs {
   document: DocumentNode;
   operationName?: string | null | undefined;

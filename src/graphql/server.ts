@@ -12,7 +12,7 @@ import { Face, type FaceContext } from './context.ts';
 import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
 import { graphiql } from './graphiql.ts';
-import { guards, wireErrors } from './plugins.ts';
+import { guards, shortRefusal, wireErrors } from './plugins.ts';
 import { preflight } from './preflight.ts';
 import { schema } from './schema.ts';
 import { uploads } from './uploads.ts';
@@ -70,7 +70,7 @@ function operations({ config, log }: HttpServices): RequestHandler {
   const yoga = createYoga<FaceContext>({
     schema,
     graphqlEndpoint: PATH,
-    plugins: [guards, wireErrors(log)],
+    plugins: [guards, wireErrors(log), shortRefusal],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
     parserAndValidationCache: false,
     maskedErrors: false,

@@ -40,13 +40,25 @@ export const naughty: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
 );
 
+const nested = (levels: number, wrap: (inner: unknown) => unknown): unknown =>
+  Array.from({ length: levels }).reduce<unknown>((inner) => wrap(inner), 0);
+
 /** Any JSON: wrong types, nested, with members that mean something to JavaScript. */
 export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 2 ** 31, 2 ** 53, 1e308, '', [], {}, [[]], [null]),
   naughty,
+  fc.constantFrom(
+    nested(2_000, (inner) => [inner]),
+    nested(450, (a) => ({ a })),
+    Array.from({ length: 10_001 }, () => 'x'),
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`k${at}`, at])),
+  ),
   fc.array(naughty, { maxLength: 5 }),
   fc.dictionary(
-    fc.oneof(naughty, fc.constantFrom('id', 'vin', '__proto__', 'then', 'length', 'toJSON')),
+    fc.oneof(
+      naughty,
+      fc.constantFrom('id', 'vin', '__proto__', 'then', 'length', 'toJSON', 'toString', 'valueOf', 'constructor'),
+    ),
     fc.jsonValue(),
     {
       maxKeys: 4,
