@@ -8,17 +8,11 @@ import { write } from './sql.ts';
 import {
   type Eligibility,
   type EligibilityStatus,
-  getVehicle,
+  getEligibility,
   type Vehicle,
   vehicleObject,
   vinOrNull,
 } from './vehicles.ts';
-
-/** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export async function getEligibility(ctx: Context, input: { vin: string }): Promise<Eligibility> {
-  companyOf(ctx, 'fleets:read');
-  return (await getVehicle(ctx, { vin: input.vin })).eligibility;
-}
 
 /**
  * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,

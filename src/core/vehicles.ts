@@ -63,10 +63,27 @@ export const vehicleFilter = z.object({
 export type VehicleFilter = z.input<typeof vehicleFilter>;
 
 /** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
-export async function getVehicle(ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> {
-  const [vehicle] = 'id' in by ? await vehiclesById(ctx, [by.id]) : await vehiclesByVin(ctx, [by.vin]);
-  if (!vehicle) throw new VehicleNotFound('id' in by ? undefined : 'No fleet has a vehicle with this VIN.');
-  return vehicle;
+export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
+
+/** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
+export const getEligibility = (ctx: Context, by: { vin: string }): Promise<Eligibility> =>
+  readVehicle(ctx, by, eligibilityJson);
+
+type VehicleBy = { id: string } | { vin: string };
+
+async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>): Promise<T> {
+  const company = companyOf(ctx, 'fleets:read');
+  const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
+  const rows =
+    value === null
+      ? []
+      : await read<{ json: string }>(
+          ctx,
+          sql`select ${jsonText(table)} as json from vehicle v where v.company = ${company} and ${column} = ${value}`,
+        );
+  const [row] = rows;
+  if (!row) throw new VehicleNotFound('id' in by ? undefined : 'No fleet has a vehicle with this VIN.');
+  return JSON.parse(row.json);
 }
 
 /** The caller's vehicles with these ids, in their order; null where there is none. */
@@ -78,19 +95,6 @@ export async function vehiclesById(ctx: Context, ids: readonly string[]): Promis
   );
   const byId = new Map(rows.map(({ json }) => [json.id, json]));
   return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
-}
-
-/** The caller's vehicles with these VINs, in their order; null where there is none. Takes VINs as people write them. */
-export async function vehiclesByVin(ctx: Context, vins: readonly string[]): Promise<(Vehicle | null)[]> {
-  const company = companyOf(ctx, 'fleets:read');
-  const wanted = vins.map(vinOrNull);
-  const rows = await read<{ json: Vehicle }>(
-    ctx,
-    sql`select ${vehicleObject} as json from vehicle v
-        where v.company = ${company} and v.vin = any(${wanted.filter((vin) => vin !== null)}::text[])`,
-  );
-  const byVin = new Map(rows.map(({ json }) => [json.vin, json]));
-  return wanted.map((vin) => (vin === null ? null : (byVin.get(vin) ?? null)));
 }
 
 /** The VIN in its one form, or null for what cannot be one. */

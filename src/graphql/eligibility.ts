@@ -1,6 +1,6 @@
-import { getEligibility, verifyEligibility, verifyEligibilityInput } from '../core/eligibility.ts';
+import { verifyEligibility, verifyEligibilityInput } from '../core/eligibility.ts';
 import { eligibilityChanges } from '../core/subscriptions.ts';
-import type { Eligibility, EligibilityStatus } from '../core/vehicles.ts';
+import { type Eligibility, type EligibilityStatus, getEligibility } from '../core/vehicles.ts';
 import { builder } from './builder.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { mutate } from './mutation.ts';
