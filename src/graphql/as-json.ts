@@ -50,17 +50,25 @@ interface Plan {
 const plans = new WeakMap<DocumentNode, Plan | null>();
 
 /**
- * The data of a valid query as JSON, where all of it is what core can write in one statement; null where it is to be
- * executed: other fields, wrong arguments, and whatever ends in an error.
+ * The data of a valid query as JSON, where all of it is what core can write in one statement; null, at once or later,
+ * where it is to be executed: other fields, wrong arguments, and whatever ends in an error.
  */
-export async function dataAsJson(
+export function dataAsJson(
   ctx: Context,
   document: DocumentNode,
   operation: OperationDefinitionNode,
   inputs: Variables,
-): Promise<string | null> {
+): Promise<string | null> | null {
   const plan = planOf(document, operation);
-  if (!plan) return null;
+  return plan && readPlan(ctx, plan, operation, inputs);
+}
+
+async function readPlan(
+  ctx: Context,
+  plan: Plan,
+  operation: OperationDefinitionNode,
+  inputs: Variables,
+): Promise<string | null> {
   const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs);
   if (!coerced) return null;
   try {
@@ -113,7 +121,8 @@ class Planner {
         const args = this.#argsOf(nodes);
         return { kind: 'one', source: one, args, members: this.#object(one.table, one, nodes) };
       });
-      return { parts, fields: this.#fields };
+      // Where nothing is read, execution is as quick.
+      return this.#fields.length > 0 ? { parts, fields: this.#fields } : null;
     } catch (error) {
       if (error instanceof NotAsJson) return null;
       throw error;

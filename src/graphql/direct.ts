@@ -75,16 +75,17 @@ async function run(
       ? quick(undefined, context, variables)
       : executeOnce(context, operation, { query, variables, operationName }, () => execute({ schema, ...args }));
   };
-  const result = await traceOperation(operation, context.res, () =>
-    inTime<ExecutionResult | string>(
-      context,
-      dataAsJson(context.ctx, document, operation, variables ?? {}).then((data) => data ?? execution()),
-    ),
-  );
+  const work = (): MaybePromise<ExecutionResult | string> => {
+    const written = dataAsJson(context.ctx, document, operation, variables ?? {});
+    return written ? written.then((data) => data ?? execution()) : execution();
+  };
+  const result = await traceOperation(operation, context.res, () => inTime(context, work()));
   if (typeof result === 'string') return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
   return early ? null : { ...result, ...cost };
 }
+
+type MaybePromise<T> = T | Promise<T>;
 
 function readValid(query: string): DocumentNode | null {
   try {
