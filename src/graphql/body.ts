@@ -1,14 +1,13 @@
-import type { RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { ValidationFailed } from '../core/errors.ts';
 import { isJson, jsonReader } from '../http/json-body.ts';
 import type { HttpServices } from '../http/request-context.ts';
 
-/** Reads a JSON body, whoever is to answer it. */
-export function readBody({ config }: HttpServices): RequestHandler {
+/** What reads a JSON body into `req.body`, whoever is to answer it. */
+export function bodyReader({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
   const readJson = jsonReader(config.LIMIT_JSON_BYTES);
-  return async (req, res, next) => {
+  return async (req, res) => {
     if (req.method === 'POST' && isJson(req.headers['content-type'])) requireOperation(await readJson(req, res));
-    next();
   };
 }
 

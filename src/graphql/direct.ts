@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, Response } from 'express';
 import { type DocumentNode, type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import type { HttpServices } from '../http/request-context.ts';
@@ -25,20 +25,23 @@ type Params = z.output<typeof params>;
 /**
  * The short way for what nearly every request is: a query or mutation sent as JSON that has an answer in JSON. Yoga's own
  * way through Fetch objects costs several times as much as a small query. The bounds, the token, the errors are the same
- * functions; whatever is out of the ordinary (a wrong document, wrong variables, a subscription) goes on to Yoga.
+ * functions; whatever is out of the ordinary (a wrong document, wrong variables, a subscription) is left to Yoga: false.
  */
-export function direct({ log }: HttpServices): RequestHandler {
-  return async (req, res, next) => {
+export function direct({ log }: HttpServices): (req: Request, res: Response) => Promise<boolean> {
+  return async (req, res) => {
     const type = answerType(req);
-    if (!type) return next();
+    if (!type) return false;
     const { success, data } = params.safeParse(req.body);
     const face: FaceContext = res.locals.face;
     const result = success ? await run(data, face) : null;
-    if (!result) return next();
-    if (typeof result === 'string') return send(res, type, result);
-    const shown = withWireErrors(result, face.ctx.requestId, log);
-    res.locals.code ??= shown.errors?.[0]?.extensions.code;
-    sendResult(res, type, shown);
+    if (!result) return false;
+    if (typeof result === 'string') send(res, type, result);
+    else {
+      const shown = withWireErrors(result, face.ctx.requestId, log);
+      res.locals.code ??= shown.errors?.[0]?.extensions.code;
+      sendResult(res, type, shown);
+    }
+    return true;
   };
 }
 

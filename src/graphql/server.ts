@@ -7,7 +7,7 @@ import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
-import { readBody } from './body.ts';
+import { bodyReader } from './body.ts';
 import { Face, type FaceContext } from './context.ts';
 import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
@@ -25,9 +25,7 @@ export function graphqlFace(services: HttpServices): RequestHandler {
   steps.use(
     graphiql(services),
     preflight,
-    openFace(services),
-    readBody(services),
-    direct(services),
+    begin(services),
     uploads(services),
     operations(services),
     refusals(services),
@@ -35,8 +33,10 @@ export function graphqlFace(services: HttpServices): RequestHandler {
   return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? steps(req, res, next) : next());
 }
 
-/** Who asks, before anything else is read. */
-function openFace(services: HttpServices): RequestHandler {
+/** Who asks, before anything else is read; then what, and for most of it the answer. */
+function begin(services: HttpServices): RequestHandler {
+  const readBody = bodyReader(services);
+  const answer = direct(services);
   return async (req, res, next) => {
     res.locals.route = PATH;
     const ctx = await openContext(services, req, res);
@@ -47,7 +47,8 @@ function openFace(services: HttpServices): RequestHandler {
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
       res,
     });
-    next();
+    await readBody(req, res);
+    if (!(await answer(req, res))) next();
   };
 }
 
