@@ -90,6 +90,20 @@ test('a wrong variable is refused as ever', async () => {
   }
 });
 
+test('what only the database or a resolver refuses is worded as ever, at its place', async () => {
+  const nothing = 'query ($id: ID = "x") { fleet(id: $id) { id } fleets { nodes { id } } }';
+  const noText = 'query ($name: String) { fleets(filter: { nameStartsWith: $name }) { nodes { id } } }';
+  for (const [query, variables] of [
+    [nothing, { id: null }],
+    [noText, { name: 'a\0b' }],
+    [noText, { name: '\ud800' }],
+  ] as const) {
+    const [short, executed] = await both(acme, query, variables);
+    expect(short).toEqual(executed);
+    expect(short.data).not.toBeUndefined();
+  }
+});
+
 test('another company’s fleet is not there', async () => {
   const query = 'query ($id: ID!) { fleet(id: $id) { id vehicles { nodes { vin } } } }';
   const [short, executed] = await both(globex, query, { id: first.id });

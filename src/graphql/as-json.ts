@@ -1,6 +1,7 @@
 import {
   type DocumentNode,
   type FieldNode,
+  GraphQLError,
   type GraphQLField,
   GraphQLObjectType,
   getArgumentValues,
@@ -15,7 +16,8 @@ import {
   specifiedScalarTypes,
 } from 'graphql';
 import type { Context } from '../core/context.ts';
-import { DomainError } from '../core/errors.ts';
+import { Unavailable } from '../core/errors.ts';
+import { refusalOf } from '../core/faults.ts';
 import {
   answerAsJson,
   type ConnectionPart,
@@ -81,8 +83,9 @@ async function readPlan(
     if (answers.includes(null)) return null;
     return `{${plan.parts.map(([name], at) => `"${name}":${answers[at]}`).join(',')}}`;
   } catch (error) {
-    // Told by execution, with its place in the document.
-    if (error instanceof DomainError || error instanceof NotAsJson) return null;
+    const refused = error instanceof NotAsJson || error instanceof GraphQLError || refusalOf(error);
+    // Told by execution, with its place in the document; but a database that is away is not asked once more.
+    if (refused && !(refused instanceof Unavailable)) return null;
     throw error;
   }
 }
