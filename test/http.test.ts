@@ -45,6 +45,13 @@ describe('headers', () => {
     },
   );
 
+  test('files that are the same for everybody may be kept', async () => {
+    const kept = async (path: string) => (await gateway.anyone.get(path)).headers.get('cache-control');
+    expect(await kept('/docs/reference.js')).toBe('public, max-age=3600');
+    expect(await kept('/docs/swagger-ui-bundle.js')).toBe('public, max-age=3600');
+    expect(await kept('/schema.graphql')).toBe('public, max-age=0');
+  });
+
   test.each(addresses)('%s is not taken for something that was sent before', async (path) => {
     expect(await acme.get(path, { 'if-none-match': '*' })).not.toMatchObject({ status: 304 });
   });

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Router } from 'express';
+import { type Response, Router } from 'express';
 import { onlyGet } from './operator-routes.ts';
 import { ownToken } from './own-token.ts';
 import { home, homePolicy } from './pages/home.ts';
@@ -26,18 +26,24 @@ export function pagesRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true, strict: true });
   onlyGet(router, '/', async (req, res) => {
     const page = home(services, `${req.protocol}://${req.get('Host')}`, await ownToken(services, req));
-    res.set({ 'Content-Security-Policy': homePolicy, 'Cache-Control': 'no-store' }).type('html').send(page);
+    res.set('Content-Security-Policy', homePolicy).type('html').send(page);
   });
   onlyGet(router, '/docs', async (req, res) => {
     const page = reference(await ownToken(services, req));
-    res.set({ 'Content-Security-Policy': referencePolicy, 'Cache-Control': 'no-store' }).type('html').send(page);
+    res.set('Content-Security-Policy', referencePolicy).type('html').send(page);
   });
   for (const [name, path] of Object.entries(assets)) {
-    onlyGet(router, `/docs/${name}`, (_req, res) => res.sendFile(path, { maxAge: '1h' }));
+    onlyGet(router, `/docs/${name}`, (_req, res) => sendKept(res, path, { maxAge: '1h' }));
   }
   if (!services.config.INTROSPECTION) return router;
   onlyGet(router, '/schema.graphql', (_req, res) =>
-    res.sendFile(schemaFile, { headers: { 'Content-Type': 'text/plain; charset=utf-8' } }),
+    sendKept(res, schemaFile, { headers: { 'Content-Type': 'text/plain; charset=utf-8' } }),
   );
   return router;
+}
+
+/** A file of ours that is the same for everybody: caches may keep it, which no other answer allows them. */
+function sendKept(res: Response, path: string, options: Parameters<Response['sendFile']>[1]): void {
+  res.removeHeader('Cache-Control');
+  res.sendFile(path, options);
 }
