@@ -99,7 +99,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     if (Object.keys(changes).length > 0) {
       await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
     }
-    return onPrimary(ctx, company, fleetId);
+    return readFleet(ctx, write, company, fleetId);
   });
 }
 
@@ -115,7 +115,7 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   const company = companyOf(caller, 'fleets:write');
   // What verifies its vehicles at this moment locks them before their fleet.
   return againAfterDeadlock(caller, async (ctx) => {
-    const fleet = await onPrimary(ctx, company, input.id, sql`for update of f`);
+    const fleet = await readFleet(ctx, write, company, input.id, sql`for update of f`);
     await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.fleet_id = ${fleet.id}`)));
     const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
     await write(ctx, recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
@@ -128,15 +128,7 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
 
 /** One fleet of the caller's company; throws FleetNotFound. */
 export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
-  const company = companyOf(ctx, 'fleets:read');
-  const [row] = isId(input.id)
-    ? await read<{ json: string }>(
-        ctx,
-        sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${input.id}`,
-      )
-    : [];
-  if (!row) throw new FleetNotFound();
-  return JSON.parse(row.json);
+  return readFleet(ctx, read, companyOf(ctx, 'fleets:read'), input.id);
 }
 
 /** The caller's fleets with these ids, in their order; null where there is none. */
@@ -191,15 +183,22 @@ export function fleetsMatching(filter: unknown) {
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
-async function onPrimary(ctx: Context, company: string, fleetId: string, lock = sql``): Promise<Fleet> {
+/** `from` says of which database: a change is read back where it was made. */
+async function readFleet(
+  ctx: Context,
+  from: typeof read,
+  company: string,
+  fleetId: string,
+  lock = sql``,
+): Promise<Fleet> {
   const [row] = isId(fleetId)
-    ? await write<{ json: Fleet }>(
+    ? await from<{ json: string }>(
         ctx,
-        sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
+        sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
       )
     : [];
   if (!row) throw new FleetNotFound();
-  return row.json;
+  return JSON.parse(row.json);
 }
 
 /** Throws FleetNotFound unless the fleet is the company's (of any company when null); gives its company. Locks nothing. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { type Page, readPage } from './page.ts';
-import { type JsonTable, json, type ValueSql } from './selection.ts';
+import { type Page, pageSql, readPage } from './page.ts';
+import { type JsonTable, json, objectShape, placeOf, type ValueSql } from './selection.ts';
 import { read } from './sql.ts';
 
 /** What a list's field was given; judged here, as everywhere. */
@@ -78,7 +78,7 @@ function objectSql(ctx: Context, members: Members, args: readonly Args[]): RawBu
     if (part.kind === 'text') return part.text;
     if (part.kind === 'object') return shapeOf(part.members, place);
     values.push(part.kind === 'value' ? sql.raw(part.value.sql) : rowsSql(ctx, part, args));
-    return part.kind === 'value' && part.value.bare ? '"%s"' : '%s';
+    return part.kind === 'value' ? placeOf(part.value) : '%s';
   };
   return formatSql(shapeOf(members, place), values);
 }
@@ -88,7 +88,7 @@ const formatSql = (shape: string, values: readonly RawBuilder<unknown>[]): RawBu
 
 /** The object as it will look, with what `place` puts in place of each part. */
 const shapeOf = <P>(members: Members<P>, place: (part: P) => string): string =>
-  `{${members.map(([name, part]) => `"${name}":${place(part)}`).join(',')}}`;
+  objectShape(members.map(([name, part]) => [name, place(part)]));
 
 /** A page of a list; where nobody asks what comes after it, nobody looks. */
 function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: readonly Args[]): RawBuilder<unknown> {
@@ -105,13 +105,12 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
     return items ? '[%s]' : '%s';
   };
   const id = sql.raw(source.id);
-  const after = page.after ? sql`and ${id} > ${page.after}::uuid` : sql``;
-  const before = page.before ? sql`and ${id} < ${page.before}::uuid` : sql``;
+  const { within } = pageSql(page, id);
   const looksOn = connection.some(([, { kind }]) => kind === 'object');
   return sql`(select ${formatSql(shapeOf(connection, place), values)} from (
       select array_agg(i.id) as ids, array_agg(i.json) as items from (
         select ${id} as id, ${objectSql(ctx, item, args)} as json from ${source.from(ctx, own)}
-        ${after} ${before} order by ${id} limit ${page.limit + (looksOn ? 1 : 0)}
+        ${within} order by ${id} limit ${page.limit + (looksOn ? 1 : 0)}
       ) i
     ) p)`;
 }

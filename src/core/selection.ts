@@ -35,7 +35,6 @@ export const json = {
   /** Ids, VINs and codes of our own. */
   code: (column: string): ValueSql => ({ sql: column, bare: true }),
   number: (column: string): ValueSql => ({ sql: column }),
-  flag: (column: string): ValueSql => ({ sql: `case when ${column} then 'true' else 'false' end` }),
   time: (column: string): ValueSql => ({ sql: isoSql(column), bare: true }),
   /** Lists, and what is JSON already. */
   value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
@@ -69,17 +68,23 @@ function formatOf(table: object, selection?: object): string {
 
 /** The object with a place for each value, which go into `values` in their order. */
 function shapeOf(table: object, selection: object | undefined, values: string[]): string {
-  const members = Object.entries(selection ?? table).map(([name, wanted]) => {
-    const made = (table as Record<string, ValueSql | object>)[name];
-    if (made === undefined) throw new Error(`nothing is called ${name} here`);
-    if (!isValue(made)) {
-      return `"${name}":${shapeOf(made, wanted === true || wanted === made ? undefined : wanted, values)}`;
-    }
-    values.push(made.sql);
-    return `"${name}":${made.bare ? '"%s"' : '%s'}`;
-  });
-  return `{${members.join(',')}}`;
+  return objectShape(
+    Object.entries(selection ?? table).map(([name, wanted]) => {
+      const made = (table as Record<string, ValueSql | object>)[name];
+      if (made === undefined) throw new Error(`nothing is called ${name} here`);
+      if (!isValue(made)) return [name, shapeOf(made, wanted === true || wanted === made ? undefined : wanted, values)];
+      values.push(made.sql);
+      return [name, placeOf(made)];
+    }),
+  );
 }
+
+/** An object as it will look, for `format`. */
+export const objectShape = (members: readonly (readonly [name: string, shape: string])[]): string =>
+  `{${members.map(([name, shape]) => `"${name}":${shape}`).join(',')}}`;
+
+/** Where `format` puts a value. */
+export const placeOf = ({ bare }: ValueSql): string => (bare ? '"%s"' : '%s');
 
 export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
 

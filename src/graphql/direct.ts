@@ -10,7 +10,7 @@ import { readDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { guard } from './plugins.ts';
 import { schema } from './schema.ts';
-import { inTime } from './time-limit.ts';
+import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 import { faultsOf } from './valid-document.ts';
 
@@ -87,8 +87,6 @@ async function run(
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
   return early ? null : { ...result, ...cost };
 }
-
-type MaybePromise<T> = T | Promise<T>;
 
 function readValid(query: string): DocumentNode | null {
   try {

@@ -42,7 +42,7 @@ export function graphiql(services: HttpServices): RequestHandler {
     const filled: Blanks = { origin: originOf(req), importId: randomUUID(), token: token ?? '' };
     const parts = page.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
     const length = parts.reduce((sum, part) => sum + part.length, 0);
-    res.set('Content-Security-Policy', POLICY).set('Cache-Control', 'no-store').type('html');
+    res.set('Content-Security-Policy', POLICY).type('html');
     res.set('Content-Length', String(length)).cork();
     for (const part of parts) res.write(part);
     res.end();

@@ -1,7 +1,7 @@
 import { Unavailable } from '../core/errors.ts';
 import type { FaceContext } from './context.ts';
 
-type MaybePromise<T> = T | Promise<T>;
+export type MaybePromise<T> = T | Promise<T>;
 
 /**
  * Waits for an operation no longer than LIMIT_GRAPHQL_SECONDS; throws Unavailable then. Its statements end by the

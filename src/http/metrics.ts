@@ -68,7 +68,7 @@ export function openMetrics(services: HttpServices): Metrics {
         throw new Unauthenticated('The metrics need the token of METRICS_TOKEN.');
       }
       await readState();
-      res.set({ 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' }).end(await registry.metrics());
+      res.set('Content-Type', registry.contentType).end(await registry.metrics());
     },
   };
 }

@@ -16,7 +16,7 @@ export function eventStream<T>(
   const pieces = incoming.method === 'HEAD' ? nothing() : framed(items, signal, frame);
   return {
     status: 200,
-    headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+    headers: { 'X-Accel-Buffering': 'no' },
     stream: { type: 'text/event-stream', pieces },
   };
 }

@@ -62,7 +62,6 @@ const LONGEST_ADDRESS = 64 * 1024;
 /** The REST face: all routes, and 405 for their other methods; problem+json for every refusal. */
 export function restFace(services: HttpServices): RequestHandler {
   const map = openMap();
-  const refuse = problems(services);
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const needsToken = ({ token }: Route) =>
     token === undefined || (token === 'optional' && services.config.CONTRACTS_AUTH === 'required');
@@ -92,10 +91,7 @@ export function restFace(services: HttpServices): RequestHandler {
 
   return (req, res, next) => {
     const found = map.find('GET', req.path);
-    if (!found) return next();
-    answer(found.store, found.params as RestRequest['params'], req, res).catch((error) =>
-      refuse(error, req, res, next),
-    );
+    return found ? answer(found.store, found.params as RestRequest['params'], req, res) : next();
   };
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { connect } from 'node:net';
 import { json, text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -32,6 +32,17 @@ async function openStream(client: Client, path: string, body?: unknown): Promise
   return answer;
 }
 
+/** An upload that has begun, with a header line, and goes on when its test says so. */
+async function openUpload(client: Client): Promise<ClientRequest> {
+  const fleet = await createFleet(client);
+  const sending = request(`${client.url}/vehicles/file?fleetId=${fleet.id}`, {
+    method: 'POST',
+    headers: { ...client.headers, 'content-type': 'multipart/form-data; boundary=part' },
+  });
+  sending.write('--part\r\nContent-Disposition: form-data; name="vins"; filename="vins.csv"\r\n\r\nvin\n');
+  return sending;
+}
+
 describe('SIGTERM', { timeout: 60_000 }, () => {
   test('ends event streams at once and whole; a subscription is not called complete, so that clients come back', async () => {
     const gateway = await start();
@@ -61,13 +72,8 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
   test('lets an upload end that is under way', async () => {
     const gateway = await start();
     const client = gateway.as(company);
-    const fleet = await createFleet(client);
-    const sending = request(`${gateway.url}/vehicles/file?fleetId=${fleet.id}`, {
-      method: 'POST',
-      headers: { ...client.headers, 'content-type': 'multipart/form-data; boundary=part' },
-    });
+    const sending = await openUpload(client);
     const answered = once(sending, 'response');
-    sending.write('--part\r\nContent-Disposition: form-data; name="vins"; filename="vins.csv"\r\n\r\nvin\n');
     await delay(200);
     const stopped = gateway.stop();
     await delay(2_500);
@@ -81,13 +87,8 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
   test('cuts an upload that goes on for ever, and ends with 0 within 10 seconds', async () => {
     const gateway = await start();
     const client = gateway.as(company);
-    const fleet = await createFleet(client);
-    const sending = request(`${gateway.url}/vehicles/file?fleetId=${fleet.id}`, {
-      method: 'POST',
-      headers: { ...client.headers, 'content-type': 'multipart/form-data; boundary=part' },
-    });
+    const sending = await openUpload(client);
     const cut = once(sending, 'error');
-    sending.write('--part\r\nContent-Disposition: form-data; name="vins"; filename="vins.csv"\r\n\r\nvin\n');
     await delay(200);
     expect(await stopTime(gateway)).toBeLessThan(10_000);
     await cut;
