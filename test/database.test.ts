@@ -270,6 +270,58 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     expect(row).toEqual({ statement: '30s', idle: '1min', zone: 'UTC' });
   });
 
+  describe('short reads', () => {
+    const backend = 'select pg_backend_pid() as pid, $1::int as n';
+    const hundred = Array.from({ length: 100 }, (_, n) => n);
+
+    test('share four connections, and each gets its own answer', async () => {
+      const rows = (await Promise.all(hundred.map((n) => database.read(backend, [n])))).flat() as Record<
+        string,
+        number
+      >[];
+      expect(rows.map(({ n }) => n)).toEqual(hundred);
+      expect(new Set(rows.map(({ pid }) => pid)).size).toBe(4);
+    });
+
+    test('a wrong one is told so, and the ones beside it are answered', async () => {
+      const answers = await Promise.allSettled(
+        hundred.map((n) => database.read('select 100 / $1::int as n', [n % 10])),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(hundred.map((n) => (n % 10 ? 'fulfilled' : 'rejected')));
+      expect(answers[0]).toMatchObject({ reason: { code: '22012' } });
+    });
+
+    test('are asked once more when their connections are cut', async () => {
+      const slow = hundred.map((n) => database.read('select pg_sleep(0.01), $1::int as n', [n]));
+      await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(0.01)%'`);
+      expect((await Promise.all(slow)).flat()).toEqual(hundred.map((n) => expect.objectContaining({ n })));
+    });
+
+    test('wait for a lock without holding up those that do not', async () => {
+      const held = Promise.withResolvers<void>();
+      const locked = Promise.withResolvers<void>();
+      const holder = database.orm.em.fork().transactional(async (em) => {
+        await em.execute('lock table contract in access exclusive mode');
+        locked.resolve();
+        await held.promise;
+      });
+      await locked.promise;
+      const inOrder: string[] = [];
+      const waiting = hundred.slice(0, 8).map(async (n) => {
+        await database.read('select count(*) from contract where $1::int >= 0', [n]);
+        inOrder.push('waiting');
+      });
+      const others = hundred.map(async (n) => {
+        await database.read(backend, [n]);
+        inOrder.push('other');
+      });
+      await Promise.all(others);
+      expect(inOrder).toEqual(hundred.map(() => 'other'));
+      held.resolve();
+      await Promise.all([...waiting, holder]);
+    });
+  });
+
   test('a server that cannot be reached is named, and the password is not', async () => {
     const opening = openDatabase({ ...databaseConfig(env), DATABASE_URL: 'postgresql://me:secret@127.0.0.1:1/fleets' });
     const failure = await opening.catch((error) => error);

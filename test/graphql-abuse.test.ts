@@ -71,6 +71,7 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
   };
   test.each(Object.entries(beyond))('%s: 400, for anyone, and no SQL', async (_name, [query, bound]) => {
     const executed = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
+    const read = vi.spyOn(gateway.database, 'read');
     const sent = vi.spyOn(gateway.database.orm.em.getConnection(), 'execute');
     for (const client of [acme, gateway.anyone]) {
       const answer = await client.post('/graphql', { query }, { accept });
@@ -81,6 +82,7 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
       expect(answer.body.errors[0].message).toContain(bound);
     }
     expect(executed).not.toHaveBeenCalled();
+    expect(read).not.toHaveBeenCalled();
     expect(sent).not.toHaveBeenCalled();
   });
 });

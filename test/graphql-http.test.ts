@@ -267,9 +267,8 @@ describe('faults', () => {
   });
 
   test('a database out of reach is 503 with Retry-After where nothing could be answered', async () => {
-    const executor = gateway.database.orm.em.getKysely().getExecutor();
     const lost = vi
-      .spyOn(executor, 'executeQuery')
+      .spyOn(gateway.database, 'read')
       .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
     const nothing = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } }');
     const something = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } manufacturers { id } }');

@@ -463,11 +463,12 @@ describe('statements', async () => {
 
   /** Statements outside transactions, where all reads are. */
   async function countStatements<T>(work: () => Promise<T>): Promise<{ result: T; statements: number }> {
-    const executor = gateway.database.orm.em.getKysely().getExecutor();
-    const statements = vi.spyOn(executor, 'executeQuery');
+    const short = vi.spyOn(gateway.database, 'read');
+    const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
     const result = await work();
-    const { length } = statements.mock.calls;
-    statements.mockRestore();
-    return { result, statements: length };
+    const statements = short.mock.calls.length + others.mock.calls.length;
+    short.mockRestore();
+    others.mockRestore();
+    return { result, statements };
   }
 });

@@ -42,8 +42,13 @@ for (const statement of [
   await gateway.execute(statement);
 }
 
-/** Every statement that the service sends through Kysely while this is watched. */
-const statements: CompiledQuery[] = [];
+/** Every statement that the service sends through Kysely, or as a short read, while this is watched. */
+const statements: Pick<CompiledQuery, 'sql' | 'parameters'>[] = [];
+const shortRead = gateway.database.read;
+gateway.database.read = (statement, parameters) => {
+  statements.push({ sql: statement, parameters });
+  return shortRead(statement, parameters);
+};
 const fork = orm.em.fork.bind(orm.em);
 orm.em.fork = ((...args: Parameters<typeof fork>) => {
   const em = fork(...args);
@@ -76,7 +81,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-async function planOf({ sql, parameters }: CompiledQuery): Promise<Plan> {
+async function planOf({ sql, parameters }: (typeof statements)[number]): Promise<Plan> {
   return fork().transactional(async (em) => {
     await em.execute('set local enable_seqscan = off');
     const explain = CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);

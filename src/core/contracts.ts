@@ -6,7 +6,7 @@ import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { contractDataOf, record } from './record-events.ts';
 import { type JsonPage, type JsonSql, json, jsonObject, jsonText, readJsonPage, type Selection } from './selection.ts';
-import { isId, read, write } from './sql.ts';
+import { ALL_ROWS, isId, read, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
 export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
@@ -86,6 +86,7 @@ export async function listContracts(
   const rows = await read<{ json: Contract }>(
     ctx,
     sql`select ${contractObject} as json from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
+    input.page.limit,
   );
   return sliceOf(
     rows.map(({ json }) => json),
@@ -111,6 +112,7 @@ export async function countContracts(
   const [row] = await read<{ count: number }>(
     ctx,
     sql`select count(*)::int as count from ${source} where c.company = ${company} ${matching(ctx, input.filter)}`,
+    ALL_ROWS,
   );
   return row?.count ?? 0;
 }
@@ -143,6 +145,7 @@ export async function contractsOfParents(
             where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
           ) c
         ) page`,
+    input.ids.length * input.page.limit,
   );
   return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
 }
@@ -155,6 +158,7 @@ export async function countContractsOfParents(ctx: Context, input: ContractsOfPa
     ctx,
     sql`select ${column} as parent, count(*)::int as count from ${source}
         where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(ctx, input.filter)} group by 1`,
+    ALL_ROWS,
   );
   const counts = new Map(rows.map((row) => [row.parent, row.count]));
   return new Map(input.ids.map((parent) => [parent, counts.get(parent) ?? 0]));

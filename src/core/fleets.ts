@@ -18,7 +18,7 @@ import {
   readJsonPage,
   type Selection,
 } from './selection.ts';
-import { isId, newId, read, write } from './sql.ts';
+import { ALL_ROWS, isId, newId, read, write } from './sql.ts';
 
 /** A fleet as both faces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
@@ -153,6 +153,7 @@ export async function listFleets(
     ctx,
     sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
         where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
+    input.page.limit,
   );
   return sliceOf(parseAll<Fleet>(rows), input.page);
 }
@@ -170,6 +171,7 @@ export async function countFleets(ctx: Context, filter?: FleetFilter | null): Pr
   const [row] = await read<{ count: number }>(
     ctx,
     sql`select count(*)::int as count from fleet f where f.company = ${company} ${fleetsMatching(filter)}`,
+    ALL_ROWS,
   );
   return row?.count ?? 0;
 }

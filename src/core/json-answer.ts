@@ -59,9 +59,19 @@ export async function answerAsJson(
   const columns = parts.flatMap((part, at) =>
     part.kind === 'text' ? [] : [sql`${rowsSql(ctx, part, args)} as ${sql.raw(`f${at}`)}`],
   );
-  const [row] = columns.length > 0 ? await read<Row>(ctx, sql`select ${sql.join(columns)}`) : [];
+  const rows = sum(parts.map((part) => mostRows(part, args)));
+  const [row] = columns.length > 0 ? await read<Row>(ctx, sql`select ${sql.join(columns)}`, rows) : [];
   return parts.map((part, at) => (part.kind === 'text' ? part.text : (row?.[`f${at}`] ?? null)));
 }
+
+/** How many rows a part reads at most. */
+function mostRows(part: Part, args: readonly Args[]): number {
+  if (part.kind === 'text' || part.kind === 'value') return 0;
+  const below = sum((part.kind === 'list' ? part.item : part.members).map(([, member]) => mostRows(member, args)));
+  return part.kind === 'list' ? readPage(args[part.args] ?? {}).limit * (1 + below) : below;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 type Row = Readonly<Record<string, string | null>>;
 

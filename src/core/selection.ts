@@ -138,6 +138,7 @@ export async function readJsonPage(
           select array_agg(p.id) as ids, array_agg(p.json) as items
           from (select ${id} as id, ${object} as json from ${source} ${within} ${tail}) p
         ) p`,
+    page.limit,
   );
   return { json: row?.json ?? '[]', last: row?.last ?? null, hasNext: row?.more ?? false };
 }

@@ -1,4 +1,12 @@
-import type { RawBuilder } from 'kysely';
+import { TransactionContext } from '@mikro-orm/core';
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RawBuilder,
+} from 'kysely';
 import { v7, validate } from 'uuid';
 import type { Context } from './context.ts';
 
@@ -7,10 +15,35 @@ export async function write<Row>(ctx: Pick<Context, 'em'>, statement: RawBuilder
   return (await statement.execute(ctx.em.getKysely())).rows;
 }
 
-/** Runs a query where reads go: a replica if there is one, else the primary. */
-export async function read<Row>(ctx: Pick<Context, 'em'>, query: RawBuilder<Row>): Promise<Row[]> {
-  return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
+/** A page of a list. */
+const SHORT_ROWS = 1000;
+/** Who counts rows reads them all. */
+export const ALL_ROWS = Number.POSITIVE_INFINITY;
+
+/**
+ * Runs a query where reads go: a replica if there is one, else the primary; inside the open transaction if there is one.
+ * `rows` is how many it reads at most: what may be more than a page gets a connection of its own.
+ */
+export async function read<Row>(ctx: Context, query: RawBuilder<Row>, rows = 1): Promise<Row[]> {
+  if (rows > SHORT_ROWS || TransactionContext.currentTransactionContext()) {
+    return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
+  }
+  const { sql, parameters } = compile(query);
+  return (await ctx.services.database.read(sql, parameters)) as Row[];
 }
+
+/** Writes SQL and runs none. */
+const writer = new Kysely<unknown>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
+/** The text of a statement, and its values. */
+export const compile = (statement: RawBuilder<unknown>) => statement.compile(writer);
 
 /** A new UUIDv7; within one process later ids are greater. */
 export const newId = (): string => v7();

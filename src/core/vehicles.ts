@@ -17,7 +17,7 @@ import {
   readJsonPage,
   type Selection,
 } from './selection.ts';
-import { isId, read } from './sql.ts';
+import { ALL_ROWS, isId, read } from './sql.ts';
 import { readVin } from './vin.ts';
 
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
@@ -128,6 +128,7 @@ export async function vehiclesOfFleets(
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
+    input.fleetIds.length * input.page.limit,
   );
   const slices = new Map(
     rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
@@ -152,6 +153,7 @@ export async function countVehiclesOfFleets(
       : sql`select v.fleet_id, count(*)::int as count from vehicle v
             where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
             group by v.fleet_id`,
+    kept ? input.fleetIds.length : ALL_ROWS,
   );
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
   return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));

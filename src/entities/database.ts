@@ -8,6 +8,7 @@ import type { Config } from '../config.ts';
 import { Changes, ListeningConnection } from './changes.ts';
 import { entities } from './index.ts';
 import { insideTransaction, PGlitePool } from './pglite.ts';
+import { Pipelines } from './pipelines.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
 
@@ -28,6 +29,11 @@ export interface Database {
    * Kysely's way would keep in memory long after they are sent. Gives its rows.
    */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  /**
+   * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
+   * share a connection (docs/decisions/pipelines.md). Gives its rows.
+   */
+  read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /** True when the database answers within 5 seconds and no migration is pending. */
@@ -81,13 +87,15 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   const connection = orm.em.getConnection();
   const transactional = connection.transactional.bind(connection);
   connection.transactional = (body, settings) => transactional((trx) => insideTransaction(() => body(trx)), settings);
+  const send: Database['send'] = async (statement, values) => {
+    const connection = await pool.connect();
+    return (await connection.query(statement, values).finally(() => connection.release())).rows;
+  };
   return {
     ...common(orm),
     kind: 'embedded',
-    async send(statement, values) {
-      const connection = await pool.connect();
-      return (await connection.query(statement, values).finally(() => connection.release())).rows;
-    },
+    send,
+    read: send,
     listen: (channel, onNotify) => changes.listen(channel, onNotify),
     migrate: () => applyMigrations(orm),
     async close() {
@@ -100,6 +108,8 @@ async function openEmbedded(dataDir: string): Promise<Database> {
 async function connectServer(url: string, readUrls: readonly string[]): Promise<Database> {
   const watch = new ServerWatch(session(url));
   const replicas = readUrls.map((readUrl) => ({ readUrl, watch: new ServerWatch(session(readUrl)) }));
+  const readFrom = replicas.length > 0 ? replicas : [{ readUrl: url, watch }];
+  const pipelines = readFrom.map((one) => new Pipelines(one.watch.Client, { ...session(one.readUrl), ...bounds }));
   const closeWatches = () => {
     for (const each of [watch, ...replicas.map((replica) => replica.watch)]) each.close();
   };
@@ -128,13 +138,19 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
       driverOptions: { ...session(readUrl), ...bounds, Client: watch.Client },
     })),
   });
+  const send: Database['send'] = async (statement, values) => {
+    // The pool comes with the first connection.
+    if (!pool) await orm.checkConnection();
+    return (await (pool as Pool).query(statement, [...values])).rows;
+  };
+  let turn = 0;
   return {
     ...common(orm),
     kind: 'postgresql',
-    async send(statement, values) {
-      // The pool comes with the first connection.
-      if (!pool) await orm.checkConnection();
-      return (await (pool as Pool).query(statement, [...values])).rows;
+    send,
+    async read(statement, values) {
+      turn = (turn + 1) % pipelines.length;
+      return (await pipelines[turn]?.read(statement, values)) ?? send(statement, values);
     },
     connections() {
       const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool ?? {};
@@ -143,6 +159,7 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     listen: (channel, onNotify) => listening.changes.listen(channel, onNotify),
     migrate: () => migrateServer(url),
     async close() {
+      for (const each of pipelines) each.close();
       await listening.close();
       await orm.close();
       closeWatches();
