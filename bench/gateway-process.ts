@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 /** A gateway as a process of its own, on a port that stays the same through restarts. */
@@ -11,10 +12,10 @@ export interface GatewayProcess {
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** Starts `node src/main.ts` with these settings; resolves when it serves. */
+/** Starts a gateway with these settings; resolves when it serves. */
 export async function startProcess(settings: NodeJS.ProcessEnv, port?: number): Promise<GatewayProcess> {
   const ownPort = port ?? (await freePort());
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const child = spawn(process.execPath, startArguments(), {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error', ...settings, PORT: String(ownPort) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -34,6 +35,13 @@ export async function startProcess(settings: NodeJS.ProcessEnv, port?: number): 
       return exited;
     },
   };
+}
+
+/** As `npm start` starts it, or with BENCH_NODE_ARGS in place of its flags. */
+export function startArguments(): string[] {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+  const flags = process.env.BENCH_NODE_ARGS;
+  return flags === undefined ? scripts.start.split(' ').slice(1) : [...flags.split(' ').filter(Boolean), 'src/main.ts'];
 }
 
 export async function freePort(): Promise<number> {

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { startIssuer } from '../test/support/identity-provider.ts';
 import { startServer } from '../test/support/postgres-server.ts';
+import { startArguments } from './gateway-process.ts';
 
 export const COMPANY = 'acme';
 const CLOCK_TICKS = 100;
@@ -81,13 +82,6 @@ export async function openWorld({ fsync = 'on' } = {}) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** As `npm start` starts it, or with BENCH_NODE_ARGS in place of its flags. */
-function startArguments(): string[] {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
-  const flags = process.env.BENCH_NODE_ARGS;
-  return flags === undefined ? scripts.start.split(' ').slice(1) : [...flags.split(' ').filter(Boolean), 'src/main.ts'];
 }
 
 async function* formOf(fleetId: string, file: AsyncIterable<Buffer | string>) {

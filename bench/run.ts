@@ -16,6 +16,7 @@ import autocannon from 'autocannon';
 import { openDatabase } from '../src/entities/database.ts';
 import { startIssuer } from '../test/support/identity-provider.ts';
 import { startServer } from '../test/support/postgres-server.ts';
+import { startArguments } from './gateway-process.ts';
 import { seed } from './seed.ts';
 import { companyOf, type Workload, workloads } from './workloads.ts';
 
@@ -71,7 +72,7 @@ try {
   const seeded = await seed(server.url, Number(options.others));
   const contenders: Contender[] = [
     await start('floor', 4801, ['bench/floor.ts', server.url, '4801'], {}),
-    await start('gateway', 4802, [...(process.env.BENCH_NODE_ARGS?.split(' ') ?? []), 'src/main.ts'], {
+    await start('gateway', 4802, startArguments(), {
       PORT: '4802',
       DATABASE_URL: server.url,
       AUTH_ISSUER: issuer.issuer,

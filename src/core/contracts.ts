@@ -86,7 +86,7 @@ export async function listContracts(
   const rows = await read<{ json: Contract }>(
     ctx,
     sql`select ${contractObject} as json from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
-    input.page.limit,
+    input.filter ? ALL_ROWS : input.page.limit,
   );
   return sliceOf(
     rows.map(({ json }) => json),
@@ -145,7 +145,7 @@ export async function contractsOfParents(
             where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
           ) c
         ) page`,
-    input.ids.length * input.page.limit,
+    input.filter ? ALL_ROWS : input.ids.length * input.page.limit,
   );
   return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
 }

@@ -18,7 +18,7 @@ import {
   readJsonPage,
   type Selection,
 } from './selection.ts';
-import { ALL_ROWS, isId, newId, read, write } from './sql.ts';
+import { ALL_ROWS, add, isId, newId, read, write } from './sql.ts';
 
 /** A fleet as both faces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
@@ -57,7 +57,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const { name, companyAddress, email, vat } = fields;
   const fact = sql`select ${company}::text, ${fleetId}::uuid, null::uuid, '{}'::uuid[], '{}'::text[], ${JSON.stringify(fields)}::jsonb`;
   // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
-  await write(
+  await add(
     ctx,
     sql`with made as (
           insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
@@ -153,7 +153,7 @@ export async function listFleets(
     ctx,
     sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
         where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
-    input.page.limit,
+    input.filter ? ALL_ROWS : input.page.limit,
   );
   return sliceOf(parseAll<Fleet>(rows), input.page);
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { type Page, pageSql, readPage } from './page.ts';
 import { type JsonTable, json, objectShape, placeOf, type ValueSql } from './selection.ts';
-import { read } from './sql.ts';
+import { ALL_ROWS, read } from './sql.ts';
 
 /** What a list's field was given; judged here, as everywhere. */
 export type Args = Readonly<Record<string, unknown>>;
@@ -68,7 +68,9 @@ export async function answerAsJson(
 function mostRows(part: Part, args: readonly Args[]): number {
   if (part.kind === 'text' || part.kind === 'value') return 0;
   const below = sum((part.kind === 'list' ? part.item : part.members).map(([, member]) => mostRows(member, args)));
-  return part.kind === 'list' ? readPage(args[part.args] ?? {}).limit * (1 + below) : below;
+  if (part.kind !== 'list') return below;
+  const own = args[part.args] ?? {};
+  return own.filter ? ALL_ROWS : readPage(own).limit * (1 + below);
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

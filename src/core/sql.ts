@@ -11,13 +11,22 @@ import { v7, validate } from 'uuid';
 import type { Context } from './context.ts';
 
 /** Runs a statement on the primary, inside the open transaction if there is one. */
-export async function write<Row>(ctx: Pick<Context, 'em'>, statement: RawBuilder<Row>): Promise<Row[]> {
-  return (await statement.execute(ctx.em.getKysely())).rows;
+export async function write<Row>(ctx: Context, statement: RawBuilder<Row>): Promise<Row[]> {
+  if (inTransaction()) return (await statement.execute(ctx.em.getKysely())).rows;
+  const { sql, parameters } = compile(statement);
+  return (await ctx.services.database.send(sql, parameters)) as Row[];
+}
+
+/** Runs, like `write`, a short statement that adds rows and waits for nobody else's: many of them share a connection. */
+export async function add(ctx: Context, statement: RawBuilder<unknown>): Promise<void> {
+  if (inTransaction()) return void (await write(ctx, statement));
+  const { sql, parameters } = compile(statement);
+  await ctx.services.database.add(sql, parameters);
 }
 
 /** A page of a list. */
 const SHORT_ROWS = 1000;
-/** Who counts rows reads them all. */
+/** For what looks at rows until it finds enough, or counts them. */
 export const ALL_ROWS = Number.POSITIVE_INFINITY;
 
 /**
@@ -25,12 +34,14 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
  * `rows` is how many it reads at most: what may be more than a page gets a connection of its own.
  */
 export async function read<Row>(ctx: Context, query: RawBuilder<Row>, rows = 1): Promise<Row[]> {
-  if (rows > SHORT_ROWS || TransactionContext.currentTransactionContext()) {
+  if (rows > SHORT_ROWS || inTransaction()) {
     return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
   }
   const { sql, parameters } = compile(query);
   return (await ctx.services.database.read(sql, parameters)) as Row[];
 }
+
+const inTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
 /** Writes SQL and runs none. */
 const writer = new Kysely<unknown>({

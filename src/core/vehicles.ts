@@ -128,7 +128,7 @@ export async function vehiclesOfFleets(
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
-    input.fleetIds.length * input.page.limit,
+    input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit,
   );
   const slices = new Map(
     rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),

@@ -34,6 +34,8 @@ export interface Database {
    * share a connection (docs/decisions/pipelines.md). Gives its rows.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  /** Runs, in the same way on the primary, a short statement that adds rows and waits for nobody else's. Gives its rows. */
+  add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /** True when the database answers within 5 seconds and no migration is pending. */
@@ -96,6 +98,7 @@ async function openEmbedded(dataDir: string): Promise<Database> {
     kind: 'embedded',
     send,
     read: send,
+    add: send,
     listen: (channel, onNotify) => changes.listen(channel, onNotify),
     migrate: () => applyMigrations(orm),
     async close() {
@@ -109,7 +112,8 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
   const watch = new ServerWatch(session(url));
   const replicas = readUrls.map((readUrl) => ({ readUrl, watch: new ServerWatch(session(readUrl)) }));
   const readFrom = replicas.length > 0 ? replicas : [{ readUrl: url, watch }];
-  const pipelines = readFrom.map((one) => new Pipelines(one.watch.Client, { ...session(one.readUrl), ...bounds }));
+  const reads = readFrom.map((one) => new Pipelines(one.watch.Client, { ...session(one.readUrl), ...bounds }, true));
+  const additions = new Pipelines(watch.Client, { ...session(url), ...bounds }, false);
   const closeWatches = () => {
     for (const each of [watch, ...replicas.map((replica) => replica.watch)]) each.close();
   };
@@ -138,20 +142,19 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
       driverOptions: { ...session(readUrl), ...bounds, Client: watch.Client },
     })),
   });
-  const send: Database['send'] = async (statement, values) => {
-    // The pool comes with the first connection.
-    if (!pool) await orm.checkConnection();
-    return (await (pool as Pool).query(statement, [...values])).rows;
-  };
+  // The pool comes with the client.
+  orm.em.getConnection().getClient();
+  const send: Database['send'] = async (statement, values) => (await (pool as Pool).query(statement, [...values])).rows;
   let turn = 0;
   return {
     ...common(orm),
     kind: 'postgresql',
     send,
     async read(statement, values) {
-      turn = (turn + 1) % pipelines.length;
-      return (await pipelines[turn]?.read(statement, values)) ?? send(statement, values);
+      turn = (turn + 1) % reads.length;
+      return (await reads[turn]?.send(statement, values)) ?? send(statement, values);
     },
+    add: async (statement, values) => (await additions.send(statement, values)) ?? send(statement, values),
     connections() {
       const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool ?? {};
       return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
@@ -159,7 +162,7 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     listen: (channel, onNotify) => listening.changes.listen(channel, onNotify),
     migrate: () => migrateServer(url),
     async close() {
-      for (const each of pipelines) each.close();
+      for (const each of [...reads, additions]) each.close();
       await listening.close();
       await orm.close();
       closeWatches();

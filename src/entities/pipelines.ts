@@ -2,14 +2,16 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 
 /** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
-const MOST_CONNECTIONS = 4;
-/** What takes longer than this is not short, or waits for a lock: nobody else waits behind it. */
+const MOST_CONNECTIONS = 3;
+/** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
+/** Planning takes longer than such a statement; and each has one plan that is right for all values. */
+const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 interface Pipeline {
   client: pg.Client;
-  /** null once the connection is there. */
-  opening: Promise<unknown> | null;
+  /** Until the connection is there: whether it came about. */
+  opening: Promise<boolean> | null;
   /** Statements that have no answer yet. */
   waiting: number;
   /** What was sent since the process last looked at its sockets goes out together. */
@@ -17,31 +19,42 @@ interface Pipeline {
 }
 
 /**
- * Short reads that share a few connections in PostgreSQL's pipeline mode: a statement does not wait for the answer to the
- * one before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
+ * Short statements that share a few connections in PostgreSQL's pipeline mode: one does not wait for the answer to the one
+ * before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
  */
 export class Pipelines {
   readonly #Client: typeof pg.Client;
   readonly #config: pg.ClientConfig;
+  readonly #repeatable: boolean;
   readonly #pipelines = new Set<Pipeline>();
 
-  constructor(Client: typeof pg.Client, config: pg.ClientConfig) {
+  /** `repeatable`: doing a statement twice does no harm. */
+  constructor(Client: typeof pg.Client, config: pg.ClientConfig, repeatable: boolean) {
     this.#Client = Client;
-    this.#config = { ...config, statement_timeout: SHORT_MS, pipeline: true };
+    const options = `${config.options ?? ''} ${ONE_PLAN}`;
+    this.#config = { ...config, options, statement_timeout: SHORT_MS, pipeline: true };
+    this.#repeatable = repeatable;
   }
 
-  /** The rows of a read; null when it must be asked on a connection of its own: this one was lost, or it is not short. */
-  async read(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
+  /**
+   * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
+   * that does no harm, since its connection was lost.
+   */
+  async send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
     const pipeline = this.#leastBusy();
     pipeline.waiting += 1;
     try {
-      if (pipeline.opening) await pipeline.opening;
+      if (pipeline.opening && !(await pipeline.opening)) return null;
       cork(pipeline);
       return (await pipeline.client.query(statement, values as unknown[])).rows;
     } catch (error) {
-      if (error instanceof pg.DatabaseError && !isOfServer(error)) throw error;
-      this.#cut(pipeline);
-      return null;
+      if (this.#repeatable && !isOfStatement(error)) {
+        // Whoever waits behind is told at once, and asks elsewhere, too.
+        this.#cut(pipeline);
+        return null;
+      }
+      if (wasCancelled(error)) return null;
+      throw error;
     } finally {
       pipeline.waiting -= 1;
     }
@@ -62,25 +75,33 @@ export class Pipelines {
     const pipeline: Pipeline = { client, opening: null, waiting: 0, corked: false };
     const lost = () => this.#pipelines.delete(pipeline);
     client.on('error', lost).once('end', lost);
-    pipeline.opening = client.connect().then(() => {
-      pipeline.opening = null;
-    });
+    pipeline.opening = client.connect().then(
+      () => {
+        pipeline.opening = null;
+        return true;
+      },
+      () => false,
+    );
     this.#pipelines.add(pipeline);
     return pipeline;
   }
 
-  /** Whoever waits behind is told at once, and asks elsewhere. */
   #cut(pipeline: Pipeline): void {
     this.#pipelines.delete(pipeline);
     socketOf(pipeline.client).destroy();
   }
 }
 
+const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';
+
 /**
- * Not of the statement itself: it was cancelled, waited for too long or the server goes down (classes 53 to 58); or the one
- * before it, which was to prepare it, came to such an end (26000).
+ * Neither of the connection nor of the server (classes 53 to 58: out of resources, cancelled, shut down, and a lock not
+ * had), nor that of the statement before it, which was to prepare both (26000).
  */
-const isOfServer = ({ code }: pg.DatabaseError): boolean => /^(26000|5[3578])/.test(code ?? '');
+const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
+
+/** It was undone, or not even begun. */
+const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
 
 function cork(pipeline: Pipeline): void {
   if (pipeline.corked) return;

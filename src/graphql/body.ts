@@ -7,7 +7,9 @@ import type { HttpServices } from '../http/request-context.ts';
 export function bodyReader({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
   const readJson = jsonReader(config.LIMIT_JSON_BYTES);
   return async (req, res) => {
-    if (req.method === 'POST' && isJson(req.headers['content-type'])) requireOperation(await readJson(req, res));
+    if (req.method !== 'POST' || !isJson(req.headers['content-type'])) return;
+    req.body = await readJson(req, res);
+    requireOperation(req.body);
   };
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
-import type { Request, RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { ownToken } from '../http/own-token.ts';
 import type { HttpServices } from '../http/request-context.ts';
 import { exampleTabs } from './graphiql-tabs.ts';
@@ -28,12 +28,12 @@ interface Blanks {
 const BLANK = /@@(origin|importId|token)@@/;
 const blanks: Blanks = { origin: '@@origin@@', importId: '@@importId@@', token: '@@token@@' };
 
-/** GraphiQL for browsers, unless GRAPHIQL is off. In development its headers hold a ready token. */
-export function graphiql(services: HttpServices): RequestHandler {
+/** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
+export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
   const pages = new Map<boolean, (Buffer | keyof Blanks)[]>();
-  return async (req, res, next) => {
+  return async (req, res) => {
     const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
-    if (!wanted || !services.config.GRAPHIQL) return next();
+    if (!wanted || !services.config.GRAPHIQL) return false;
     const token = await ownToken(services, req);
     const development = token !== undefined;
     // The page has 9 MB and is for anyone: made once, it costs no more than to send it.
@@ -46,6 +46,7 @@ export function graphiql(services: HttpServices): RequestHandler {
     res.set('Content-Length', String(length)).cork();
     for (const part of parts) res.write(part);
     res.end();
+    return true;
   };
 }
 

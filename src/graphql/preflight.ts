@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { Request } from 'express';
 import { UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 
 /** What a page of another site can send without the browser asking first. Nothing said counts as such. */
@@ -8,8 +8,8 @@ const KNOWN = /^(?:multipart\/form-data|application\/(?:json|graphql\+json|graph
 const PROOFS = ['authorization', 'x-graphql-yoga-csrf', 'apollo-require-preflight', 'graphql-require-preflight'];
 
 /** Refuses what another site could have a browser send in the name of its user, and bodies nobody here can read. */
-export const preflight: RequestHandler = (req, _res, next) => {
-  if (req.method !== 'POST') return next();
+export function requirePreflight(req: Request): void {
+  if (req.method !== 'POST') return;
   const type = req.headers['content-type'] ?? '';
   if (SIMPLE.test(type) && !PROOFS.some((name) => name in req.headers)) {
     throw new ValidationFailed(
@@ -18,5 +18,4 @@ export const preflight: RequestHandler = (req, _res, next) => {
     );
   }
   if (!KNOWN.test(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
-  next();
-};
+}

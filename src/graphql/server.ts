@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { createYoga } from 'graphql-yoga';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
@@ -13,7 +13,7 @@ import { direct } from './direct.ts';
 import { earlyAnswer } from './errors.ts';
 import { graphiql } from './graphiql.ts';
 import { guards, shortRefusal, wireErrors } from './plugins.ts';
-import { preflight } from './preflight.ts';
+import { requirePreflight } from './preflight.ts';
 import { schema } from './schema.ts';
 import { uploads } from './uploads.ts';
 
@@ -21,23 +21,31 @@ const PATH = '/graphql';
 
 /** The GraphQL face: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
 export function graphqlFace(services: HttpServices): RequestHandler {
-  const steps = Router({ caseSensitive: true });
-  steps.use(
-    graphiql(services),
-    preflight,
-    begin(services),
-    uploads(services),
-    operations(services),
-    refusals(services),
-  );
-  return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? steps(req, res, next) : next());
+  const showGraphiql = graphiql(services);
+  const begin = opening(services);
+  const answer = direct(services);
+  const readUpload = uploads(services);
+  const operate = operations(services);
+
+  async function handle(req: Request, res: Response): Promise<unknown> {
+    try {
+      if (await showGraphiql(req, res)) return;
+      requirePreflight(req);
+      await begin(req, res);
+      if (await answer(req, res)) return;
+      await readUpload(req, res);
+      await operate(req, res);
+    } catch (error) {
+      refuse(error as Error, req, res, services.log);
+    }
+  }
+  return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? handle(req, res) : next());
 }
 
-/** Who asks, before anything else is read; then what, and for most of it the answer. */
-function begin(services: HttpServices): RequestHandler {
+/** Who asks, before anything else is read; then what, where it is JSON. */
+function opening(services: HttpServices): (req: Request, res: Response) => Promise<void> {
   const readBody = bodyReader(services);
-  const answer = direct(services);
-  return async (req, res, next) => {
+  return async (req, res) => {
     res.locals.route = PATH;
     const ctx = await openContext(services, req, res);
     res.locals.face = new Face({
@@ -48,7 +56,6 @@ function begin(services: HttpServices): RequestHandler {
       res,
     });
     await readBody(req, res);
-    if (!(await answer(req, res))) next();
   };
 }
 
@@ -67,7 +74,7 @@ function chargeOnce({ rateLimit }: HttpServices, { caller }: Context, req: Reque
 }
 
 /** Yoga has the document's way from text to answer; what is open to abuse in its defaults is off or ours. */
-function operations({ config, log }: HttpServices): RequestHandler {
+function operations({ config, log }: HttpServices): (req: Request, res: Response) => Promise<void> {
   const yoga = createYoga<FaceContext>({
     schema,
     graphqlEndpoint: PATH,
@@ -82,26 +89,24 @@ function operations({ config, log }: HttpServices): RequestHandler {
     cors: false,
     logging: false,
   });
-  return (req, res) => {
+  return async (req, res) => {
     // Yoga makes a URL of them; where it cannot, it answers with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
     const face: Face = res.locals.face;
     // Yoga copies an object's own members.
-    return yoga(req, res, { ...face, loaders: face.loaders });
+    await yoga(req, res, { ...face, loaders: face.loaders });
   };
 }
 
 /** What goes wrong before Yoga has its turn looks like any other GraphQL answer. */
-function refusals({ log }: HttpServices): ErrorRequestHandler {
-  return (error: Error, req, res, _next) => {
-    if (res.headersSent) return void res.destroy();
-    const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
-    const { errors, status, headers } = earlyAnswer(error, res.locals.requestId, log);
-    res.locals.code = errors[0]?.extensions.code;
-    res.status(status).set(headers).type(type).send(JSON.stringify({ errors }));
-  };
+function refuse(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
+  if (res.headersSent) return void res.destroy();
+  const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
+  const { errors, status, headers } = earlyAnswer(error, res.locals.requestId, log);
+  res.locals.code = errors[0]?.extensions.code;
+  res.status(status).set(headers).type(type).send(JSON.stringify({ errors }));
 }
 
 const RESPONSE = 'application/graphql-response+json';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Request, RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { mayBeCsv } from '../core/csv.ts';
 import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
@@ -7,11 +7,11 @@ import type { HttpServices } from '../http/request-context.ts';
 import { requireOperation } from './body.ts';
 
 /** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
-export function uploads({ config }: HttpServices): RequestHandler {
+export function uploads({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
   // How big a file may be is for core to say, as for REST: it counts the bytes as it reads them.
   const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
-  return async (req, res, next) => {
-    if (!req.is('multipart/form-data')) return next();
+  return async (req, res) => {
+    if (!req.is('multipart/form-data')) return;
     res.locals.upload = true;
     // What nobody read of the file must not hold the connection when the answer is out.
     res.once('finish', () => {
@@ -28,7 +28,6 @@ export function uploads({ config }: HttpServices): RequestHandler {
     // For Yoga this is now a JSON request whose body is parsed.
     req.headers['content-type'] = 'application/json';
     delete req.headers['content-length'];
-    next();
   };
 }
 

@@ -24,12 +24,44 @@ export function jsonReader(limit: number): ReadJson {
     const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
     if (!chunked && Number(length ?? 0) === 0) return undefined;
     if (!isJson(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
+    if (!chunked && !req.headers['content-encoding'] && PLAIN.test(type ?? '')) {
+      if (Number(length) > limit) throw tooLarge(limit);
+      const body = await readWhole(req);
+      keepDigest(req, res, body);
+      return parsed(utf8.decode(body));
+    }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     json(req, res, (error?: unknown) => (error ? reject(refusalOfBody(error)) : resolve()));
     await promise;
     return req.body;
   };
 }
+
+/** JSON in UTF-8, as nearly all is. */
+const PLAIN = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
+const utf8 = new TextDecoder();
+
+/** A body that says how long it is: Node's parser takes no more of it. */
+function readWhole(req: Request): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const pieces: Buffer[] = [];
+  req.on('data', (piece: Buffer) => pieces.push(piece));
+  req.once('end', () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)));
+  req.once('error', () => reject(unreadable()));
+  return promise;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notJson(error as Error);
+  }
+}
+
+const tooLarge = (limit: number | undefined) => new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
+const notJson = ({ message }: Error) => new MalformedJson(`The body is not JSON: ${message}.`);
+const unreadable = () => new MalformedJson('The body could not be read.');
 
 function keepDigest(req: IncomingMessage, res: object, body: Buffer): void {
   if (!req.headers['idempotency-key']) return;
@@ -40,10 +72,10 @@ function keepDigest(req: IncomingMessage, res: object, body: Buffer): void {
 function refusalOfBody(error: unknown): unknown {
   if (!(error instanceof Error) || !('status' in error)) return error;
   const { type, limit } = error as { type?: string; limit?: number };
-  if (error.status === 413) return new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
+  if (error.status === 413) return tooLarge(limit);
   if (error.status === 415) {
     return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
   }
-  if (type === 'entity.parse.failed') return new MalformedJson(`The body is not JSON: ${error.message}.`);
-  return error.status === 400 ? new MalformedJson('The body could not be read.') : error;
+  if (type === 'entity.parse.failed') return notJson(error);
+  return error.status === 400 ? unreadable() : error;
 }
