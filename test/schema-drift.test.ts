@@ -42,13 +42,21 @@ for (const statement of [
   await gateway.execute(statement);
 }
 
-/** Every statement that the service sends through Kysely, or as a short read, while this is watched. */
-const statements: Pick<CompiledQuery, 'sql' | 'parameters'>[] = [];
-const shortRead = gateway.database.read;
-gateway.database.read = (statement, parameters) => {
-  statements.push({ sql: statement, parameters });
-  return shortRead(statement, parameters);
-};
+interface Statement {
+  sql: string;
+  parameters: readonly unknown[];
+  /** It has one plan, whatever its values. */
+  planned?: 'once';
+}
+/** Every statement that the service sends, past Kysely or through it, while this is watched. */
+const statements: Statement[] = [];
+for (const way of ['read', 'add', 'send'] as const) {
+  const run = gateway.database[way];
+  gateway.database[way] = (sql, parameters) => {
+    statements.push({ sql, parameters, ...(way !== 'send' && { planned: 'once' }) });
+    return run(sql, parameters);
+  };
+}
 const fork = orm.em.fork.bind(orm.em);
 orm.em.fork = ((...args: Parameters<typeof fork>) => {
   const em = fork(...args);
@@ -81,10 +89,12 @@ interface Plan {
   Plans?: Plan[];
 }
 
-async function planOf({ sql, parameters }: (typeof statements)[number]): Promise<Plan> {
+async function planOf({ sql, parameters, planned }: Statement): Promise<Plan> {
   return fork().transactional(async (em) => {
     await em.execute('set local enable_seqscan = off');
-    const explain = CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);
+    const explain = planned
+      ? CompiledQuery.raw(`explain (format json, generic_plan) ${sql}`)
+      : CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);
     const { rows } = await em.getKysely<unknown>().executeQuery<Record<string, Json>>(explain);
     const plan = rows[0]?.['QUERY PLAN'];
     return (typeof plan === 'string' ? JSON.parse(plan) : plan)[0].Plan;
