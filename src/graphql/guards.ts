@@ -33,6 +33,7 @@ export const bounds = {
 const KEPT_CHARACTERS = 256 * 1024;
 const kept = new Map<string, DocumentNode>();
 let keptCharacters = 0;
+let latest: DocumentNode | undefined;
 
 /** Documents with `__schema` or `__type` in them. */
 const introspecting = new WeakSet<DocumentNode>();
@@ -43,14 +44,18 @@ export function readDocument(source: string | Source): DocumentNode {
   const before = kept.get(text);
   if (before) {
     // The last ones used are kept.
-    kept.delete(text);
-    kept.set(text, before);
+    if (before !== latest) {
+      kept.delete(text);
+      kept.set(text, before);
+    }
+    latest = before;
     return before;
   }
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const document = parseBounded(text);
   checkTree(document);
   keep(text, document);
+  latest = document;
   return document;
 }
 
