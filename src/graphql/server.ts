@@ -1,5 +1,4 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { createYoga } from 'graphql-yoga';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { PAGE_MAX } from '../core/page.ts';
@@ -74,8 +73,10 @@ function chargeOnce({ rateLimit }: HttpServices, { caller }: Context, req: Reque
 }
 
 /** Yoga has the document's way from text to answer; what is open to abuse in its defaults is off or ours. */
-function operations({ config, log }: HttpServices): (req: Request, res: Response) => Promise<void> {
-  const yoga = createYoga<FaceContext>({
+async function openYoga({ config, log }: HttpServices) {
+  // Loaded when first used: it is a fifth of all modules, and nearly every request goes without it.
+  const { createYoga } = await import('graphql-yoga');
+  return createYoga<FaceContext>({
     schema,
     graphqlEndpoint: PATH,
     plugins: [guards, wireErrors(log), shortRefusal],
@@ -89,14 +90,21 @@ function operations({ config, log }: HttpServices): (req: Request, res: Response
     cors: false,
     logging: false,
   });
+}
+
+/** What `direct` leaves to Yoga. */
+function operations(services: HttpServices): (req: Request, res: Response) => Promise<void> {
+  let yoga: ReturnType<typeof openYoga> | undefined;
   return async (req, res) => {
     // Yoga makes a URL of them; where it cannot, it answers with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
+    yoga ??= openYoga(services);
+    const answer = await yoga;
     const face: Face = res.locals.face;
     // Yoga copies an object's own members.
-    await yoga(req, res, { ...face, loaders: face.loaders });
+    await answer(req, res, { ...face, loaders: face.loaders });
   };
 }
 
