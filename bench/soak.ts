@@ -146,11 +146,23 @@ async function call(method: string, path: string, body?: unknown) {
       headers: { ...headers(), 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const json = JSON.parse(await answer.text());
-    count(answer.ok && !json.errors ? null : `${method} ${answer.status}`);
+    const text = await answer.text();
+    const json = jsonOf(text);
+    const shown = `${method} ${path} ${answer.status}`;
+    count(
+      answer.ok && json && !json.errors ? null : json ? shown : `${shown} ${text.length} bytes: ${text.slice(0, 80)}`,
+    );
     return json;
   } catch (error) {
     count(String(error));
+    return null;
+  }
+}
+
+function jsonOf(text: string) {
+  try {
+    return JSON.parse(text);
+  } catch {
     return null;
   }
 }

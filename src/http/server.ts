@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -14,8 +14,16 @@ const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
 const SWEEP_MS = 5_000;
 
+/** What Node's parser refuses, by its code; everything else is a bad request. */
+const refusals: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
+
 /** How far one connection has got. Times are of `performance.now()`. */
 interface Progress {
+  opened: number;
   /** The request that is being read, and where its body began. */
   request: IncomingMessage | null;
   began: number;
@@ -54,6 +62,7 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
   });
   server.on('connection', (socket) => {
     progress.set(socket, {
+      opened: performance.now(),
       request: null,
       began: 0,
       bytesBefore: 0,
@@ -64,6 +73,14 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
     });
     socket.once('close', () => progress.delete(socket));
   });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Who has sent nothing yet may do so at this moment, and would take a refusal for the answer.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+    if (socket.writable && !answerOf(socket)?.headersSent) {
+      socket.write(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+    }
+    socket.destroy(error);
+  });
   const sweep = setInterval(() => {
     for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.destroy();
     if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were refused: there are too many');
@@ -72,6 +89,10 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
   server.once('close', () => clearInterval(sweep));
   return server;
 }
+
+/** The answer that is being sent on a connection; Node keeps it there. */
+const answerOf = (socket: Socket): ServerResponse | null | undefined =>
+  (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
 
 function watch(progress: Progress | undefined, request: IncomingMessage): void {
   if (!progress) return;
@@ -82,7 +103,8 @@ function watch(progress: Progress | undefined, request: IncomingMessage): void {
 
 function isTooSlow(socket: Socket, progress: Progress): boolean {
   const now = performance.now();
-  return readsTooSlowly(socket, progress, now) || writesTooSlowly(socket, progress, now);
+  const saysNothing = socket.bytesRead === 0 && now - progress.opened > KEEP_ALIVE_MS;
+  return saysNothing || readsTooSlowly(socket, progress, now) || writesTooSlowly(socket, progress, now);
 }
 
 /** A body has half a minute, and a second more for each 4 kB of it; and it may not stand still for half a minute. */

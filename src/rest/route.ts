@@ -86,7 +86,7 @@ export async function listAnswer({ query }: RestRequest, path: string, read: Rea
 }
 
 /** Rows read at a time for a whole list: enough to keep the database busy, little enough to hold two in memory. */
-const STREAM_PAGE = 4000;
+const STREAM_PAGE = 2000;
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
 async function* wholeList(first: string, lastOfFirst: string, read: ReadPage): AsyncGenerator<string> {

@@ -100,3 +100,23 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
   await until(() => (told.includes('event: fleet.created') ? true : null));
   follower.destroy();
 });
+
+test.runIf(kind === 'embedded')(
+  'a connection that has sent nothing is not answered before it asks',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const { url } = await spawnGateway(await databaseEnv());
+    const socket = await openRaw(url);
+    let told = '';
+    socket.on('data', (chunk) => {
+      told += chunk;
+    });
+    // Longer than headers may take, and the look at all connections after that.
+    await delay(17_000);
+    expect([told, socket.readyState]).toEqual(['', 'open']);
+    socket.write('GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await until(() => /^HTTP\/1\.1 200 OK/.test(told));
+  },
+);
