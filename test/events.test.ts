@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from 'graphql-sse';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import {
@@ -368,4 +369,24 @@ describe('With scopes', async () => {
     );
     expect(await wide.post('/webhooks', { url: 'https://example.com/' })).toMatchObject(refused);
   });
+});
+
+test('a reader who leaves while the log is being read leaves nothing behind', async () => {
+  const { changes } = gateway.services;
+  const fleet = await createFleet(acme);
+  await acme.patch(`/fleets/${fleet.id}`, { name: 'Another' });
+  const [first] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 2);
+  const before = changes.listenerCount('event');
+  const send = gateway.database.send;
+  const slowly = vi.spyOn(gateway.database, 'send').mockImplementation(async (...statement) => {
+    const rows = await send(...statement);
+    await delay(200);
+    return rows;
+  });
+  const stream = await openStream(acme, `/events/stream?after=${first.id}&fleetId=${fleet.id}`);
+  await until(() => changes.listenerCount('event') > before);
+  stream.close();
+  await delay(600);
+  slowly.mockRestore();
+  expect(changes.listenerCount('event')).toBe(before);
 });

@@ -70,14 +70,17 @@ function newsOf(ctx: Context, company: string, signal: AbortSignal): { heard: Pr
   const wake = () => resolve();
   const timer = setTimeout(wake, LOOK_MS);
   changes.on('event', hear).on('missed', wake);
-  signal.addEventListener('abort', wake);
-  if (signal.aborted) wake();
-  return {
-    heard: promise,
-    stop() {
-      clearTimeout(timer);
-      changes.off('event', hear).off('missed', wake);
-      signal.removeEventListener('abort', wake);
-    },
+  const stop = () => {
+    clearTimeout(timer);
+    changes.off('event', hear).off('missed', wake);
+    signal.removeEventListener('abort', end);
   };
+  // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+  const end = () => {
+    stop();
+    wake();
+  };
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
+  return { heard: promise, stop };
 }

@@ -6,13 +6,18 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Aborts when the client has gone or has its whole answer, when the process is to end, and when the caller's token
- * expires: whoever waits stops waiting, and no stream outlives its token.
+ * expires or `longestMs` have passed: whoever waits stops waiting, and no stream outlives its token.
  */
-export function closedOf(res: ServerResponse, ending: AbortSignal, caller: Caller | null): AbortSignal {
+export function closedOf(
+  res: ServerResponse,
+  ending: AbortSignal,
+  caller: Caller | null,
+  longestMs = LONGEST_TIMER_MS,
+): AbortSignal {
   const closed = new AbortController();
   const expired = new AbortController();
-  const left = caller ? Math.max(0, caller.expiresAt - Date.now()) : LONGEST_TIMER_MS;
-  const timer = setTimeout(() => expired.abort(), Math.min(left, LONGEST_TIMER_MS));
+  const left = caller ? Math.max(0, caller.expiresAt - Date.now()) : longestMs;
+  const timer = setTimeout(() => expired.abort(), Math.min(left, longestMs));
   res.once('close', () => {
     clearTimeout(timer);
     closed.abort();

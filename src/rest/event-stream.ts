@@ -28,17 +28,23 @@ async function* framed<T>(
 ): AsyncGenerator<string> {
   yield 'retry: 2000\n\n';
   let next = items.next();
-  while (!signal.aborted) {
-    const beat = Promise.withResolvers<'beat'>();
-    const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
-    const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
-    if (result === 'beat') {
-      yield ':\n\n';
-      continue;
+  try {
+    while (!signal.aborted) {
+      const beat = Promise.withResolvers<'beat'>();
+      const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
+      const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
+      if (result === 'beat') {
+        yield ':\n\n';
+        continue;
+      }
+      if (result.done) return;
+      yield frame(result.value);
+      next = items.next();
     }
-    if (result.done) return;
-    yield frame(result.value);
-    next = items.next();
+  } finally {
+    // Nobody takes what is still to come: the items may let go of what they hold.
+    next.catch(() => {});
+    items.return(undefined).catch(() => {});
   }
 }
 

@@ -74,7 +74,7 @@ export const eventRoutes: Route[] = [
     path: '/events/stream',
     docs: eventDocs.stream,
     async answer(ctx, request) {
-      const signal = AbortSignal.any([request.closed(), AbortSignal.timeout(LONGEST_MS)]);
+      const signal = request.closed(LONGEST_MS);
       const { after } = readInput(z.object({ after: once }), request.query);
       const from = request.header('Last-Event-ID') || after;
       const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);

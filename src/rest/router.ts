@@ -82,7 +82,7 @@ export function restFace(services: HttpServices): RequestHandler {
       params,
       query: req.query,
       body: route.body === 'json' ? await readJson(req, res) : undefined,
-      closed: () => closedOf(res, services.ending, ctx.caller),
+      closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
       header: (name) => req.get(name),
     };
