@@ -47,7 +47,9 @@ function readWhole(req: Request): Promise<Buffer> {
   const pieces: Buffer[] = [];
   req.on('data', (piece: Buffer) => pieces.push(piece));
   req.once('end', () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)));
-  req.once('error', () => reject(unreadable()));
+  // After its end that changes nothing; before, the client has gone, perhaps while its token was being verified.
+  req.once('close', () => reject(unreadable()));
+  if (req.destroyed) reject(unreadable());
   return promise;
 }
 
