@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import pg from 'pg';
+import { socketOf } from './prepared.ts';
 
 /** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
 const MOST_CONNECTIONS = 3;
@@ -113,7 +113,3 @@ function cork(pipeline: Pipeline): void {
     socket.uncork();
   });
 }
-
-/** What pg's client knows of itself, beside its types. */
-const socketOf = (client: pg.Client): Socket =>
-  (client as unknown as { connection: { stream: Socket } }).connection.stream;

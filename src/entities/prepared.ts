@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { traceStatement } from './traced-statement.ts';
 
@@ -50,3 +51,7 @@ export class PreparingClient extends pg.Client {
 
   #release: ((error?: Error | boolean) => void) | undefined;
 }
+
+/** The connection of a client; pg keeps it there, beside its types. */
+export const socketOf = (client: pg.Client): Socket =>
+  (client as unknown as { connection: { stream: Socket } }).connection.stream;

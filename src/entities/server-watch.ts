@@ -1,7 +1,6 @@
-import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { PreparingClient } from './prepared.ts';
+import { PreparingClient, socketOf } from './prepared.ts';
 
 const LOOK_MS = 500;
 /** A connection that waits is suspected when nothing has come for so many looks. */
@@ -12,9 +11,7 @@ const ANSWER_MS = 2_500;
 /** What pg's client knows of itself, beside its types. */
 interface Insides {
   readyForQuery?: boolean;
-  connection: { stream: Socket };
 }
-const socketOf = (client: pg.Client): Socket => (client as unknown as Insides).connection.stream;
 const waits = (client: pg.Client): boolean => (client as unknown as Insides).readyForQuery !== true;
 
 /**
