@@ -3,7 +3,7 @@ import type { Context } from './context.ts';
 import type { CsvRow } from './csv.ts';
 import { endedEarly, stillRunning } from './import-run.ts';
 import type { ImportRow } from './imports.ts';
-import { compile, write } from './sql.ts';
+import { write } from './sql.ts';
 import { readVin, type VinFault } from './vin.ts';
 
 /** So often, at most, an import says how far it is. */
@@ -78,13 +78,15 @@ export class ImportStage {
   }
 
   async #setAside(good: Good): Promise<void> {
-    const { sql: statement, parameters } = compile(sql`
+    const [kept] = await write(
+      this.#ctx,
+      sql`
           insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warned, cells)
           select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
             ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
             ${arrayOf(good.warned)}::boolean[], ${good.cells && JSON.stringify(good.cells)}::json
-          from import where ${stillRunning(this.#run)} returning first_row`);
-    const [kept] = await this.#ctx.services.database.send(statement, parameters);
+          from import where ${stillRunning(this.#run)} returning first_row`,
+    );
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
   }
 

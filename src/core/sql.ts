@@ -13,15 +13,12 @@ import type { Context } from './context.ts';
 /** Runs a statement on the primary, inside the open transaction if there is one. */
 export async function write<Row>(ctx: Context, statement: RawBuilder<Row>): Promise<Row[]> {
   if (inTransaction()) return (await statement.execute(ctx.em.getKysely())).rows;
-  const { sql, parameters } = compile(statement);
-  return (await ctx.services.database.send(sql, parameters)) as Row[];
+  return pastKysely(ctx, 'send', statement);
 }
 
 /** Runs, like `write`, a short statement that adds rows and waits for nobody else's: many of them share a connection. */
 export async function add(ctx: Context, statement: RawBuilder<unknown>): Promise<void> {
-  if (inTransaction()) return void (await write(ctx, statement));
-  const { sql, parameters } = compile(statement);
-  await ctx.services.database.add(sql, parameters);
+  await (inTransaction() ? write(ctx, statement) : pastKysely(ctx, 'add', statement));
 }
 
 /** A page of a list. */
@@ -37,8 +34,7 @@ export async function read<Row>(ctx: Context, query: RawBuilder<Row>, rows = 1):
   if (rows > SHORT_ROWS || inTransaction()) {
     return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
   }
-  const { sql, parameters } = compile(query);
-  return (await ctx.services.database.read(sql, parameters)) as Row[];
+  return pastKysely(ctx, 'read', query);
 }
 
 const inTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
@@ -53,8 +49,11 @@ const writer = new Kysely<unknown>({
   },
 });
 
-/** The text of a statement, and its values. */
-export const compile = (statement: RawBuilder<unknown>) => statement.compile(writer);
+/** Kysely's way to the database costs as much as a short statement, and keeps large values in memory long after they are sent. */
+async function pastKysely<Row>(ctx: Context, way: 'send' | 'read' | 'add', statement: RawBuilder<Row>): Promise<Row[]> {
+  const { sql, parameters } = statement.compile(writer);
+  return (await ctx.services.database[way](sql, parameters)) as Row[];
+}
 
 /** A new UUIDv7; within one process later ids are greater. */
 export const newId = (): string => v7();

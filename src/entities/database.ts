@@ -24,10 +24,7 @@ export interface Database {
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
-  /**
-   * Runs a statement outside of transactions, straight on the pool: for large values, which the garbage of MikroORM's and
-   * Kysely's way would keep in memory long after they are sent. Gives its rows.
-   */
+  /** Runs a statement outside of transactions, straight on the pool of the primary. Gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
@@ -135,7 +132,7 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     clientUrl: url,
     pool: { min: 0, max: 10 },
     driverOptions: { ...session(url), ...bounds, Client: watch.Client, onPoolCreated },
-    // Replicas lag behind: only reads that ask for one, with `em.getKysely({ type: 'read' })`, go there.
+    // Replicas lag behind: only `read` in core/sql.ts goes there.
     preferReadReplicas: false,
     replicas: replicas.map(({ readUrl, watch }) => ({
       clientUrl: readUrl,
