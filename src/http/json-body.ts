@@ -45,11 +45,15 @@ const utf8 = new TextDecoder();
 function readWhole(req: Request): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
+  // The client has gone before it sent all, perhaps while its token was being verified.
+  const giveUp = () => reject(unreadable());
   req.on('data', (piece: Buffer) => pieces.push(piece));
-  req.once('end', () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)));
-  // After its end that changes nothing; before, the client has gone, perhaps while its token was being verified.
-  req.once('close', () => reject(unreadable()));
-  if (req.destroyed) reject(unreadable());
+  req.once('end', () => {
+    req.off('close', giveUp);
+    resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces));
+  });
+  req.once('close', giveUp);
+  if (req.destroyed) giveUp();
   return promise;
 }
 
