@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -45,6 +45,8 @@ describe('the process', { timeout: 120_000 }, () => {
     await gateway.stop('SIGINT');
     expect(gateway.output()).toContain('SIGINT: finishing what is under way');
     await expect(gateway.anyone.get('/livez')).rejects.toThrow();
+    // What it compiled is there for the next start.
+    expect(await readdir('node_modules/.cache/compiled')).not.toEqual([]);
   });
 
   test('SIGTERM ends it at once where nothing is under way', async () => {

