@@ -148,7 +148,7 @@ async function runServer(
 }
 
 /** Processes that this one has started. */
-const childrenOf = (pid: number | undefined): number[] =>
+export const childrenOf = (pid: number | undefined): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.trim().split(/ +/).map(Number))
