@@ -3,10 +3,10 @@ import type { Context } from './context.ts';
 import { type Event, eventObject } from './events.ts';
 import { holdPublishing } from './publish-events.ts';
 import { firstIdOf, isoTime, write } from './sql.ts';
-import { payloadOf } from './webhook-payload.ts';
-import type { Attempt, Sender } from './webhook-sender.ts';
-import { signedHeaders } from './webhook-signature.ts';
-import { haltWebhook } from './webhook-state.ts';
+import { payloadOf } from './webhooks/payload.ts';
+import type { Attempt, Sender } from './webhooks/sender.ts';
+import { signedHeaders } from './webhooks/signature.ts';
+import { haltWebhook } from './webhooks/state.ts';
 
 /** A delivery that this process has claimed until `until`, with all that sending it takes. */
 export interface ClaimedDelivery {

@@ -6,7 +6,7 @@ import { type Event, eventObject } from './events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, write } from './sql.ts';
-import { payloadOf } from './webhook-payload.ts';
+import { payloadOf } from './webhooks/payload.ts';
 import { getWebhook, lockWebhook } from './webhooks.ts';
 
 export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;

@@ -6,8 +6,9 @@ import { type Context, companyOf } from './context.ts';
 import { readCsv } from './csv.ts';
 import { DomainError, IdempotencyKeyReused, ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
-import { beginImport, failImport, keepAlive } from './import-run.ts';
-import { ImportStage } from './import-stage.ts';
+import { beginImport, failImport, keepAlive } from './imports/run.ts';
+import { ImportStage } from './imports/stage.ts';
+import { storeImport } from './imports/store.ts';
 import {
   type DuplicateRow,
   type Import,
@@ -18,7 +19,6 @@ import {
 } from './imports.ts';
 import { id, readInput } from './input.ts';
 import { write } from './sql.ts';
-import { storeImport } from './store-import.ts';
 
 export const importVehiclesInput = z.object({
   fleetId: id,

@@ -8,9 +8,9 @@ import { holdPublishing } from './publish-events.ts';
 import { eventTypes } from './record-events.ts';
 import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, newId, write } from './sql.ts';
-import { newSecret } from './webhook-signature.ts';
-import { haltWebhook, resumeWebhook } from './webhook-state.ts';
-import { readWebhookUrl } from './webhook-url.ts';
+import { newSecret } from './webhooks/signature.ts';
+import { haltWebhook, resumeWebhook } from './webhooks/state.ts';
+import { readWebhookUrl } from './webhooks/url.ts';
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 export type WebhookState = (typeof webhookStates)[number];

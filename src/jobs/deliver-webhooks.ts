@@ -7,7 +7,7 @@ import {
   sendDelivery,
   storeAttempt,
 } from '../core/deliver-webhooks.ts';
-import { openSender } from '../core/webhook-sender.ts';
+import { openSender } from '../core/webhooks/sender.ts';
 import type { Job } from './job.ts';
 
 /** Deliveries this process has under way at a time, in all and to one webhook. */

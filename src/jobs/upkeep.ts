@@ -1,7 +1,7 @@
 import type { Context } from '../core/context.ts';
 import { trimDeliveries } from '../core/deliver-webhooks.ts';
 import { trimEvents } from '../core/events.ts';
-import { failAbandonedImports } from '../core/import-run.ts';
+import { failAbandonedImports } from '../core/imports/run.ts';
 import { forgetRateUse } from '../core/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/upkeep.ts';
 import type { Job } from './job.ts';

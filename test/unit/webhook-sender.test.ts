@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, describe, expect, test } from 'vitest';
-import { mayBeReached } from '../../src/core/public-address.ts';
-import { openSender } from '../../src/core/webhook-sender.ts';
+import { mayBeReached } from '../../src/core/webhooks/public-address.ts';
+import { openSender } from '../../src/core/webhooks/sender.ts';
 import { hang, WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('An address', () => {

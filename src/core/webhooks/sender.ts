@@ -1,9 +1,9 @@
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
-import { secondsToWait } from '../manufacturers/retry-after.ts';
+import { secondsToWait } from '../../manufacturers/retry-after.ts';
 import { mayBeReached } from './public-address.ts';
-import { faultOf } from './webhook-url.ts';
+import { faultOf } from './url.ts';
 
 /** What came of one attempt. `status` is null where there was no answer, and `error` then says why. */
 export interface Attempt {

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import type { Context } from './context.ts';
-import type { CsvRow } from './csv.ts';
-import { endedEarly, stillRunning } from './import-run.ts';
-import type { ImportRow } from './imports.ts';
-import { write } from './sql.ts';
-import { readVin, type VinFault } from './vin.ts';
+import type { Context } from '../context.ts';
+import type { CsvRow } from '../csv.ts';
+import type { ImportRow } from '../imports.ts';
+import { write } from '../sql.ts';
+import { readVin, type VinFault } from '../vin.ts';
+import { endedEarly, stillRunning } from './run.ts';
 
 /** So often, at most, an import says how far it is. */
 const TOLD_EVERY_MS = 200;

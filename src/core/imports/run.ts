@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { announce } from './changes.ts';
-import type { Context } from './context.ts';
+import { announce } from '../changes.ts';
+import type { Context } from '../context.ts';
 import {
   type DomainError,
   FleetNotFound,
@@ -9,9 +9,9 @@ import {
   RateLimited,
   Unavailable,
   ValidationFailed,
-} from './errors.ts';
-import { type ImportRow, importColumns } from './imports.ts';
-import { newId, write } from './sql.ts';
+} from '../errors.ts';
+import { type ImportRow, importColumns } from '../imports.ts';
+import { newId, write } from '../sql.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
 const LEASE_SECONDS = 30;

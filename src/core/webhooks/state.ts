@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { announce } from './changes.ts';
-import type { Context } from './context.ts';
-import { write } from './sql.ts';
+import { announce } from '../changes.ts';
+import type { Context } from '../context.ts';
+import { write } from '../sql.ts';
 
 // Both are called in a transaction that holds publishing: while events are published, states stand still.
 

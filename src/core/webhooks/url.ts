@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { ValidationFailed } from './errors.ts';
+import { ValidationFailed } from '../errors.ts';
 import { mayBeReached } from './public-address.ts';
 
 const LONGEST = 2048;

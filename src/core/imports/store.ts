@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import { inAnotherFleet } from './add-vehicles.ts';
-import { announce } from './changes.ts';
-import type { Context } from './context.ts';
-import { recheckAfter } from './eligibility.ts';
-import { Unavailable } from './errors.ts';
-import { endedEarly, forgetBatches, stillRunning } from './import-run.ts';
-import type { ImportStage } from './import-stage.ts';
-import { type DuplicateRow, type ImportRow, importColumns } from './imports.ts';
-import { EVENT_VEHICLES, record, recordEach } from './record-events.ts';
-import { newId, write } from './sql.ts';
+import { inAnotherFleet } from '../add-vehicles.ts';
+import { announce } from '../changes.ts';
+import type { Context } from '../context.ts';
+import { recheckAfter } from '../eligibility.ts';
+import { Unavailable } from '../errors.ts';
+import { type DuplicateRow, type ImportRow, importColumns } from '../imports.ts';
+import { EVENT_VEHICLES, record, recordEach } from '../record-events.ts';
+import { newId, write } from '../sql.ts';
+import { endedEarly, forgetBatches, stillRunning } from './run.ts';
+import type { ImportStage } from './stage.ts';
 
 /** What the report shows of the rows that repeat another. */
 const DUPLICATES_SHOWN = 100;
