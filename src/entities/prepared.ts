@@ -23,10 +23,11 @@ export class PreparingClient extends pg.Client {
     const [text, values] = args;
     // A text without values may hold several statements, which cannot be prepared.
     const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined;
+    const query = super.query as (...args: unknown[]) => never;
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
-    const send = () => (super.query as (...args: unknown[]) => never).apply(this, rest);
-    // Neither a cursor nor a callback: those do not give a promise.
-    return typeof text === 'string' && args.length <= 2 ? (traceStatement(text, send) as never) : send();
+    // A cursor, or a callback: those do not give a promise.
+    if (typeof text !== 'string' || args.length > 2) return query.apply(this, rest);
+    return traceStatement(text, () => promised((done) => query.apply(this, [...rest, done]))) as never;
   }
 
   /**
@@ -50,6 +51,18 @@ export class PreparingClient extends pg.Client {
   }
 
   #release: ((error?: Error | boolean) => void) | undefined;
+}
+
+/**
+ * What is called back, as a promise. pg's own promises keep each result from being collected with the young objects: each
+ * holds on to the one after it, so that all of them grow old together.
+ */
+function promised(
+  send: (done: (error: Error | null, result: pg.QueryResult) => void) => void,
+): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    send((error, result) => (error ? reject(error) : resolve(result)));
+  });
 }
 
 /** The connection of a client; pg keeps it there, beside its types. */
