@@ -41,6 +41,7 @@ const allowed: Record<string, readonly string[]> = {
     'migrations',
     'config',
   ],
+  'compile-cache': [],
   welcome: ['http'],
   commands: ['http'],
   app: ['rest', 'graphql', 'jobs', 'http', 'core', 'manufacturers', 'entities', 'config'],
