@@ -40,7 +40,10 @@ describe('the process', { timeout: 120_000 }, () => {
   });
 
   test('npm start serves, and Ctrl-C in its terminal ends all of it cleanly', async () => {
-    const gateway = await spawnGateway({ ...env, LOG_LEVEL: 'info' }, { ...identity, command: ['npm', 'start'] });
+    const gateway = await spawnGateway(
+      { ...env, LOG_LEVEL: 'info', NODE_COMPILE_CACHE: undefined },
+      { ...identity, command: ['npm', 'start'] },
+    );
     expect(await gateway.anyone.get('/livez')).toMatchObject({ status: 200 });
     await gateway.stop('SIGINT');
     expect(gateway.output()).toContain('SIGINT: finishing what is under way');
