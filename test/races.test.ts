@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import {
@@ -158,6 +159,23 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
     ).toBe(true);
     expect(await gateway.execute(`select id from vehicle where fleet_id = '${fleet.id}'`)).toEqual([]);
   }
+});
+
+test('Fleets deleted at the very moment their vehicles are verified: no deadlock', async () => {
+  const deadlocks = async () =>
+    (await gateway.execute('select deadlocks::int from pg_stat_database where datname = current_database()'))[0];
+  const before = await deadlocks();
+  await times(16, async () => {
+    for (let round = 0; round < 25; round++) {
+      const fleet = await createFleet(acme);
+      await addVehicles(acme, newVins(5), fleet);
+      await delay(Math.random() * 10);
+      expect((await acme.delete(`/fleets/${fleet.id}`)).status).toBe(200);
+    }
+  });
+  // The server counts them when a connection has been idle for a moment.
+  await delay(1_500);
+  expect(await deadlocks()).toEqual(before);
 });
 
 test('Everything at once on the same rows, in opposite orders: no deadlock, no fault', async () => {

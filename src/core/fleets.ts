@@ -219,6 +219,13 @@ export async function ownerOfFleet(ctx: Context, company: string | null, fleetId
 export const holdFleet = (ctx: Context, fleetId: string) =>
   write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
 
+/** holdFleet for the fleets of these vehicles, before these are locked: a change of their status is counted for their fleet. */
+export const holdFleetsOf = (ctx: Context, vehicleIds: readonly string[]) =>
+  write(
+    ctx,
+    sql`select from fleet where id in (select fleet_id from vehicle where id = any(${vehicleIds}::uuid[])) order by id for key share`,
+  );
+
 export const fleetJson: JsonSql<Fleet> = {
   id: json.code('f.id'),
   company: json.text('f.company'),

@@ -13,7 +13,10 @@ export async function foldTallies(ctx: Context): Promise<void> {
     sql`with gone as (
           delete from vehicle_tally where id in (
             select id from vehicle_tally where fleet_id in (
-              select fleet_id from vehicle_tally group by fleet_id having count(*) > ${TALLY_ROWS} limit 1000
+              -- Held before its rows are, as everywhere: its deletion locks in this order.
+              select id from fleet where id in (
+                select fleet_id from vehicle_tally group by fleet_id having count(*) > ${TALLY_ROWS} limit 1000
+              ) for key share skip locked
             ) limit 50000 for update skip locked
           ) returning fleet_id, status, delta
         )

@@ -4,6 +4,7 @@ import type { Verification } from '../manufacturers/registry.ts';
 import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { recheckAfter } from './eligibility.ts';
+import { holdFleetsOf } from './fleets.ts';
 import { type Fact, record } from './record-events.ts';
 import { isoTime, write } from './sql.ts';
 import type { EligibilityStatus } from './vehicles.ts';
@@ -80,6 +81,10 @@ export async function storeVerifications(
         }),
   }));
   await ctx.em.transactional(async () => {
+    await holdFleetsOf(
+      ctx,
+      done.map(({ vehicle }) => vehicle.id),
+    );
     const stored = await write<StoredVehicle>(
       ctx,
       sql`with fact as (
