@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import type { Request, Response } from 'express';
 import { ownToken } from '../http/own-token.ts';
 import type { HttpServices } from '../http/request-context.ts';
@@ -30,7 +29,7 @@ const blanks: Blanks = { origin: '@@origin@@', importId: '@@importId@@', token: 
 
 /** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
 export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
-  const pages = new Map<boolean, (Buffer | keyof Blanks)[]>();
+  const pages = new Map<boolean, ReturnType<typeof partsOf>>();
   return async (req, res) => {
     const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
     if (!wanted || !services.config.GRAPHIQL) return false;
@@ -40,7 +39,7 @@ export function graphiql(services: HttpServices): (req: Request, res: Response) 
     const page = pages.get(development) ?? partsOf(development);
     pages.set(development, page);
     const filled: Blanks = { origin: originOf(req), importId: randomUUID(), token: token ?? '' };
-    const parts = page.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
+    const parts = (await page).map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     res.set('Content-Security-Policy', POLICY).type('html');
     res.set('Content-Length', String(length)).cork();
@@ -51,7 +50,9 @@ export function graphiql(services: HttpServices): (req: Request, res: Response) 
 }
 
 /** The page in pieces, with the names of what comes between them. */
-function partsOf(development: boolean): (Buffer | keyof Blanks)[] {
+async function partsOf(development: boolean): Promise<(Buffer | keyof Blanks)[]> {
+  // Loaded when first used: these 9 MB are more than all other modules together.
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   // Not a token to be replaced: with a wrong one, not even the schema could be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${blanks.token}` } : {}, null, 2);
   const tabs = exampleTabs({ origin: blanks.origin, importId: blanks.importId, development });
