@@ -3,7 +3,7 @@
  * Starts PostgreSQL, seeds it, starts the floor and the gateway, checks that both give the same data, then measures
  * them in turns. The ratio within a round is what counts: machines are shared, absolute figures drift.
  * Columns: requests per second; ratio to the floor (median of the rounds); milliseconds at p50 and p99; CPU time of
- * the process per request; its peak resident memory.
+ * the process per request; its peak resident memory; of large answers the milliseconds to the first byte of the body.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -45,6 +45,7 @@ interface Sample {
 }
 
 const CLOCK_TICKS = 100;
+const FIRST_BYTES = 9;
 
 const cpuMicroseconds = ({ process: child }: Contender): number => {
   if (!child) return Number.NaN;
@@ -84,7 +85,7 @@ try {
   ];
   for (const workload of workloads(seeded).filter(({ name }) => name.startsWith(options.only))) {
     await checkSame(workload, contenders);
-    report(workload, contenders, await measure(workload, contenders));
+    await report(workload, contenders, await measure(workload, contenders));
   }
 } finally {
   for (const child of children) child.kill('SIGTERM');
@@ -166,7 +167,20 @@ async function measure(workload: Workload, contenders: Contender[]): Promise<Map
   return samples;
 }
 
-function report(workload: Workload, contenders: Contender[], samples: Map<Contender, Sample[]>): void {
+/** Milliseconds until the body of an answer begins, with nothing else to do. */
+async function firstByte(workload: Workload, { url }: Contender): Promise<number> {
+  const times: number[] = [];
+  for (let asked = 0; asked < FIRST_BYTES; asked++) {
+    const start = performance.now();
+    const reader = (await fetch(`${url}${workload.path}`, requestOf(workload))).body?.getReader();
+    await reader?.read();
+    times.push(performance.now() - start);
+    while (reader && !(await reader.read()).done);
+  }
+  return median(times);
+}
+
+async function report(workload: Workload, contenders: Contender[], samples: Map<Contender, Sample[]>): Promise<void> {
   const [floor] = contenders;
   const floors = (floor && samples.get(floor)) ?? [];
   for (const contender of contenders) {
@@ -183,6 +197,7 @@ function report(workload: Workload, contenders: Contender[], samples: Map<Conten
         `p99 ${of('p99')} ms`.padEnd(11),
         `${of('cpu').toFixed(0)} µs CPU`.padStart(12),
         `${peakMegabytes(contender).toFixed(0)} MB`.padStart(8),
+        workload.large ? `first byte ${(await firstByte(workload, contender)).toFixed(1)} ms` : '',
       ].join('  '),
     );
   }
