@@ -4,7 +4,7 @@
  * Run:  npx node bench/soak.ts [--minutes 60] [--clients 16]          (Linux)
  * Read: a line each tenth of the time: requests per second, failures, resident memory, open file descriptors and database
  * connections. In the end the drift of the memory from the second tenth (the first is for warming up) to the last; 10 %
- * or more, any failure, or descriptors that grow end with exit code 1.
+ * or more, any failure, descriptors or connections that grow end with exit code 1.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -64,7 +64,13 @@ try {
   if (first && last) {
     const drift = (last.megabytes / first.megabytes - 1) * 100;
     console.log(`memory ${drift.toFixed(1)} % from the second tenth to the last; ${counts.done} requests in all`);
-    if (drift >= 10 || counts.failed.size > 0 || last.descriptors > first.descriptors + 5) process.exitCode = 1;
+    if (
+      drift >= 10 ||
+      counts.failed.size > 0 ||
+      last.descriptors > first.descriptors + 5 ||
+      last.connections > first.connections
+    )
+      process.exitCode = 1;
   }
 } finally {
   await database.end();

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { schema } from '../src/graphql/schema.ts';
+import type { Client } from './support/client.ts';
+import { addVehicle, contractFields, createContract, createFleet, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const gateway = await startGateway();
 
 const mutation = `mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name } } }`;
 const fields = (name: string) => ({ name, companyAddress: 'Main Street 1', email: 'fleet@example.com', vat: 'DE1' });
+
+const hook = { url: 'https://example.com/hook' };
+const newHook = async (client: Client): Promise<string> => (await client.post('/webhooks', hook)).body.id;
 
 describe('GraphQL: Idempotency-Key', () => {
   /** `accept` of both media types takes the long way through Yoga. */
@@ -57,4 +63,55 @@ describe('GraphQL: Idempotency-Key', () => {
     const other = await create(key, 'Other', mutation, both);
     expect([other.status, other.body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
+
+  /** An input for each mutation; a new one has to say here what it is like. Uploads are remembered by their import. */
+  const inputs: Record<string, (client: Client) => Promise<unknown>> = {
+    createFleet: async () => fields('Every'),
+    updateFleet: async (client) => ({ id: (await createFleet(client)).id, name: 'Changed' }),
+    deleteFleet: async (client) => ({ id: (await createFleet(client)).id }),
+    addVehicles: async (client) => ({ fleetId: (await createFleet(client)).id, vins: [newVin()] }),
+    deleteVehicle: async (client) => ({ id: (await addVehicle(client)).id }),
+    deleteVehicles: async (client) => {
+      const { fleetId, vin } = await addVehicle(client);
+      return { fleetId, vins: [vin] };
+    },
+    verifyEligibility: async (client) => ({ vins: [(await addVehicle(client)).vin] }),
+    createContract: async (client) => contractFields(await addVehicle(client)),
+    deleteContract: async (client) => ({ id: (await createContract(client, await addVehicle(client))).id }),
+    createWebhook: async () => hook,
+    updateWebhook: async (client) => ({ id: await newHook(client), description: 'Changed' }),
+    deleteWebhook: async (client) => ({ id: await newHook(client) }),
+    rotateWebhookSecret: async (client) => ({ id: await newHook(client) }),
+    testWebhook: async (client) => ({ id: await newHook(client) }),
+    redeliver: async (client) => {
+      const webhookId = await newHook(client);
+      return { webhookId, deliveryId: (await client.post(`/webhooks/${webhookId}/test`)).body.id };
+    },
+  };
+  const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
+  test.each(mutations.map(({ name }) => name).filter((name) => name !== 'importVehicles'))(
+    'it holds on %s',
+    async (name) => {
+      const client = await gateway.as('every');
+      const input = await inputs[name]?.(client);
+      const type = mutations.find((one) => one.name === name)?.args[0]?.type;
+      const send = async (key: string, alias: string) =>
+        (
+          await client.post(
+            '/graphql',
+            {
+              query: `mutation ($input: ${type}) { ${alias}: ${name}(input: $input) { __typename } }`,
+              variables: { input },
+            },
+            { 'idempotency-key': key },
+          )
+        ).body;
+      const key = randomUUID();
+      const first = await send(key, 'a');
+      expect(first.errors).toBeUndefined();
+      // Most could not be done twice: what was deleted, say, is not there any more.
+      expect(await send(key, 'a')).toMatchObject({ data: first.data });
+      expect((await send(key, 'b')).errors[0].extensions.code).toBe('IDEMPOTENCY_KEY_REUSED');
+    },
+  );
 });

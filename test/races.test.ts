@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import {
   addVehicle,
@@ -13,6 +13,7 @@ import {
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
+const { kind } = inject('database');
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 
@@ -161,24 +162,18 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
   }
 });
 
-test('Fleets deleted at the very moment their vehicles are verified: no deadlock', async () => {
-  const deadlocks = async () =>
-    (await gateway.execute('select deadlocks::int from pg_stat_database where datname = current_database()'))[0];
-  const before = await deadlocks();
+test('Fleets deleted at the very moment their vehicles are verified', async () => {
   await times(16, async () => {
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < (kind === 'postgresql' ? 25 : 3); round++) {
       const fleet = await createFleet(acme);
       await addVehicles(acme, newVins(5), fleet);
       await delay(Math.random() * 10);
       expect((await acme.delete(`/fleets/${fleet.id}`)).status).toBe(200);
     }
   });
-  // The server counts them when a connection has been idle for a moment.
-  await delay(1_500);
-  expect(await deadlocks()).toEqual(before);
 });
 
-test('Everything at once on the same rows, in opposite orders: no deadlock, no fault', async () => {
+test('Everything at once on the same rows, in opposite orders: no fault', async () => {
   const fleets = [await createFleet(acme), await createFleet(acme)];
   const lists = [newVins(12), newVins(12)];
   const acts = [
@@ -196,4 +191,14 @@ test('Everything at once on the same rows, in opposite orders: no deadlock, no f
     return acts[index % acts.length]?.(fleet, lists[(index % 3 ? index : index + 1) % 2] ?? []) as Promise<Answer>;
   });
   expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
+});
+
+// A deadlock costs a second, and trying again hides it.
+test.runIf(kind === 'postgresql')('There was no deadlock in any of these', { timeout: 30_000 }, async () => {
+  // A connection tells what it has counted once it has been idle for ten seconds.
+  await delay(11_000);
+  const counted = await gateway.execute(
+    'select deadlocks::int from pg_stat_database where datname = current_database()',
+  );
+  expect(counted).toEqual([{ deadlocks: 0 }]);
 });

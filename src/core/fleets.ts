@@ -113,7 +113,7 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
 export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
   const company = companyOf(caller, 'fleets:write');
-  // What verifies its vehicles at this moment locks them before their fleet.
+  // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
     const fleet = await readFleet(ctx, write, company, input.id, sql`for update of f`);
     await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.fleet_id = ${fleet.id}`)));
@@ -219,12 +219,15 @@ export async function ownerOfFleet(ctx: Context, company: string | null, fleetId
 export const holdFleet = (ctx: Context, fleetId: string) =>
   write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
 
-/** holdFleet for the fleets of these vehicles, before these are locked: a change of their status is counted for their fleet. */
-export const holdFleetsOf = (ctx: Context, vehicleIds: readonly string[]) =>
-  write(
+/** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
+export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]): Promise<string[]> {
+  const held = await write<{ id: string }>(
     ctx,
-    sql`select from fleet where id in (select fleet_id from vehicle where id = any(${vehicleIds}::uuid[])) order by id for key share`,
+    sql`select id from fleet where id in (select fleet_id from vehicle where id = any(${vehicleIds}::uuid[]))
+        for key share skip locked`,
   );
+  return held.map(({ id }) => id);
+}
 
 export const fleetJson: JsonSql<Fleet> = {
   id: json.code('f.id'),

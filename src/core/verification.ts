@@ -58,7 +58,7 @@ const RETRY_CAP_SECONDS = 900;
 
 /**
  * Stores what the manufacturers said, in one statement. An answer stands until it has aged; no answer leaves everything
- * as it was but for the next attempt. Vehicles deleted meanwhile, and claims that have run out, are passed over.
+ * as it was but for the next attempt. Vehicles deleted meanwhile or just now, and claims that have run out, are passed over.
  */
 export async function storeVerifications(
   ctx: Context,
@@ -81,7 +81,7 @@ export async function storeVerifications(
         }),
   }));
   await ctx.em.transactional(async () => {
-    await holdFleetsOf(
+    const fleets = await holdFleetsOf(
       ctx,
       done.map(({ vehicle }) => vehicle.id),
     );
@@ -93,7 +93,7 @@ export async function storeVerifications(
               manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)
           ), mine as (
             select v.id, v.status as was from vehicle v join fact on fact.id = v.id
-            where v.claimed and v.due_at = fact.until order by v.vin for update of v
+            where v.claimed and v.due_at = fact.until and v.fleet_id = any(${fleets}::uuid[]) order by v.vin for update of v
           ), answered as (
             update vehicle v set
               status = fact.status, reason = fact.reason, raw_answer = fact.raw_answer,

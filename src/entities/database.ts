@@ -11,6 +11,7 @@ import { insideTransaction, PGlitePool } from './pglite.ts';
 import { Pipelines } from './pipelines.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
+import { traceStatement } from './traced-statement.ts';
 
 /** The open database; the same for the embedded one and for a server. */
 export interface Database {
@@ -141,7 +142,9 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
   });
   // The pool comes with the client.
   orm.em.getConnection().getClient();
-  const send: Database['send'] = async (statement, values) => (await (pool as Pool).query(statement, [...values])).rows;
+  // The pool sends with a callback, which PreparingClient does not trace.
+  const send: Database['send'] = async (statement, values) =>
+    (await traceStatement(statement, () => (pool as Pool).query(statement, [...values]))).rows;
   let turn = 0;
   return {
     ...common(orm),

@@ -54,6 +54,8 @@ export class Pipelines {
         return null;
       }
       if (wasCancelled(error)) return null;
+      // Where it was asked for, rather than where the socket was read.
+      if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     } finally {
       pipeline.waiting -= 1;

@@ -26,7 +26,7 @@ export class PreparingClient extends pg.Client {
     const query = super.query as (...args: unknown[]) => never;
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
     // A cursor, or a callback: those do not give a promise.
-    if (typeof text !== 'string' || args.length > 2) return query.apply(this, rest);
+    if (typeof text !== 'string' || args.length > 2 || typeof values === 'function') return query.apply(this, rest);
     return traceStatement(text, () => promised((done) => query.apply(this, [...rest, done]))) as never;
   }
 

@@ -38,6 +38,7 @@ export function graphiql(services: HttpServices): (req: Request, res: Response) 
     // The page has 9 MB and is for anyone: made once, it costs no more than to send it.
     const page = pages.get(development) ?? partsOf(development);
     pages.set(development, page);
+    page.catch(() => pages.delete(development));
     const filled: Blanks = { origin: originOf(req), importId: randomUUID(), token: token ?? '' };
     const parts = (await page).map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
     const length = parts.reduce((sum, part) => sum + part.length, 0);

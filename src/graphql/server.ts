@@ -100,7 +100,10 @@ function operations(services: HttpServices): (req: Request, res: Response) => Pr
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
-    yoga ??= openYoga(services);
+    yoga ??= openYoga(services).catch((error) => {
+      yoga = undefined;
+      throw error;
+    });
     const answer = await yoga;
     const face: Face = res.locals.face;
     // Yoga copies an object's own members.

@@ -40,6 +40,7 @@ describe('the process', { timeout: 120_000 }, () => {
   });
 
   test('npm start serves, and Ctrl-C in its terminal ends all of it cleanly', async () => {
+    await rm('node_modules/.cache/compiled', { recursive: true, force: true });
     const gateway = await spawnGateway(
       { ...env, LOG_LEVEL: 'info', NODE_COMPILE_CACHE: undefined },
       { ...identity, command: ['npm', 'start'] },

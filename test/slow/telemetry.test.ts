@@ -110,6 +110,8 @@ describe('OpenTelemetry', { timeout: 120_000 }, () => {
 
     const statements = collector.trace(added.traceId).map(({ name }) => name);
     expect(statements).toEqual(expect.arrayContaining(['POST /vehicles', 'BEGIN', 'COMMIT']));
+    // Sent past the unit of work.
+    expect(collector.spans.map(({ name }) => name)).toContain('UPDATE vehicle');
 
     const turn = collector.spans.filter(({ name }) => name === 'job vehicle');
     expect(turn.length).toBeGreaterThan(0);
