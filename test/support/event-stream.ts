@@ -15,7 +15,8 @@ export async function openStream(client: Client, path: string, headers: Headed =
     signal: gone.signal,
   });
   if (!response.ok || !response.body) throw new Error(`${path} answered ${response.status}`);
-  const sent = eventsOf(response.body);
+  // Taken hold of at once: fetch cancels the body of a response that is collected before anybody has begun to read it.
+  const sent = eventsOf(response.body.pipeThrough(new TextDecoderStream() as never));
   return {
     async next(): Promise<SentEvent> {
       const { value, done } = await sent.next();
@@ -26,9 +27,9 @@ export async function openStream(client: Client, path: string, headers: Headed =
   };
 }
 
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
+async function* eventsOf(body: ReadableStream<string>): AsyncGenerator<SentEvent> {
   let text = '';
-  for await (const chunk of body.pipeThrough(new TextDecoderStream() as never)) {
+  for await (const chunk of body) {
     text += chunk;
     const blocks = text.split('\n\n');
     text = blocks.pop() ?? '';
