@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Response, Router } from 'express';
 import { onlyGet } from './operator-routes.ts';
@@ -33,17 +34,26 @@ export function pagesRouter(services: HttpServices): Router {
     res.set('Content-Security-Policy', referencePolicy).type('html').send(page);
   });
   for (const [name, path] of Object.entries(assets)) {
-    onlyGet(router, `/docs/${name}`, (_req, res) => sendKept(res, path, { maxAge: '1h' }));
+    onlyGet(router, `/docs/${name}`, (_req, res) => sendKept(res, path, { type: extname(name), seconds: 3600 }));
   }
   if (!services.config.INTROSPECTION) return router;
-  onlyGet(router, '/schema.graphql', (_req, res) =>
-    sendKept(res, schemaFile, { headers: { 'Content-Type': 'text/plain; charset=utf-8' } }),
-  );
+  onlyGet(router, '/schema.graphql', (_req, res) => sendKept(res, schemaFile, { type: 'txt', seconds: 0 }));
   return router;
 }
 
-/** A file of ours that is the same for everybody: caches may keep it, which no other answer allows them. */
-function sendKept(res: Response, path: string, options: Parameters<Response['sendFile']>[1]): void {
-  res.removeHeader('Cache-Control');
-  res.sendFile(path, options);
+const kept = new Map<string, Buffer>();
+
+/**
+ * A file of ours that is the same for everybody: caches may keep it, which no other answer allows them. In memory once it
+ * was asked for, so that all who take it slowly wait with the same bytes, and no disk is read for them.
+ */
+async function sendKept(
+  res: Response,
+  path: string,
+  { type, seconds }: { type: string; seconds: number },
+): Promise<void> {
+  const content = kept.get(path) ?? (await readFile(path));
+  kept.set(path, content);
+  const headers = { 'Cache-Control': `public, max-age=${seconds}`, 'Content-Length': String(content.length) };
+  res.set(headers).type(type).end(content);
 }
