@@ -87,24 +87,29 @@ describe.each(Object.entries(faces))('%s: Idempotency-Key, and kill -9', { timeo
     'while the first still runs: 409 with Retry-After; after its end the retry does it',
     async () => {
       const name = `${face} running`;
-      const gateway = await start();
+      // Its jobs would wait for the lock, too.
+      const gateway = await start({ WORKERS: 'off' });
       const client = gateway.as(company);
       const blocker = new pg.Client(env.DATABASE_URL);
       await blocker.connect();
       await blocker.query('begin; lock table fleet in exclusive mode');
+      // Within its transaction the blocker would see the same activity for ever.
+      const watcher = new pg.Client(env.DATABASE_URL);
+      await watcher.connect();
       const first = ask(client, name);
       first.catch(() => {});
       await expect
         .poll(
           async () =>
             (
-              await blocker.query(
+              await watcher.query(
                 `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
               )
             ).rowCount,
           { timeout: 4_000 },
         )
         .toBe(1);
+      await watcher.end();
       const early = await ask(client, name);
       expect([early.status, early.body.code ?? early.body.errors?.[0].extensions.code]).toEqual([
         409,
