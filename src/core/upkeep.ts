@@ -6,14 +6,16 @@ import { write } from './sql.ts';
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-/** Folds the changes that have piled up in the tallies into one row per fleet and status. Sums stay the same throughout. */
+/**
+ * Folds the changes that have piled up in the tallies into one row per fleet and status. Sums stay the same throughout.
+ * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
+ */
 export async function foldTallies(ctx: Context): Promise<void> {
   await write(
     ctx,
     sql`with gone as (
           delete from vehicle_tally where id in (
             select id from vehicle_tally where fleet_id in (
-              -- Held before its rows are, as everywhere: its deletion locks in this order.
               select id from fleet where id in (
                 select fleet_id from vehicle_tally group by fleet_id having count(*) > ${TALLY_ROWS} limit 1000
               ) for key share skip locked

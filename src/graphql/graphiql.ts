@@ -30,15 +30,19 @@ const blanks: Blanks = { origin: '@@origin@@', importId: '@@importId@@', token: 
 /** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
 export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
   const pages = new Map<boolean, ReturnType<typeof partsOf>>();
+  const remember = (development: boolean) => {
+    const page = partsOf(development);
+    pages.set(development, page);
+    page.catch(() => pages.delete(development));
+    return page;
+  };
   return async (req, res) => {
     const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
     if (!wanted || !services.config.GRAPHIQL) return false;
     const token = await ownToken(services, req);
     const development = token !== undefined;
     // The page has 9 MB and is for anyone: made once, it costs no more than to send it.
-    const page = pages.get(development) ?? partsOf(development);
-    pages.set(development, page);
-    page.catch(() => pages.delete(development));
+    const page = pages.get(development) ?? remember(development);
     const filled: Blanks = { origin: originOf(req), importId: randomUUID(), token: token ?? '' };
     const parts = (await page).map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
     const length = parts.reduce((sum, part) => sum + part.length, 0);
