@@ -1,8 +1,10 @@
+import { readdir, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Client, Headed, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_REJECTED_ROWS: '150' } });
 const acme = await gateway.as('acme');
@@ -288,6 +290,50 @@ describe('sent twice', () => {
     const existing = answers.map(({ body }) => body.summary.existing).reduce((sum, count) => sum + count);
     expect({ created, existing }).toEqual({ created: 6_000, existing: 12_000 });
     expect(await countOf(fleet)).toBe(6_000);
+  });
+});
+
+describe('a file that comes before its fleet', () => {
+  const folder = temporaryFolder('uploads');
+  beforeAll(() => vi.stubEnv('TMPDIR', folder));
+  afterAll(() => void vi.unstubAllEnvs());
+  const part = (head: string, body: string) => `--part\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`;
+  const file = (csv: string) => part('name="vins"; filename="vins.csv"', csv);
+  const END = '--part--\r\n';
+  async function send(body: string): Promise<number> {
+    const headers = { ...acme.headers, 'content-type': 'multipart/form-data; boundary=part' };
+    const answer = await fetch(`${acme.url}/vehicles/file`, { method: 'POST', headers, body });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+  /** What of uploads lies in the folder of temporary files, or is open there: on Linux, where the system tells. */
+  async function kept(): Promise<string[]> {
+    const open = await readdir('/proc/self/fd').catch(() => []);
+    const files = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    return [...files, ...(await readdir(folder))].filter((path) => /fleet-gateway-upload-/.test(path));
+  }
+
+  test('waits for it', async () => {
+    const fleet = await createFleet(acme);
+    expect(await send(file(newVins(1_000).join('\n')) + part('name="fleetId"', fleet.id) + END)).toBe(201);
+    expect(await countOf(fleet)).toBe(1_000);
+    await expect.poll(kept).toEqual([]);
+  });
+
+  const named = part('name="fleetId"', crypto.randomUUID());
+  const wrong: Record<string, [form: string, status: number]> = {
+    'no fleet follows': [file(newVin()) + END, 400],
+    'an unknown fleet follows': [file(newVin()) + named + END, 404],
+    'a torn part follows': [`${file(newVin())}${named}--part\r\nbroken\r\n\r\n\r\n${END}`, 400],
+    'nothing follows its fleet': [file(newVin()) + named, 400],
+    'it is cut off': [file('x'.repeat(100_000)).slice(0, -10), 400],
+    'too much follows': [file(newVin()) + named.repeat(40) + END, 400],
+    'it is no text': [file('\0\0') + named + END, 404],
+  };
+  test.each(Object.entries(wrong))('%s: all of it is gone', async (_, [form, status]) => {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => send(form)));
+    expect(new Set(answers)).toEqual(new Set([status]));
+    await expect.poll(kept).toEqual([]);
   });
 });
 

@@ -12,6 +12,10 @@ const unreachable = () =>
   new Unavailable(
     'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
   );
+const noRoom = () =>
+  new Unavailable(
+    'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
+  );
 const notText = () => new ValidationFailed([], 'The request holds characters that are not text.');
 
 /** SQLSTATEs (or their classes) and Node's codes that mean something to the caller. */
@@ -32,6 +36,9 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
   ENOTFOUND: unreachable,
   ETIMEDOUT: unreachable,
   EPIPE: unreachable,
+  ENOSPC: noRoom, // of our own disk: the database's has a SQLSTATE
+  EDQUOT: noRoom,
+  EROFS: noRoom,
 };
 
 /** What pg says of a connection that is gone or was not to be had; it gives these no code. */

@@ -1,10 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import busboy from 'busboy';
 import { mayBeCsv, tooManyBytes } from '../core/csv.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
@@ -23,6 +21,7 @@ interface Options {
   maxFileBytes: number;
 }
 
+const PIECE_BYTES = 64 * 1024;
 const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
 
 /**
@@ -32,14 +31,16 @@ const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize:
  */
 export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, maxFileBytes }: Options): Promise<Upload> {
   const form = openForm(req);
-  // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
-  const discards: (() => unknown)[] = [() => req.unpipe(form).resume(), () => form.destroy()];
-  const discard = async () => {
-    for (const one of discards) await one();
-  };
   const { promise, resolve, reject } = Promise.withResolvers<Upload>();
   let fleetId = typeof fromQuery === 'string' && fromQuery ? fromQuery : undefined;
-  let waiting: Promise<string> | undefined;
+  let aside: Promise<FileHandle> | undefined;
+  const discard = async () => {
+    // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
+    req.unpipe(form).resume();
+    form.destroy();
+    const file = await aside?.catch(() => undefined);
+    await file?.close();
+  };
   let filed = false;
   // Behind the file there may be one part too many, or nothing where the form's end should be.
   const whole = Promise.withResolvers<void>();
@@ -60,8 +61,8 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
     if (!mayBeCsv(mimeType))
       return refuse(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
     if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream, whole.promise), discard });
-    waiting = setAside(stream, maxFileBytes, (remove) => discards.push(remove));
-    waiting.catch(refuse);
+    aside = setAside(stream, maxFileBytes);
+    aside.catch(refuse);
   });
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
     form.on(event, () =>
@@ -72,8 +73,8 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
     if (fleetId === undefined) return refuse(new FleetIdMissing());
     if (!filed) return refuse(noFile('is required: the CSV file'));
     whole.resolve();
-    const path = await waiting?.catch(() => undefined);
-    if (path) resolve({ fleetId, file: piecesOf(createReadStream(path), whole.promise), discard });
+    const file = await aside?.catch(() => undefined);
+    if (file) resolve({ fleetId, file: piecesOf(contentOf(file), whole.promise), discard });
   });
   form.on('error', (error) => refuse(tornForm(error)));
   // Not by pipeline, which would cut the connection before a refusal is out.
@@ -105,31 +106,47 @@ const tornForm = (cause: unknown) =>
     ? cause
     : Object.assign(new ValidationFailed([], 'The multipart form is torn or cut off.'), { cause });
 
-async function* piecesOf(stream: Readable, whole: Promise<void>): AsyncGenerator<Buffer> {
+async function* piecesOf(file: AsyncIterable<Buffer>, whole: Promise<void>): AsyncGenerator<Buffer> {
   try {
-    yield* stream;
+    yield* file;
     await whole;
   } catch (error) {
     throw tornForm(error);
   }
 }
 
-/** Writes a part to a temporary file, at most `maxBytes` of it, and gives its path. */
-async function setAside(
-  stream: Readable,
-  maxBytes: number,
-  onDiscard: (remove: () => Promise<void>) => void,
-): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-'));
-  onDiscard(() => rm(folder, { recursive: true, force: true }));
-  const path = join(folder, 'upload');
+/**
+ * Writes a part to a temporary file, at most `maxBytes` of it, which nobody else can open: it has no name any more, and is
+ * gone when it is closed or this process ends, however it does.
+ */
+async function setAside(part: AsyncIterable<Buffer>, maxBytes: number): Promise<FileHandle> {
+  const path = join(tmpdir(), `fleet-gateway-upload-${randomUUID()}`);
+  const file = await open(path, 'wx+', 0o600);
+  try {
+    await unlink(path);
+    await file.writeFile(bounded(part, maxBytes));
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function* bounded(part: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
-  const bound = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length;
-      done(bytes > maxBytes ? tooManyBytes(maxBytes) : null, chunk);
-    },
-  });
-  await pipeline(stream, bound, createWriteStream(path));
-  return path;
+  for await (const chunk of part) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooManyBytes(maxBytes);
+    yield chunk;
+  }
+}
+
+/** Not as a stream, which would open and close in times of its own, and fail when nobody listens. */
+async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), { position });
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
 }

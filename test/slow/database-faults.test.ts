@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -8,6 +7,7 @@ import { bearer, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { Load } from '../support/load.ts';
 import { durable, type Server, startServer } from '../support/postgres-server.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
+import { mayMount, mountTmpfs } from '../support/tmpfs.ts';
 
 const { kind, folder } = inject('database');
 const issuer = await testIssuer();
@@ -170,15 +170,11 @@ describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120
   });
 });
 
-const mayMount = kind === 'postgresql' && process.platform === 'linux' && process.getuid?.() === 0 && canMount();
-
-describe.runIf(mayMount)('A disk of 200 MB', { timeout: 120_000 }, () => {
+describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', { timeout: 120_000 }, () => {
   test('runs full and is freed again: writes are refused meanwhile, and none is lost', async () => {
     const server = await startServer(durable, (data, account) => {
-      mkdirSync(data);
       const owner = account ? `,uid=${account.uid},gid=${account.gid}` : '';
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=200m,mode=700${owner}`, 'tmpfs', data]);
-      return () => void execFileSync('umount', [data]);
+      return mountTmpfs(data, '200m', `,mode=700${owner}`);
     });
     onTestFinished(() => server.stop());
     const { load } = await underLoad(server);
@@ -194,18 +190,6 @@ describe.runIf(mayMount)('A disk of 200 MB', { timeout: 120_000 }, () => {
     expect(load.sent.some(({ status }) => status === 503)).toBe(true);
   });
 });
-
-function canMount(): boolean {
-  const place = join(folder, 'mount');
-  try {
-    mkdirSync(place, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place], { stdio: 'ignore' });
-    execFileSync('umount', [place]);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Until the server answers again. */
 async function answering(server: Server): Promise<void> {

@@ -3,12 +3,14 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/entities/database.ts';
 import type { Client, Headed, Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { mayMount, mountTmpfs } from '../support/tmpfs.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000', LIMIT_UPLOADS: '2' } });
 const acme = await gateway.as('acme');
@@ -213,6 +215,24 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     expect(await acme.get(`/imports/${importId}`)).toMatchObject({ body: { state: 'FAILED', created: 0 } });
   });
 });
+
+test.runIf(mayMount())(
+  'a file that waits for its fleet finds no room: 503 says so, and once there is, it is stored',
+  async () => {
+    const folder = temporaryFolder('room');
+    onTestFinished(mountTmpfs(folder, '100k'));
+    vi.stubEnv('TMPDIR', folder);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const own = await createFleet(acme);
+    const form = (vins: string[]) => `${file(`vin\n${vins.join('\n')}\n`)}${field('fleetId', own.id)}${END}`;
+    expect(await send(form(newVins(20_000)))).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '2' },
+      body: { code: 'UNAVAILABLE', detail: expect.stringMatching(/no room for the file/) },
+    });
+    expect(await send(form(newVins(1_000)))).toMatchObject({ status: 201, body: { summary: { created: 1_000 } } });
+  },
+);
 
 test.each(['partial', 'atomic'])(
   'an upload that broke off is failed, and can be sent again under the same importId (%s)',
