@@ -1,24 +1,50 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { startRunner } from '../src/jobs/runner.ts';
+import { addVehicles, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
-const gateway = await startGateway({ workers: true });
+const gateway = await startGateway();
+const { services } = gateway;
+const acme = await gateway.as('acme');
+
+/** Background work of the gateway, until the test ends. */
+function work(): void {
+  const { changes, log } = services;
+  const runner = startRunner({ open: () => contextOf(services, 'job', null), changes, log });
+  onTestFinished(() => runner.stop());
+}
+const eligibilityOf = (vin: string) => acme.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=10' });
 
 test('background work that has nothing to do wakes nobody, itself least of all', async () => {
-  const acme = await gateway.as('acme');
-  const { body: fleet } = await acme.post('/fleets', {
-    name: 'Berlin',
-    companyAddress: 'Main Street 1',
-    email: 'fleet@example.com',
-    vat: 'DE1',
-  });
-  await acme.post('/vehicles', { fleetId: fleet.id, vins: ['WBA00000000000001'] });
-  await acme.get('/vehicles/eligibility/WBA00000000000001', { prefer: 'wait=10' });
+  work();
+  await addVehicles(acme, ['WBA00000000000001']);
+  await eligibilityOf('WBA00000000000001');
   await delay(500);
   let wakings = 0;
-  gateway.services.changes.on('due', () => {
+  services.changes.on('due', () => {
     wakings += 1;
   });
   await delay(1000);
   expect(wakings).toBe(0);
 });
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'a fleet whose deletion takes long keeps nobody else’s vehicles waiting for their answers',
+  async () => {
+    const doomed = await createFleet(acme);
+    const [held, free] = ['WBA00000000000011', 'WBA00000000000021'] as const;
+    await addVehicles(acme, [held], doomed);
+    await addVehicles(acme, [free]);
+    const deletion = new pg.Client(gateway.env.DATABASE_URL);
+    await deletion.connect();
+    onTestFinished(() => deletion.end());
+    await deletion.query('begin');
+    await deletion.query('select from fleet where id = $1 for update', [doomed.id]);
+    work();
+    expect(await eligibilityOf(free)).toMatchObject({ status: 200, body: { eligible: true } });
+    expect(await acme.get(`/vehicles/eligibility/${held}`)).toMatchObject({ status: 409 });
+  },
+);
