@@ -12,6 +12,8 @@ const PROBE_MS = 60_000;
 /** A body, or an answer, may go by as slowly as this, and may stand still for as long as that. */
 const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
+/** What a system holds of an answer, so that we do not see it being taken. */
+const UNSEEN_BYTES = 128 * 1024;
 const SWEEP_MS = 5_000;
 
 /** What Node's parser refuses, by its code; everything else is a bad request. */
@@ -124,15 +126,25 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
   return now - progress.readAt > PATIENCE_MS || (now - began > allowed && request.readableLength === 0);
 }
 
-/** What waits to be taken has the same. An event stream with nothing to say has nothing waiting. */
-function writesTooSlowly({ bytesWritten, writableLength }: Socket, progress: Progress, now: number): boolean {
-  const taken = bytesWritten - writableLength;
+/**
+ * What waits to be taken has half a minute, and a second more for each 4 kB that the system may hold ahead of it, unseen.
+ * An event stream with nothing to say has nothing waiting.
+ */
+function writesTooSlowly(socket: Socket, progress: Progress, now: number): boolean {
+  const { writableLength } = socket;
+  const taken = takenOf(socket);
   if (writableLength === 0 || taken !== progress.written) {
     progress.written = taken;
     progress.writtenAt = now;
     return false;
   }
-  return now - progress.writtenAt > PATIENCE_MS + (writableLength / BYTES_PER_SECOND) * 1000;
+  return now - progress.writtenAt > PATIENCE_MS + (Math.min(writableLength, UNSEEN_BYTES) / BYTES_PER_SECOND) * 1000;
+}
+
+/** How much of an answer the system has taken: of one large piece, too, as Node's own time-out of sockets has it. */
+function takenOf(socket: Socket): number {
+  const { _handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
+  return socket.bytesWritten - socket.writableLength - (_handle?.writeQueueSize ?? 0);
 }
 
 /** Two servers that read such a request could each take another one (RFC 9112, section 3.2). */
