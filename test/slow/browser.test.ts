@@ -63,8 +63,11 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
     return {
       page,
       tabs: () => page.locator('.graphiql-tab-button').allInnerTexts(),
-      /** The tab with this number, counted from 0. */
-      show: (tab: number) => page.locator(`#graphiql-session-tab-${tab}`).dispatchEvent('click'),
+      /** Opens the tab with this number, counted from 0, and waits until its text, which has this, is in the editor. */
+      async show(tab: number, text: string) {
+        await page.locator(`#graphiql-session-tab-${tab}`).dispatchEvent('click');
+        await page.locator('.graphiql-query-editor .view-lines', { hasText: text }).waitFor();
+      },
       async run(operation?: string) {
         await page.locator('.graphiql-execute-button').click();
         if (operation) await page.getByRole('menuitem', { name: operation, exact: true }).click();
@@ -96,7 +99,7 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
 
     test('adds vehicles and watches their manufacturers answer', async () => {
       const { show, run, setVariable, result } = await openGraphiql();
-      await show(1);
+      await show(1, 'AddFleet');
       await run('AddFleet');
       const [fleetId] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await result('"createFleet"')) ?? [];
       await setVariable(fleetId ?? '');
@@ -111,10 +114,12 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
       const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-curl-'));
       onTestFinished(() => rm(folder, { recursive: true }));
       const { page, show, run: start, result } = await openGraphiql();
-      await show(2);
+      await show(2, 'FollowUpload');
       await start();
       await page.getByRole('button', { name: 'Stop query' }).waitFor();
-      const { tabs } = JSON.parse(await page.evaluate('localStorage["graphiql:tabState"]'));
+      // GraphiQL keeps it a moment after it was shown.
+      const kept = await page.waitForFunction('localStorage["graphiql:tabState"]');
+      const { tabs } = JSON.parse(String(await kept.jsonValue()));
       const command = /^# printf.*@vins\.csv$/ms.exec(tabs[2].query)?.[0].replaceAll(/^# /gm, '') ?? '';
       const client = await gateway.as('demo');
       const TOKEN = client.headers.authorization?.slice('Bearer '.length);
