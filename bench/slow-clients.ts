@@ -4,15 +4,15 @@
  *
  * Run:  npx node bench/slow-clients.ts [--connections 300] [--seconds 60]
  * Read: "worst" is the longest of all requests to /livez, which should stay under 100 ms; both programs share the machine.
- * "held" is how many connections slowhttptest still has at its end: the gateway cuts those that are too slow.
+ * That the gateway cuts them is for test/slow/slow-clients.test.ts to show: slowhttptest does not always notice.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs, stripVTControlCharacters } from 'node:util';
+import { parseArgs } from 'node:util';
 
 const { values: options } = parseArgs({
   options: { connections: { type: 'string', default: '300' }, seconds: { type: 'string', default: '60' } },
@@ -48,11 +48,8 @@ try {
   while (!(await isAlive())) await delay(100);
   console.log(`nobody else${' '.repeat(5)} ${told(await watch(delay(10_000)))}`);
   for (const [name, args] of Object.entries(attacks)) {
-    const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const report = text(attack.stdout);
-    const times = await watch(report);
-    const held = /connected:\s*(\d+)/.exec(stripVTControlCharacters(await report).slice(-1_500))?.[1];
-    console.log(`${name.padEnd(16)} ${told(times)}   held ${held}`);
+    const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+    console.log(`${name.padEnd(16)} ${told(await watch(once(attack, 'exit')))}`);
   }
 } finally {
   gateway.kill('SIGTERM');

@@ -84,7 +84,8 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
     socket.destroy(error);
   });
   const sweep = setInterval(() => {
-    for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.destroy();
+    // Reset, since the system would go on offering what a slow reader has not taken.
+    for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
     if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were refused: there are too many');
     dropped = 0;
   }, SWEEP_MS).unref();
