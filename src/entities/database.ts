@@ -111,7 +111,8 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
   const replicas = readUrls.map((readUrl) => ({ readUrl, watch: new ServerWatch(session(readUrl)) }));
   const readFrom = replicas.length > 0 ? replicas : [{ readUrl: url, watch }];
   const reads = readFrom.map((one) => new Pipelines(one.watch.Client, { ...session(one.readUrl), ...bounds }, true));
-  const additions = new Pipelines(watch.Client, { ...session(url), ...bounds }, false);
+  // What is added waits for nobody; whoever does all the same must not hold up those behind it for long.
+  const additions = new Pipelines(watch.Client, { ...session(url), ...bounds, lock_timeout: 50 }, false);
   const closeWatches = () => {
     for (const each of [watch, ...replicas.map((replica) => replica.watch)]) each.close();
   };
@@ -132,13 +133,10 @@ async function connectServer(url: string, readUrls: readonly string[]): Promise<
     ...options,
     clientUrl: url,
     pool: { min: 0, max: 10 },
-    driverOptions: { ...session(url), ...bounds, Client: watch.Client, onPoolCreated },
+    driverOptions: { ...pooled(url, watch), onPoolCreated },
     // Replicas lag behind: only `read` in core/sql.ts goes there.
     preferReadReplicas: false,
-    replicas: replicas.map(({ readUrl, watch }) => ({
-      clientUrl: readUrl,
-      driverOptions: { ...session(readUrl), ...bounds, Client: watch.Client },
-    })),
+    replicas: replicas.map(({ readUrl, watch }) => ({ clientUrl: readUrl, driverOptions: pooled(readUrl, watch) })),
   });
   // The pool comes with the client.
   orm.em.getConnection().getClient();
@@ -218,8 +216,16 @@ async function migrateServer(url: string): Promise<string[]> {
   }
 }
 
-/** How long a statement of a request may run, and wait for somebody else's: nobody waits longer than 6 seconds for nothing. */
-const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 5_000 };
+/** How long a statement of a request may run, and wait for somebody else's. */
+const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
+
+/** Before that, 2 seconds for a connection, and half a second in a pipeline: nobody waits longer than 6 for nothing. */
+const pooled = (url: string, { Client }: ServerWatch) => ({
+  ...session(url),
+  ...bounds,
+  connectionTimeoutMillis: 2_000,
+  Client,
+});
 
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string): ClientConfig {

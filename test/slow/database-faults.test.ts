@@ -13,14 +13,14 @@ const { kind, folder } = inject('database');
 const issuer = await testIssuer();
 
 /** A gateway behind a network of its own to `server`, under load until the test ends. */
-async function underLoad(server: Server, settings: NodeJS.ProcessEnv = {}) {
+async function underLoad(server: Server, settings: NodeJS.ProcessEnv = {}, clients = 8) {
   const network = await TcpProxy.start(server.url);
   onTestFinished(() => network.close());
   const gateway = await spawnGateway(
     { DATABASE_URL: network.through(server.url), DATA_DIR: folder, ...settings },
     { issuer },
   );
-  const load = new Load(gateway.url, () => bearer(issuer.sign({ company: 'acme' })));
+  const load = new Load(gateway.url, () => bearer(issuer.sign({ company: 'acme' })), clients);
   onTestFinished(() => load.stop());
   await delay(1_000);
   return { network, gateway, load };
@@ -122,8 +122,8 @@ describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120
     expect(load.sent.filter(({ status }) => status >= 300)).toEqual([]);
   });
 
-  test('every connection of the pool waits for a lock', async () => {
-    const { load } = await underLoad(server);
+  test('every connection of the pool waits for a lock, and others for a connection', async () => {
+    const { load } = await underLoad(server, {}, 60);
     const holder = new pg.Client(server.url);
     await holder.connect();
     await holder.query('begin; lock table fleet in access exclusive mode');
