@@ -8,6 +8,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createFleet, newVin } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const executablePath = '/usr/bin/chromium';
@@ -69,8 +70,18 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
         await page.locator('.graphiql-query-editor .view-lines', { hasText: text }).waitFor();
       },
       async run(operation?: string) {
-        await page.locator('.graphiql-execute-button').click();
-        if (operation) await page.getByRole('menuitem', { name: operation, exact: true }).click();
+        const button = page.locator('.graphiql-execute-button');
+        if (!operation) return button.click();
+        // The menu is there when GraphiQL has read what a tab holds, a moment after it is shown.
+        const item = page.getByRole('menuitem', { name: operation, exact: true });
+        await until(async () => {
+          await page.keyboard.press('Escape');
+          await button.click();
+          return item.click({ timeout: 2_000 }).then(
+            () => true,
+            () => null,
+          );
+        });
       },
       /** Types between the quotes of the only variable. */
       async setVariable(value: string) {
@@ -118,8 +129,8 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
       await start();
       await page.getByRole('button', { name: 'Stop query' }).waitFor();
       // GraphiQL keeps it a moment after it was shown.
-      const kept = await page.waitForFunction('localStorage["graphiql:tabState"]');
-      const { tabs } = JSON.parse(String(await kept.jsonValue()));
+      const kept = await until(() => page.evaluate<string | null>('localStorage["graphiql:tabState"] ?? null'));
+      const { tabs } = JSON.parse(kept);
       const command = /^# printf.*@vins\.csv$/ms.exec(tabs[2].query)?.[0].replaceAll(/^# /gm, '') ?? '';
       const client = await gateway.as('demo');
       const TOKEN = client.headers.authorization?.slice('Bearer '.length);
