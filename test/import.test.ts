@@ -1,10 +1,11 @@
-import { readdir, readlink } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import type { Client, Headed, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { temporaryFolder } from './support/temporary-folder.ts';
+import { END, FORM_TYPE, field, file, part } from './support/raw-form.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_REJECTED_ROWS: '150' } });
 const acme = await gateway.as('acme');
@@ -294,14 +295,14 @@ describe('sent twice', () => {
 });
 
 describe('a file that comes before its fleet', () => {
-  const folder = temporaryFolder('uploads');
-  beforeAll(() => vi.stubEnv('TMPDIR', folder));
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(inject('database').folder, 'uploads-'));
+    vi.stubEnv('TMPDIR', folder);
+  });
   afterAll(() => void vi.unstubAllEnvs());
-  const part = (head: string, body: string) => `--part\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`;
-  const file = (csv: string) => part('name="vins"; filename="vins.csv"', csv);
-  const END = '--part--\r\n';
   async function send(body: string): Promise<number> {
-    const headers = { ...acme.headers, 'content-type': 'multipart/form-data; boundary=part' };
+    const headers = { ...acme.headers, 'content-type': FORM_TYPE };
     const answer = await fetch(`${acme.url}/vehicles/file`, { method: 'POST', headers, body });
     await answer.arrayBuffer();
     return answer.status;
@@ -315,16 +316,16 @@ describe('a file that comes before its fleet', () => {
 
   test('waits for it', async () => {
     const fleet = await createFleet(acme);
-    expect(await send(file(newVins(1_000).join('\n')) + part('name="fleetId"', fleet.id) + END)).toBe(201);
+    expect(await send(file(newVins(1_000).join('\n')) + field('fleetId', fleet.id) + END)).toBe(201);
     expect(await countOf(fleet)).toBe(1_000);
     await expect.poll(kept).toEqual([]);
   });
 
-  const named = part('name="fleetId"', crypto.randomUUID());
+  const named = field('fleetId', crypto.randomUUID());
   const wrong: Record<string, [form: string, status: number]> = {
     'no fleet follows': [file(newVin()) + END, 400],
     'an unknown fleet follows': [file(newVin()) + named + END, 404],
-    'a torn part follows': [`${file(newVin())}${named}--part\r\nbroken\r\n\r\n\r\n${END}`, 400],
+    'a torn part follows': [`${file(newVin())}${named}${part('broken', '')}${END}`, 400],
     'nothing follows its fleet': [file(newVin()) + named, 400],
     'it is cut off': [file('x'.repeat(100_000)).slice(0, -10), 400],
     'too much follows': [file(newVin()) + named.repeat(40) + END, 400],

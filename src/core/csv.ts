@@ -5,7 +5,7 @@ import type { CsvLimits } from './csv/limits.ts';
 import { type CsvRow, rowsOf } from './csv/rows.ts';
 
 export type { CsvLayout, Delimiter } from './csv/layout.ts';
-export { type CsvLimits, tooManyBytes } from './csv/limits.ts';
+export { bounded, type CsvLimits } from './csv/limits.ts';
 export { mayBeCsv } from './csv/media-type.ts';
 export { type RejectedRow, rejectedCsv } from './csv/rejected.ts';
 export type { CsvRow } from './csv/rows.ts';

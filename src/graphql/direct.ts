@@ -94,8 +94,8 @@ async function run(
 let turn: Promise<void> | undefined;
 
 /**
- * The end of this turn of the event loop, the same for all who wait for it, so that their answers go out together: half of what a
- * small answer costs is the system's, to wake its reader, and one who is awake needs no waking.
+ * The end of this turn of the event loop, the same for all who wait for it, so that their answers go out together: half of
+ * what a small answer costs is the system's, to wake its reader, and one who is awake needs no waking.
  */
 function endOfTurn(): Promise<void> {
   turn ??= new Promise((resolve) =>

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import busboy from 'busboy';
-import { mayBeCsv, tooManyBytes } from '../core/csv.ts';
+import { bounded, mayBeCsv } from '../core/csv.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 
 export interface Upload {
@@ -129,15 +129,6 @@ async function setAside(part: AsyncIterable<Buffer>, maxBytes: number): Promise<
   } catch (error) {
     await file.close();
     throw error;
-  }
-}
-
-async function* bounded(part: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of part) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooManyBytes(maxBytes);
-    yield chunk;
   }
 }
 

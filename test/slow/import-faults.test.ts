@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/entities/database.ts';
 import type { Client, Headed, Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { END, FORM_TYPE, field, file, part } from '../support/raw-form.ts';
 import { mayMount, mountTmpfs } from '../support/tmpfs.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000', LIMIT_UPLOADS: '2' } });
@@ -18,20 +19,13 @@ const fleet = await createFleet(acme);
 const issuer = await testIssuer();
 const killed = await databaseEnv();
 
-const BOUNDARY = 'part';
-const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
-const field = (name: string, value: string) =>
-  `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-const file = (content: string, name = 'vins', type = 'text/csv') =>
-  `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"; filename="vins.csv"\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`;
-const END = `--${BOUNDARY}--\r\n`;
 const named = field('fleetId', fleet.id);
 
 /** A request whose body is sent bit by bit; its answer is there whenever it comes. */
 function begin(client: Client, query = '', headers: Headed = {}) {
   const sending = request(`${client.url}/vehicles/file${query}`, {
     method: 'POST',
-    headers: { ...client.headers, 'content-type': TYPE, ...headers },
+    headers: { ...client.headers, 'content-type': FORM_TYPE, ...headers },
   });
   sending.on('error', () => {});
   const answer = once(sending, 'response').then(async ([response]: IncomingMessage[]) => ({
@@ -121,7 +115,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     'a body cut off behind the file': [`${named}${good}`, 400, 'VALIDATION_FAILED', /torn/],
     'two files': [`${named}${good}${good}${END}`, 400, 'VALIDATION_FAILED', /too many parts/],
     'two files, before their fleet': [`${good}${good}${named}${END}`, 400, 'VALIDATION_FAILED', /too many parts/],
-    'a part with a broken header': [`${named}--${BOUNDARY}\r\nbroken\r\n\r\n\r\n${END}`, 400, 'VALIDATION_FAILED'],
+    'a part with a broken header': [`${named}${part('broken', '')}${END}`, 400, 'VALIDATION_FAILED'],
     'no file': [`${named}${END}`, 400, 'VALIDATION_FAILED', /CSV file/],
     'an empty file': [`${named}${file('')}${END}`, 400, 'VALIDATION_FAILED', /no rows/],
     'a header alone': [`${named}${file('vin\n')}${END}`, 400, 'VALIDATION_FAILED', /no rows/],
@@ -219,7 +213,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
 test.runIf(mayMount())(
   'a file that waits for its fleet finds no room: 503 says so, and once there is, it is stored',
   async () => {
-    const folder = temporaryFolder('room');
+    const folder = join(inject('database').folder, 'room');
     onTestFinished(mountTmpfs(folder, '100k'));
     vi.stubEnv('TMPDIR', folder);
     onTestFinished(() => void vi.unstubAllEnvs());

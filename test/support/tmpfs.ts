@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from './temporary-folder.ts';
+import { inject } from 'vitest';
 
 /** Mounts a file system of this size (like `200m`) here, which only root may on Linux; gives what unmounts it. */
 export function mountTmpfs(folder: string, size: string, options = ''): () => void {
@@ -13,7 +13,7 @@ export function mountTmpfs(folder: string, size: string, options = ''): () => vo
 export function mayMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   try {
-    mountTmpfs(join(temporaryFolder('mount'), 'tmpfs'), '1m')();
+    mountTmpfs(join(inject('database').folder, 'tmpfs'), '1m')();
     return true;
   } catch {
     return false;

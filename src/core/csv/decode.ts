@@ -1,5 +1,5 @@
 import { UnsupportedMediaType } from '../errors.ts';
-import { tooManyBytes } from './limits.ts';
+import { bounded } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -28,7 +28,7 @@ const MARKUP = /^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i;
 export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
   let decoder: TextDecoder | undefined;
   let heldReturn = '';
-  for await (const piece of equalPieces(input, maxBytes)) {
+  for await (const piece of equalPieces(bounded(input, maxBytes))) {
     const first = decoder === undefined;
     decoder ??= decoderFor(piece);
     const text = heldReturn + decode(decoder, piece);
@@ -41,13 +41,10 @@ export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): A
 }
 
 /** Pieces of one size whatever the size of the chunks; the buffer is used again, so a piece is to be read at once. */
-async function* equalPieces(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer, void> {
+async function* equalPieces(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const piece = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
-  let total = 0;
   for await (const chunk of input) {
-    total += chunk.length;
-    if (total > maxBytes) throw tooManyBytes(maxBytes);
     for (let at = 0; at < chunk.length; ) {
       const copied = chunk.copy(piece, filled, at);
       at += copied;

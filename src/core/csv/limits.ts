@@ -9,11 +9,19 @@ export interface CsvLimits {
   rows: number;
 }
 
-/** Bytes and rows are a matter of size (413); what is wrong with one row is a matter of content (400). */
-export function tooManyBytes(limit: number): PayloadTooLarge {
-  return new PayloadTooLarge(`The file is larger than ${counted(limit)} bytes. Split it into several files.`);
+/** The same bytes; throws PayloadTooLarge as soon as they are more than `maxBytes`. */
+export async function* bounded(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer, void> {
+  let bytes = 0;
+  for await (const chunk of input) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      throw new PayloadTooLarge(`The file is larger than ${counted(maxBytes)} bytes. Split it into several files.`);
+    }
+    yield chunk;
+  }
 }
 
+/** Bytes and rows are a matter of size (413); what is wrong with one row is a matter of content (400). */
 export function tooManyRows(limit: number): PayloadTooLarge {
   return new PayloadTooLarge(`The file holds more than ${counted(limit)} rows. Split it into several files.`);
 }
