@@ -1,21 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { Progress } from '../../src/commands/progress.ts';
 import { createFleet, newVin, newVins, unknownId } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const issuer = await testIssuer();
 const gateway = await startGateway({ issuer });
 const client = await gateway.as('acme');
 const token = client.headers.authorization?.slice('Bearer '.length) ?? '';
-const folder = temporaryFolder('commands');
+const folder = mkdtempSync(join(inject('database').folder, 'commands-'));
 
 /** Runs a command as npm does; `url` is the gateway's unless told otherwise. */
 async function run(command: 'import' | 'demo', args: string[], env: NodeJS.ProcessEnv = {}) {

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, inject, test } from 'vitest';
 import { databaseEnv } from '../support/database.ts';
 import { spawnGateway } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { kind } = inject('database');
@@ -27,7 +26,7 @@ const expected: { says: RegExp; code?: number }[] = [
 
 /** Runs a script in a folder that looks like the project's, and gives what it prints. */
 async function bash(script: string, settings: NodeJS.ProcessEnv): Promise<string> {
-  const folder = temporaryFolder('tour');
+  const folder = mkdtempSync(join(inject('database').folder, 'tour-'));
   for (const name of ['package.json', 'node_modules', 'src', 'tsconfig.json']) {
     symlinkSync(join(root, name), join(folder, name));
   }
