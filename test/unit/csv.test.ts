@@ -1,8 +1,11 @@
+import { isUtf8 } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parseRecords } from '../../src/core/csv/records.ts';
 import { parsedRows, readPlainBlock } from '../../src/core/csv/rows.ts';
 import { type CsvLimits, type CsvRow, mayBeCsv, type RejectedRow, readCsv, rejectedCsv } from '../../src/core/csv.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
@@ -122,6 +125,85 @@ describe('shapes of a file', () => {
   });
 });
 
+describe('how a file is encoded', () => {
+  // Written by Python's csv.writer (dialect excel, delimiter ;) and codecs, not by anything of ours.
+  const fixture = (encoding: string) => readFile(new URL(`../fixtures/${encoding}.csv`, import.meta.url));
+
+  test.each(['windows-1252', 'utf-8-bom', 'utf-16-le', 'utf-16-be'])('%s is the same table as UTF-8', async (name) => {
+    const table = await read(await fixture(name));
+    expect(table).toEqual(await read(await fixture('utf-8')));
+    expect(table.rows.map(({ cells }) => cells?.[0])).toEqual(['Müller & Söhne', 'Crédit "Évreux"', 'Plain']);
+  });
+
+  /** What the engine's own decoders make of the whole file. */
+  function whole(bytes: Buffer): string {
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    } catch {
+      return new TextDecoder('windows-1252').decode(bytes);
+    }
+  }
+  const other = async (bytes: Buffer) => (await read(bytes)).rows.map(({ cells }) => cells?.[1] ?? '').join('\n');
+
+  test('valid UTF-8 is UTF-8, all else Windows-1252, down to bytes that look like the other', async () => {
+    const undefinedThere = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
+    const high = fc.integer({ min: 0x80, max: 0xff }).filter((byte) => !undefinedThere.includes(byte));
+    const piece = fc.oneof(
+      fc.constantFrom('x', 'ä', '€', '😀', 'É\u00a0').map((text) => Buffer.from(text)),
+      high.map((byte) => Buffer.of(byte)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 12 }), async (pieces) => {
+        // Valid UTF-8 may hold those bytes; the other way to read them is a refusal.
+        fc.pre(isUtf8(Buffer.concat(pieces)) || !Buffer.concat(pieces).some((byte) => undefinedThere.includes(byte)));
+        const bytes = Buffer.concat(pieces);
+        expect(await other(Buffer.concat([Buffer.from(`vin|x\n${A}|-`), bytes, Buffer.from('-')]))).toBe(
+          `-${whole(bytes)}-`,
+        );
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('a first umlaut behind a million rows, also as the very last byte', async () => {
+    function* chunks(end: Buffer) {
+      yield Buffer.from('vin|x\n');
+      for (let made = 0; made < 1_000; made++) yield Buffer.from(`${A}|x\n`.repeat(1_000));
+      yield end;
+    }
+    for (const end of [Buffer.from(`${B}|Müller`), Buffer.from(`${B}|Müller\n${C}|ä`, 'latin1')]) {
+      const table = await readCsv(Readable.from(chunks(end)), { ...LIMITS, bytes: 1e9, rows: 1e9 });
+      const last: CsvRow[] = [];
+      for await (const batch of table.rows) last.push(...batch.filter(({ value }) => value !== A));
+      expect(last.map(({ cells }) => cells?.[1])).toEqual(end.includes(0xe4) ? ['Müller', 'ä'] : ['Müller']);
+    }
+  });
+
+  test('wherever a piece of 64 KiB ends, a character is not torn', async () => {
+    for (const text of ['ü', '€', '😀']) {
+      for (let before = 65_520; before < 65_540; before++) {
+        const head = `vin|x\n${`${A}|\n`.repeat(3_000)}`;
+        const line = `${A}|${'x'.repeat(before - (head.length % 65_536))}`;
+        const bytes = (tail: Buffer) => Buffer.concat([Buffer.from(head + line), tail]);
+        const cells = async (tail: Buffer) =>
+          (await readChunks([bytes(tail)], { rowLength: 1e6, fieldLength: 1e6 })).rows.at(-1)?.cells?.[1]?.slice(-8);
+        expect(await cells(Buffer.from(text))).toBe(`${line}${text}`.slice(-8));
+        expect(await cells(Buffer.from('xü', 'latin1'))).toBe(`${line}xü`.slice(-8));
+      }
+    }
+  });
+
+  test('a long file in UTF-8 stays so where one of its characters is torn', async () => {
+    const part = `${A}|Müller\n`.repeat(9_000);
+    // One of these lengths has a character across each end of a piece.
+    for (const name of ['', 'x', 'xx']) {
+      const torn = Buffer.concat([Buffer.from(`vin|${name}\n${part}`), Buffer.of(0xc3), Buffer.from(`\n${part}`)]);
+      const right = (await read(torn)).rows.filter(({ cells }) => cells?.[1] === 'Müller').length;
+      expect(right).toBeGreaterThan(18_000 - 65_536 / 25);
+    }
+  });
+});
+
 describe('what cannot be read', () => {
   test.each(['', '\n \n;;\n', '\ufeff', 'vin\n', 'vin;plate\n;\n'])('%j holds no rows', async (content) => {
     const error = await refusal(content);
@@ -148,8 +230,8 @@ describe('what cannot be read', () => {
     ['NUL bytes', Buffer.from(`vin\n${A}\0\n`), 'NUL'],
     ['UTF-16 without its mark', Buffer.from(`vin\n${A}\n`, 'utf16le'), 'byte order mark'],
     ['UTF-16 cut within a character', littleEndian(`vin\n${A}\n`).subarray(0, -1), 'UTF-16'],
-    ['Latin-1', Buffer.from(`vin,owner\n${A},Müller\n`, 'latin1'), 'UTF-8'],
-    ['UTF-8 cut within a character', Buffer.from(`${A},ü`).subarray(0, -1), 'UTF-8'],
+    ['UTF-8 by its mark, and wrong', Buffer.concat([Buffer.from(`\ufeff${A},ü`), Buffer.of(0xff)]), 'UTF-8'],
+    ['bytes that Windows-1252 has no character for', Buffer.from(`${A},\x81\xff`, 'latin1'), 'CSV UTF-8'],
     ['HTML', Buffer.from(`\n<html><table><tr><td>${A}`), 'HTML'],
     ['JSON', Buffer.from(`["${A}"]`), 'JSON'],
   ])('%s is no CSV text, whatever its name', async (_, content, hint) => {
@@ -158,9 +240,17 @@ describe('what cannot be read', () => {
     expect(error).toMatchObject({ message: expect.stringContaining(hint) });
   });
 
-  test('invalid text far into the file is noticed too', async () => {
+  test('what is no text is noticed far into the file too', async () => {
     const rows = Buffer.from(`${A}\n`.repeat(20_000));
-    expect(await refusal(Buffer.concat([rows, Buffer.from([0xff])]))).toBeInstanceOf(UnsupportedMediaType);
+    expect(await refusal(Buffer.concat([rows, Buffer.of(0xff, 0x01)]))).toBeInstanceOf(UnsupportedMediaType);
+  });
+
+  test('binary data under no known name does not pass for Windows-1252', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ minLength: 300, maxLength: 300, noShrink: true }), async (bytes) => {
+        expect(await refusal(Buffer.concat([Buffer.from(`vin\n${A}\n`), bytes]))).toBeInstanceOf(UnsupportedMediaType);
+      }),
+    );
   });
 
   test('too many bytes or rows: too large, with the number', async () => {
@@ -323,6 +413,7 @@ describe('for any file', () => {
     const encode = fc.constantFrom(
       (text: string) => Buffer.from(text),
       (text: string) => Buffer.from(`\ufeff${text}`),
+      (text: string) => Buffer.from(text.replaceAll('😀', 'ß'), 'latin1'),
       littleEndian,
       bigEndian,
     );
@@ -426,7 +517,9 @@ describe('for any file', () => {
 async function rejected(file: Pick<ReadFile, 'columns' | 'delimiter'>, rows: RejectedRow[]): Promise<string> {
   const lines: string[] = [];
   for await (const line of rejectedCsv(file as Parameters<typeof rejectedCsv>[0], rows)) lines.push(line);
-  return lines.join('');
+  const text = lines.join('');
+  expect(text.lastIndexOf('\ufeff')).toBe(0);
+  return text.slice(1);
 }
 
 const refuse = (rows: CsvRow[]): RejectedRow[] =>
@@ -466,6 +559,61 @@ describe('rejected rows', () => {
     expect(text).toBe("vin,'=cmd,c,d,e,f,g,h,error_code,error_message\nWVW1,'=1+1,'+49,'-1,'@x,'\tx,' =1,a=b,X,'=Y\n");
   });
 
+  test('a formula behind any separator is defused, in quotes too, and once', async () => {
+    const file = { columns: ['vin', 'a'], delimiter: ';' };
+    const cells = (a: string) => [{ value: 'WVW1', cells: ['WVW1', a], code: 'X', message: 'Y' }];
+    const dde = await rejected(file, cells(`x,=cmd|' /C calc'!A0`));
+    expect(dde).toContain(`;x,'=cmd|' /C calc'!A0;`);
+    expect(await rejected(file, cells(`x,'=cmd|' /C calc'!A0`))).toBe(dde);
+    expect(await rejected(file, cells('1,5 t; -2 | "+3"'))).toContain(`;"1,5 t;' -2 |' ""+3""";`);
+    expect(await rejected(file, cells('Golf-Plus a+b=c @ home, 5 - 3'))).toContain(';Golf-Plus a+b=c @ home, 5 - 3;');
+  });
+
+  test('no reader, whatever separates cells for it and whether or not it knows quotes, sees a formula', async () => {
+    const crumb = fc.constantFrom(
+      '=',
+      '+',
+      '-',
+      '@',
+      '＝',
+      ',',
+      ';',
+      '\t',
+      '|',
+      '\n',
+      '"',
+      "'",
+      ' ',
+      '\u00a0',
+      'x',
+      '1',
+    );
+    const cell = fc.array(crumb, { maxLength: 10 }).map((parts) => parts.join(''));
+    const delimiter = fc.constantFrom(',', ';', '\t', '|');
+    await fc.assert(
+      fc.asyncProperty(fc.array(cell, { minLength: 1, maxLength: 4 }), cell, delimiter, async (cells, name, by) => {
+        const columns = ['vin', name, 'b', 'c'];
+        const text = await rejected({ columns, delimiter: by }, [
+          { value: '', cells, code: 'X', message: `=1;${name}` },
+        ]);
+        for (const separator of [',', ';', '\t', '|']) {
+          const bare = text.split('\n').flatMap((line) => line.split(separator));
+          const quoted = await parseRecords(text, separator).catch(() => []);
+          for (const seen of [...bare, ...quoted.flat()]) expect(seen).not.toMatch(/^[\s"]*[=+\-@＝＋－＠]/);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each([',', ', ', '\n', ' ', '"', ',"', '\u00a0'])(
+    'a cell of nothing but %j is defused in one pass',
+    async (part) => {
+      const row = { value: part.repeat(400_000), cells: null, code: 'X', message: 'Y' };
+      expect((await rejected({ columns: ['vin'], delimiter: ';' }, [row])).length).toBeGreaterThan(400_000);
+    },
+  );
+
   test('sent back as they are, they are the same rows; sent twice, the columns do not pile up', async () => {
     const first = await read(`VIN,phone\n-${A},=1\n@${B},"+49 1, 2"\n`);
     const text = await rejected(first, refuse(first.rows));
@@ -486,8 +634,8 @@ describe('rejected rows', () => {
         const rows = records.map(([other, value]) => ({ value, cells: [other, value], code: 'X', message: 'Y' }));
         const again = await read(await rejected({ columns: ['other', 'chassis'], delimiter: by }, rows));
         expect(again.rows.map(({ value }) => value)).toEqual(records.map(([, value]) => value.replace(/^'/, '')));
-        const others = again.rows.map(({ cells }) => cells?.[0]?.replace(/^'/, '').trim());
-        const expected = records.map(([other]) => other.replace(/^'/, '').trim());
+        const others = again.rows.map(({ cells }) => cells?.[0]?.replaceAll("'", '').trim());
+        const expected = records.map(([other]) => other.replaceAll("'", '').trim());
         expect(others).toEqual(expected);
       }),
       { numRuns: 300 },

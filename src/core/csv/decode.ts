@@ -1,4 +1,5 @@
 import { UnsupportedMediaType } from '../errors.ts';
+import { type Decode, decoderFor, NoText } from './encoding.ts';
 import { bounded } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
@@ -22,58 +23,62 @@ const MARKUP = /^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i;
 
 /**
  * The text of a CSV file, piece by piece, with `\n` as its only line break and without byte order marks.
- * UTF-8, or UTF-16 with a byte order mark; whatever is not such text is an UnsupportedMediaType.
+ * UTF-8, UTF-16 with a byte order mark, or Windows-1252; whatever is not such text is an UnsupportedMediaType.
  * How the bytes were cut on their way here leaves no trace: the pieces are the same.
  */
 export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
-  let decoder: TextDecoder | undefined;
+  let decode: Decode | undefined;
   let heldReturn = '';
-  for await (const piece of equalPieces(bounded(input, maxBytes))) {
-    const first = decoder === undefined;
-    decoder ??= decoderFor(piece);
-    const text = heldReturn + decode(decoder, piece);
+  for await (const { bytes, last } of equalPieces(bounded(input, maxBytes))) {
+    const first = decode === undefined;
+    decode ??= openDecoder(bytes);
+    const text = heldReturn + decoded(decode, bytes, last);
     if (first && MARKUP.test(text)) throw notCsv('HTML, XML or JSON');
     // A return at the end of a piece may be the first half of a line break.
-    heldReturn = text.endsWith('\r') ? '\r' : '';
+    heldReturn = text.endsWith('\r') && !last ? '\r' : '';
     yield unified(heldReturn ? text.slice(0, -1) : text);
   }
-  if (decoder) yield unified(heldReturn + decode(decoder));
+}
+
+interface Piece {
+  bytes: Buffer;
+  last: boolean;
 }
 
 /** Pieces of one size whatever the size of the chunks; the buffer is used again, so a piece is to be read at once. */
-async function* equalPieces(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  const piece = Buffer.allocUnsafe(PIECE_BYTES);
+async function* equalPieces(input: AsyncIterable<Buffer>): AsyncGenerator<Piece, void> {
+  const bytes = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
   for await (const chunk of input) {
     for (let at = 0; at < chunk.length; ) {
-      const copied = chunk.copy(piece, filled, at);
+      // Only what comes behind a full one shows that it is not the last.
+      if (filled === PIECE_BYTES) {
+        yield { bytes, last: false };
+        filled = 0;
+      }
+      const copied = chunk.copy(bytes, filled, at);
       at += copied;
       filled += copied;
-      if (filled < PIECE_BYTES) continue;
-      yield piece;
-      filled = 0;
     }
   }
-  if (filled > 0) yield piece.subarray(0, filled);
+  if (filled > 0) yield { bytes: bytes.subarray(0, filled), last: true };
 }
 
-function decoderFor(start: Buffer): TextDecoder {
+function openDecoder(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 16);
   const found = SIGNATURES.find(([signature]) => head.startsWith(signature));
   if (found) throw notCsv(found[1]);
-  const encoding = head.startsWith('\xff\xfe') ? 'utf-16le' : head.startsWith('\xfe\xff') ? 'utf-16be' : 'utf-8';
-  return new TextDecoder(encoding, { fatal: true });
+  return decoderFor(start);
 }
 
-function decode(decoder: TextDecoder, piece?: Buffer): string {
-  let text: string;
+function decoded(decode: Decode, bytes: Buffer, last: boolean): string {
   try {
-    text = decoder.decode(piece, { stream: piece !== undefined });
-  } catch {
-    throw notCsv(`no valid ${decoder.encoding.toUpperCase()} text. Save it as "CSV UTF-8"`);
+    const text = decode(bytes, last);
+    if (!text.includes('\0')) return text;
+  } catch (error) {
+    throw error instanceof NoText ? notCsv(error.message) : error;
   }
-  if (text.includes('\0')) throw notCsv('binary data (it has NUL bytes). UTF-16 text needs a byte order mark');
-  return text;
+  throw notCsv('binary data (it has NUL bytes). UTF-16 text needs a byte order mark');
 }
 
 /** Byte order marks also stand in mid-file, where files were joined. */

@@ -9,12 +9,18 @@ export interface RejectedRow {
 }
 
 const ERROR_COLUMNS = ['error_code', 'error_message'];
-/** Spreadsheets run cells that begin so as formulas. */
-const FORMULA = /^(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+/** By it spreadsheets tell that the file is UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff';
+/**
+ * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for
+ * somebody, since who opens the file may split it elsewhere than its writer, also within quotes.
+ */
+const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /**
  * Writes refused rows as CSV lines in the layout of the file they came from, error_code and error_message behind its
- * columns, so that the rows can be mended in place and uploaded again. A file without a header is given one.
+ * columns, so that the rows can be mended in place and uploaded again. A file without a header is given one. The text begins
+ * with a byte order mark.
  * Cells more than the header has follow the error columns, which so stay below their names.
  */
 export async function* rejectedCsv(
@@ -27,12 +33,12 @@ export async function* rejectedCsv(
   for await (const { value, cells, code, message } of rows) {
     const own = cells ?? [value];
     columns ??= numberedColumns(own.length);
-    if (!headed) yield headerLine(columns, delimiter);
+    if (!headed) yield BYTE_ORDER_MARK + headerLine(columns, delimiter);
     headed = true;
     const inColumns = columns.map((_, at) => own[at] ?? '').filter(isNoErrorIn(columns));
     yield line([...inColumns, code, message, ...own.slice(columns.length)], delimiter);
   }
-  if (!headed) yield headerLine(columns ?? numberedColumns(1), delimiter);
+  if (!headed) yield BYTE_ORDER_MARK + headerLine(columns ?? numberedColumns(1), delimiter);
 }
 
 function numberedColumns(count: number): string[] {
@@ -53,7 +59,7 @@ function line(cells: readonly string[], delimiter: string): string {
 }
 
 function defused(cell: string): string {
-  return FORMULA.test(cell) ? `'${cell}` : cell;
+  return cell.replace(BEFORE_FORMULA, "'");
 }
 
 function quoted(cell: string, delimiter: string): string {
