@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { mayBeCsv } from '../core/csv.ts';
-import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { DomainError, MalformedJson, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import type { HttpServices } from '../http/request-context.ts';
 import { requireOperation } from './body.ts';
 
@@ -18,7 +18,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
       req.unpipe();
       req.resume();
     });
-    hearEveryError(req);
+    watchParser(req);
     try {
       req.body = await processRequest(req, res, limits);
     } catch (error) {
@@ -31,11 +31,18 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
   };
 }
 
-/** A torn form fails its parser twice, and only the first failure has a listener: the second would end the process. */
-function hearEveryError(req: Request): void {
+/**
+ * Refuses fields that are not UTF-8, of which the parser leaves U+FFFD. And hears every error: a torn form fails its parser
+ * twice, and only the first failure has a listener, so that the second would end the process.
+ */
+function watchParser(req: Request): void {
   const pipe = req.pipe;
   req.pipe = (parser, options) => {
     parser.on('error', () => {});
+    parser.prependListener('field', (name: string, value: string) => {
+      if (value.includes('\ufffd'))
+        parser.emit('error', new MalformedJson(`The field ${name} is not UTF-8, or has U+FFFD.`));
+    });
     return pipe.call(req, parser, options) as typeof parser;
   };
 }

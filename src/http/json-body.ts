@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
@@ -18,16 +19,17 @@ export function jsonReader(limit: number): ReadJson {
     limit,
     strict: false,
     type: (req) => isJson(req.headers['content-type']),
-    verify: keepDigest,
+    verify: inspect,
   });
   return async (req, res) => {
     const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
     if (!chunked && Number(length ?? 0) === 0) return undefined;
     if (!isJson(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
-    if (!chunked && !req.headers['content-encoding'] && PLAIN.test(type ?? '')) {
+    if (OTHER_CHARSET.test(type ?? '')) throw new UnsupportedMediaType('Send JSON in UTF-8.');
+    if (!chunked && !req.headers['content-encoding']) {
       if (Number(length) > limit) throw tooLarge(limit);
       const body = await readWhole(req);
-      keepDigest(req, res, body);
+      inspect(req, res, body);
       return parsed(utf8.decode(body));
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -37,8 +39,8 @@ export function jsonReader(limit: number): ReadJson {
   };
 }
 
-/** JSON in UTF-8, as nearly all is. */
-const PLAIN = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
+/** Between services JSON is UTF-8 (RFC 8259, 8.1). */
+const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i;
 const utf8 = new TextDecoder();
 
 /** A body that says how long it is: Node's parser takes no more of it. */
@@ -67,9 +69,12 @@ function parsed(text: string): unknown {
 
 const tooLarge = (limit: number | undefined) => new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
 const notJson = ({ message }: Error) => new MalformedJson(`The body is not JSON: ${message}.`);
+const notUtf8 = () => new MalformedJson('The body is not JSON: it holds bytes that are not UTF-8.');
 const unreadable = () => new MalformedJson('The body could not be read.');
 
-function keepDigest(req: IncomingMessage, res: object, body: Buffer): void {
+/** Looks at the bytes of a body before anybody decodes them: whoever does puts U+FFFD in place of what is not UTF-8. */
+function inspect(req: IncomingMessage, res: object, body: Buffer): void {
+  if (!isUtf8(body)) throw notUtf8();
   if (!req.headers['idempotency-key']) return;
   (res as Response).locals.digest = createHash('sha256').update(body).digest('hex');
 }
@@ -83,5 +88,6 @@ function refusalOfBody(error: unknown): unknown {
     return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
   }
   if (type === 'entity.parse.failed') return notJson(error);
+  if (type === 'entity.verify.failed') return notUtf8();
   return error.status === 400 ? unreadable() : error;
 }
