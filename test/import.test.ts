@@ -41,6 +41,10 @@ describe('layouts', () => {
     tabs: (vins) => `fin\tmodel\n${vins.map((vin) => `${vin}\tGolf`).join('\n')}\n`,
     'bars and blank lines': (vins) => `\nmodel|chassis number\n\n${vins.map((vin) => `Golf|${vin}`).join('\n\n')}\n\n`,
     'UTF-16 from a spreadsheet': (vins) => utf16(`vin;plate\r\n${vins.map((vin) => `${vin};Zürich`).join('\r\n')}\r\n`),
+    'Windows-1252, as Excel writes CSV on Windows': (vins) =>
+      new Blob([Buffer.from(`Halter;VIN\r\n${vins.map((vin) => `Müller;${vin}`).join('\r\n')}\r\n`, 'latin1')]),
+    'a title above the header': (vins) => `Fleet 2026;;\n\nplate;VIN\n${vins.map((vin) => `x;${vin}`).join('\n')}\n`,
+    'no header, and the VIN last': (vins) => vins.map((vin, at) => `${at};Golf;${vin}`).join('\n'),
     'VINs as people write them': (vins) =>
       vins.map((vin) => ` ${vin.slice(0, 3).toLowerCase()}-${vin.slice(3)} `).join('\n'),
   };
@@ -212,6 +216,33 @@ test.skipIf(gateway.database.kind === 'embedded')(
 );
 
 describe('refused rows', () => {
+  test.each([
+    ['Windows-1252 and a title', Buffer.from('Fleet 2026\r\nHalter;VIN\r\nMüller, =1+1;SHORT1\r\n', 'latin1')],
+    ['no header', Buffer.from('\ufeffMüller, =1+1;SHORT1\n"";WBA0000000000001I\n')],
+  ])('go out as UTF-8 that a spreadsheet knows, and come back byte for byte: %s', async (_, bytes) => {
+    const fleet = await createFleet(acme);
+    const report = async (file: Blob) => {
+      const { status, body } = await upload(fleet, file);
+      expect(status).toBe(400);
+      const answer = await fetch(`${acme.url}${body.rejectedCsv}`, { headers: acme.headers });
+      return answer.arrayBuffer();
+    };
+    const first = await report(new Blob([bytes]));
+    expect(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(first)).toMatch(
+      /^\ufeff(?:Halter;VIN|column_1;vin);error_code;error_message\nMüller,' =1\+1;SHORT1;/,
+    );
+    expect(Buffer.from(await report(new Blob([first])))).toEqual(Buffer.from(first));
+  });
+
+  test('a file that names no column of VINs, and has none, is refused at once', async () => {
+    const { status, body } = await upload(await createFleet(acme), 'Nr;Model\n1;Golf\n2;Polo\n');
+    expect({ status, errors: body.errors, found: body.found }).toMatchObject({
+      status: 400,
+      errors: [{ code: 'VIN_COLUMN_MISSING' }],
+      found: ['Nr', 'Model'],
+    });
+  });
+
   test('come back as a CSV in the file’s own layout that can be sent again as it is', async () => {
     const fleet = await createFleet(acme);
     const [good, mended] = newVins(2) as [string, string];

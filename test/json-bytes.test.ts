@@ -17,7 +17,7 @@ async function send(method: string, path: string, body: BodyInit, headers: Recor
 }
 
 /** The ways in which a body can reach the parser. */
-const ways: Record<string, (bytes: Buffer) => [body: BodyInit, headers: Record<string, string>]> = {
+const ways: Record<string, (bytes: Buffer<ArrayBuffer>) => [body: BodyInit, headers: Record<string, string>]> = {
   whole: (bytes) => [bytes, JSON_TYPE],
   'with its charset': (bytes) => [bytes, { 'content-type': 'application/json; charset=UTF-8; v=1' }],
   'in chunks': (bytes) => [new Blob([bytes]).stream(), JSON_TYPE],

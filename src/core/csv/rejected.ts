@@ -1,4 +1,4 @@
-import type { CsvLayout } from './layout.ts';
+import { type CsvLayout, numberedColumns } from './layout.ts';
 
 /** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
 export interface RejectedRow {
@@ -39,10 +39,6 @@ export async function* rejectedCsv(
     yield line([...inColumns, code, message, ...own.slice(columns.length)], delimiter);
   }
   if (!headed) yield BYTE_ORDER_MARK + headerLine(columns ?? numberedColumns(1), delimiter);
-}
-
-function numberedColumns(count: number): string[] {
-  return Array.from({ length: count }, (_, at) => (at === 0 ? 'vin' : `column_${at + 1}`));
 }
 
 function headerLine(columns: readonly string[], delimiter: string): string {

@@ -39,8 +39,8 @@ const form = z.object({
   fleetId: z.string().meta({ ...fleetId.meta() }),
   vins: z.string().meta({
     description:
-      'CSV text, in UTF-8 or UTF-16, separated by commas, semicolons, tabs or bars: with a header that names the ' +
-      'column `vin`, or with the VINs in the first column.',
+      'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars: with a header that ' +
+      'names the column `vin`, below a title or not, or with no header at all.',
     format: 'binary',
   }),
 });
@@ -96,7 +96,7 @@ export const importDocs = {
     summary: 'Get the refused rows',
     description:
       'The refused rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
-      'be uploaded as it is.',
+      'be uploaded as it is. UTF-8 with a byte order mark; what a spreadsheet would run as a formula is defused.',
     answers: {
       200: {
         description: 'The refused rows.',

@@ -1,0 +1,106 @@
+import type { Delimiter, Start } from './layout.ts';
+import { type CsvLimits, unreadableRow } from './limits.ts';
+import { parseRecords, scanRecords } from './records.ts';
+
+/** One of the first rows, read with each delimiter that fits, and where it stands in what was read ahead. */
+export interface Line {
+  row: number;
+  from: number;
+  to: number;
+  readings: Reading[];
+}
+
+export interface Reading {
+  cells: string[];
+  delimiter: Delimiter;
+}
+
+const DELIMITERS: readonly Delimiter[] = [',', ';', '\t', '|'];
+const ANY_DELIMITER = DELIMITERS.join('');
+const BLANK_LINES = /^[\s,;|]*\n/;
+const BLANK_ROW = /^[\s,;|"]*$/;
+/** Excel's way to name the delimiter: a line before all others, which is no row. */
+const SEPARATOR_LINE = /^"?sep=([,;\t|])"?\n$/i;
+
+/** The first rows of a file one by one, from the first that is not blank. What was read of them stays at hand. */
+export class Head {
+  readonly #pieces: AsyncIterator<string, void>;
+  readonly #limits: CsvLimits;
+  #delimiters = DELIMITERS;
+  #text = '';
+  /** Index in the text of the next row, whose number is `#row`. */
+  #next = 0;
+  #row = 1;
+  #ended = false;
+
+  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits) {
+    this.#pieces = pieces;
+    this.#limits = limits;
+  }
+
+  /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
+  async next(): Promise<Line | undefined> {
+    for (;;) {
+      if (this.#next === 0) this.#skipBlankLines();
+      const { end, fault } = scanRecords(this.#text.slice(this.#next), ANY_DELIMITER, this.#limits.rowLength, 1);
+      if (fault) throw unreadableRow(this.#row, fault, this.#limits.rowLength);
+      if (end === 0) {
+        if (!this.#ended) await this.#readOn();
+        else if (this.#next === this.#text.length) return undefined;
+        else throw unreadableRow(this.#row, 'QUOTE_NOT_CLOSED');
+        continue;
+      }
+      const line = await this.#take(end);
+      if (line) return line;
+    }
+  }
+
+  /** Where reading goes on when a row and all behind it are data. */
+  from = ({ from, row }: Line): Pick<Start, 'text' | 'row'> => ({ text: this.#text.slice(from), row });
+
+  /** Where reading goes on behind a row. */
+  after = ({ to, row }: Line): Pick<Start, 'text' | 'row'> => ({ text: this.#text.slice(to), row: row + 1 });
+
+  #skipBlankLines(): void {
+    const [blank = ''] = BLANK_LINES.exec(this.#text) ?? [];
+    this.#row += blank.split('\n').length - 1;
+    this.#text = this.#text.slice(blank.length);
+  }
+
+  async #readOn(): Promise<void> {
+    const { done, value } = await this.#pieces.next();
+    this.#ended = done === true;
+    // A last line may have no line break.
+    this.#text += value ?? '\n';
+  }
+
+  /** Undefined for what is dropped: a separator line, and what is blank before all other rows. */
+  async #take(length: number): Promise<Line | undefined> {
+    const from = this.#next;
+    const to = from + length;
+    const record = this.#text.slice(from, to);
+    const row = this.#row++;
+    const separator = row === 1 ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
+    if (separator) {
+      this.#delimiters = DELIMITERS.filter((delimiter) => delimiter === separator);
+      this.#row = row;
+    }
+    if (separator || (from === 0 && BLANK_ROW.test(record))) {
+      this.#text = this.#text.slice(to);
+      return undefined;
+    }
+    this.#next = to;
+    return { row, from, to, readings: await readingsOf(record, this.#delimiters, row) };
+  }
+}
+
+async function readingsOf(record: string, delimiters: readonly Delimiter[], row: number): Promise<Reading[]> {
+  const readings: Reading[] = [];
+  for (const delimiter of delimiters) {
+    if (scanRecords(record, delimiter, record.length).end !== record.length) continue;
+    const [cells = []] = await parseRecords(record, delimiter);
+    readings.push({ cells, delimiter });
+  }
+  if (readings.length === 0) throw unreadableRow(row, 'QUOTE_MISPLACED');
+  return readings;
+}
