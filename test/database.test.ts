@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
+import { isoSql } from '../src/core/selection.ts';
 import { openDatabase } from '../src/entities/database.ts';
 import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
 
@@ -129,13 +130,14 @@ describe('both databases', () => {
   test('values go in and come out alike', async () => {
     const at = new Date('2026-03-01T12:00:00.120Z');
     const { rows } = await sql`
-      select ${at}::timestamptz as at, ${['a', null, 'b,"c"']}::text[] as texts, ${[1, 2]}::int[] as ints,
+      select ${sql.raw(isoSql('x.at'))} as at, ${['a', null, 'b,"c"']}::text[] as texts, ${[1, 2]}::int[] as ints,
         ${JSON.stringify({ a: [1] })}::jsonb as json, ${true}::boolean as yes, ${null}::text as none, ${7}::int as int,
-        ${'9007199254740993'}::int8 as big, 1.50 as exact, count(*) as count from fleet
+        ${'9007199254740993'}::int8 as big, 1.50 as exact, count(*) as count
+      from fleet, (select ${at}::timestamptz as at) x group by x.at
     `.execute(database.orm.em.fork().getKysely());
     expect(rows).toEqual([
       {
-        at: '2026-03-01 12:00:00.12+00',
+        at: '2026-03-01T12:00:00.120Z',
         texts: ['a', null, 'b,"c"'],
         ints: [1, 2],
         json: { a: [1] },
@@ -267,8 +269,8 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
 
   test('a statement may run for 30 seconds, and a transaction lie idle for 60', async () => {
     const [row] = await execute(`select current_setting('statement_timeout') as statement,
-      current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as zone`);
-    expect(row).toEqual({ statement: '30s', idle: '1min', zone: 'UTC' });
+      current_setting('idle_in_transaction_session_timeout') as idle`);
+    expect(row).toEqual({ statement: '30s', idle: '1min' });
   });
 
   test('a statement past MikroORM may be the first of a process', async () => {

@@ -39,7 +39,10 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   }
   const company = await ownerOfFleet(ctx, caller, fleetId);
   const vin = vinOrNull(vinAsGiven);
-  const vehicle = vin === null ? null : await ctx.em.findOne(Vehicle, { company, vin, fleet: fleetId });
+  const vehicle =
+    vin === null
+      ? null
+      : await ctx.em.findOne(Vehicle, { company, vin, fleet: fleetId }, { fields: ['id', 'manufacturer'] });
   if (!vehicle || vin === null) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
   const now = ctx.now();
   const contractId = newId();

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { type Event, eventObject } from './events.ts';
 import { holdPublishing } from './publish-events.ts';
-import { firstIdOf, isoTime, write } from './sql.ts';
+import { isoSql } from './selection.ts';
+import { firstIdOf, write } from './sql.ts';
 import { payloadOf } from './webhooks/payload.ts';
 import type { Attempt, Sender } from './webhooks/sender.ts';
 import { signedHeaders } from './webhooks/signature.ts';
@@ -54,11 +55,11 @@ export async function claimDueDeliveries(
 export async function nextDeliveryDue(ctx: Context, except: readonly string[]): Promise<string | null> {
   const [row] = await write<{ due_at: string | null }>(
     ctx,
-    sql`select min(next.due_at) as due_at from webhook w cross join lateral (
+    sql`select ${sql.raw(isoSql('min(next.due_at)'))} as due_at from webhook w cross join lateral (
           select due_at from delivery where webhook_id = w.id and due_at is not null order by due_at limit 1
         ) next where w.id <> all(${except}::uuid[])`,
   );
-  return row?.due_at ? isoTime(row.due_at) : null;
+  return row?.due_at ?? null;
 }
 
 /** What was sent, and what came of it. */

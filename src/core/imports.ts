@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { type Context, companyOf } from './context.ts';
 import { type Delimiter, rejectedCsv } from './csv.ts';
 import { ImportNotFound } from './errors.ts';
-import { isId, isoTime, isoTimeOrNull, write } from './sql.ts';
+import { isoSql } from './selection.ts';
+import { isId, write } from './sql.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
 export type ImportState = (typeof importStates)[number];
@@ -104,7 +105,8 @@ export interface ImportRow {
 }
 
 export const importColumns = sql`i.id, i.company, i.fleet_id, i.state, i.mode, i.dry_run, i.received, i.created, i.existing,
-  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates, i.started_at, i.finished_at`;
+  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates,
+  ${sql.raw(isoSql('i.started_at'))} as started_at, ${sql.raw(isoSql('i.finished_at'))} as finished_at`;
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,
@@ -114,6 +116,6 @@ export const toImport = (row: ImportRow): Import => ({
   created: row.created,
   existing: row.existing,
   rejected: row.rejected,
-  startedAt: isoTime(row.started_at),
-  finishedAt: isoTimeOrNull(row.finished_at),
+  startedAt: row.started_at,
+  finishedAt: row.finished_at,
 });

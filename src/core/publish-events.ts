@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { contractData, recordEach } from './record-events.ts';
-import { isoTime, write } from './sql.ts';
+import { isoSql } from './selection.ts';
+import { write } from './sql.ts';
 
 /** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
 export const PUBLISHED_AT_ONCE = 100;
@@ -79,9 +80,9 @@ export async function recordContractPeriods(ctx: Context): Promise<boolean> {
 
 /** When the next contract starts or ends (ISO 8601), or null when none ever does. */
 export async function nextContractDue(ctx: Context): Promise<string | null> {
-  const [row] = await write<{ due_at: string }>(
+  const [row] = await write<{ next: string }>(
     ctx,
-    sql`select due_at from contract where due_at is not null order by due_at limit 1`,
+    sql`select ${sql.raw(isoSql('due_at'))} as next from contract where due_at is not null order by due_at limit 1`,
   );
-  return row ? isoTime(row.due_at) : null;
+  return row?.next ?? null;
 }

@@ -66,11 +66,3 @@ export function firstIdOf(time: number): string {
 
 /** Whether the database would take this as an id. What is none cannot exist. */
 export const isId = (value: string): boolean => validate(value);
-
-/** PostgreSQL's text for a timestamp of a UTC session (`2026-11-20 08:00:00.12+00`) as ISO 8601 with milliseconds and Z. */
-export function isoTime(text: string): string {
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, text.lastIndexOf('+')).padEnd(3, '0').slice(0, 3)}Z`;
-}
-
-/** isoTime for a column that may be empty. */
-export const isoTimeOrNull = (text: string | null): string | null => (text === null ? null : isoTime(text));

@@ -6,7 +6,8 @@ import type { Context } from './context.ts';
 import { recheckAfter } from './eligibility.ts';
 import { holdFleetsOf } from './fleets.ts';
 import { type Fact, record } from './record-events.ts';
-import { isoTime, write } from './sql.ts';
+import { isoSql } from './selection.ts';
+import { write } from './sql.ts';
 import type { EligibilityStatus } from './vehicles.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
@@ -41,11 +42,11 @@ export async function claimDueVehicles(ctx: Context, limit: number): Promise<Cla
 
 /** When the next vehicle comes due (ISO 8601), or null when none ever does. */
 export async function nextVehicleDue(ctx: Context): Promise<string | null> {
-  const [row] = await write<{ due_at: string }>(
+  const [row] = await write<{ next: string }>(
     ctx,
-    sql`select due_at from vehicle where due_at is not null order by due_at limit 1`,
+    sql`select ${sql.raw(isoSql('due_at'))} as next from vehicle where due_at is not null order by due_at limit 1`,
   );
-  return row ? isoTime(row.due_at) : null;
+  return row?.next ?? null;
 }
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */

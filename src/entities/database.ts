@@ -232,7 +232,6 @@ function session(url: string): ClientConfig {
   return {
     connectionString: url,
     application_name: 'fleet-gateway',
-    options: '-c timezone=UTC',
     connectionTimeoutMillis: 3_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,

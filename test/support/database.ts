@@ -34,6 +34,10 @@ export async function databaseEnv(): Promise<DatabaseEnv> {
   const name = `fleet_gateway_${randomUUID().replaceAll('-', '')}`;
   await administer(given.server, `create database ${name} template ${given.template}`);
   afterAll(() => administer(given.server, `drop database ${name} with (force)`));
+  // Nothing may depend on how a session writes times, so every test is one of that.
+  for (const setting of [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard']) {
+    await administer(given.server, `alter database ${name} set ${setting}`);
+  }
   return { DATA_DIR, DATABASE_URL: Object.assign(new URL(given.server), { pathname: name }).href };
 }
 

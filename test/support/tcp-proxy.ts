@@ -16,6 +16,8 @@ export class TcpProxy {
   swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
   /** Where there is one, it is called with each piece that the server says, in place of sending it on. */
   swallowAnswer: ((said: Buffer) => void) | undefined;
+  /** Where there is one, what it makes of the first piece from a client is sent in its place. */
+  firstPiece: ((sent: Buffer) => Buffer) | undefined;
   readonly #due = new WeakMap<Socket, number>();
   #hanging = false;
   readonly #pairs = new Set<[Socket, Socket]>();
@@ -63,9 +65,11 @@ export class TcpProxy {
     const pair: [Socket, Socket] = [client, server];
     this.#pairs.add(pair);
     let swallowing = false;
+    let first = true;
     client.on('data', (sent: Buffer) => {
       swallowing ||= this.swallowAnswersAfter(sent);
-      this.#send(server, sent);
+      this.#send(server, first && this.firstPiece ? this.firstPiece(sent) : sent);
+      first = false;
     });
     server.on('data', (said: Buffer) => {
       if (this.swallowAnswer) this.swallowAnswer(said);

@@ -1,0 +1,130 @@
+import pg from 'pg';
+import { afterAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../src/entities/database.ts';
+import type { Json } from './support/client.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { contractFields } from './support/factories.ts';
+import { type Gateway, startGateway } from './support/gateway.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
+import { until } from './support/until.ts';
+import { newWorld, type World } from './support/worlds.ts';
+
+const env = await databaseEnv();
+const { DATABASE_URL: url } = env;
+
+/** A start-up message with nothing in it but who wants which database, as some poolers pass it on. */
+function bareStart(message: Buffer): Buffer {
+  const texts = message.toString('latin1', 8).split('\0');
+  const kept = texts.flatMap((name, at) =>
+    at % 2 === 0 && ['user', 'database', 'client_encoding'].includes(name) ? [name, texts[at + 1] ?? ''] : [],
+  );
+  const body = Buffer.from(`${kept.join('\0')}\0\0`, 'latin1');
+  const head = Buffer.from(message.subarray(0, 8));
+  head.writeInt32BE(body.length + 8);
+  return Buffer.concat([head, body]);
+}
+
+const NOW = /^(?:createdAt|updatedAt|startedAt|finishedAt|timestamp|verifiedAt|attemptedAt)$/;
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const TIME = /At$|^timestamp$|^from$|^to$/;
+/** An event of a status has these as its `from` and `to`. */
+const STATUS = /^[A-Z]+$/;
+
+/** Every time in an answer, by the name of its member. */
+const timesIn = (value: Json, name = ''): [name: string, time: string][] => {
+  if (typeof value === 'string') return TIME.test(name) && !STATUS.test(value) ? [[name, value]] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([member, one]) => timesIn(one, Array.isArray(value) ? name : member));
+};
+
+const eligibility = 'eligibility { verifiedAt nextAttemptAt }';
+const contract = 'contracts { nodes { id from to status createdAt } }';
+const document = `query ($fleet: ID!, $import: ID!, $webhook: ID!) {
+  fleets { nodes { createdAt updatedAt vehicles { nodes { createdAt ${eligibility} } } } }
+  fleet(id: $fleet) { createdAt updatedAt vehicles { nodes { createdAt ${eligibility} ${contract} } } ${contract} }
+  events { nodes { type timestamp } } import(id: $import) { startedAt finishedAt }
+  webhook(id: $webhook) { createdAt updatedAt deliveries { nodes { createdAt attemptedAt nextAttemptAt } } } ${contract}
+}`;
+
+/** Everything that shows a time, in both interfaces. */
+async function everything({ client, company, ...world }: World): Promise<Json[]> {
+  const { fleetId, vehicleId, vin, contractId, importId, webhookId } = world;
+  const conditions = encodeURIComponent(JSON.stringify({ company }));
+  const paths = [
+    ...['/fleets', `/fleets/${fleetId}`, `/fleets/${fleetId}/vehicles`, `/vehicles/${vehicleId}`],
+    ...[`/contracts/${contractId}`, `/contracts?conditions=${conditions}`, `/imports/${importId}`, '/events'],
+    ...['/webhooks', `/webhooks/${webhookId}`, `/webhooks/${webhookId}/deliveries`, `/vehicles/eligibility/${vin}`],
+  ];
+  const answers = await Promise.all(paths.map((path) => client.get(path)));
+  expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
+  const variables = { fleet: fleetId, import: importId, webhook: webhookId };
+  const { body } = await client.post('/graphql', { query: document, variables });
+  expect(body.errors).toBeUndefined();
+  return [...answers.map((answer) => answer.body), body.data];
+}
+
+async function check(gateway: Gateway, company: string): Promise<void> {
+  const world = await newWorld(gateway, company);
+  const { client, fleetId, vin, contractId } = world;
+  // Claims, leases and retries are times that the database compares.
+  await until(async () => (await client.get(`/vehicles/eligibility/${vin}`)).status === 200);
+  const soon = new Date(Date.now() + 1_500).toISOString();
+  const fields = contractFields(
+    { fleetId, vin },
+    { from: soon, to: new Date(Date.now() + 3e6).toISOString(), pack: 'x' },
+  );
+  const { body: started } = await client.post('/contracts', fields);
+  await until(async () => {
+    const { body } = await client.get('/events?type=contract.started');
+    return body.some((event: Json) => event.contractId === started.id);
+  });
+  expect((await client.get(`/contracts/${started.id}`)).body).toMatchObject({ from: soon, status: 'ACTIVE' });
+  expect((await client.get(`/contracts/${contractId}`)).body.from).toMatch(ISO);
+  const times = (await everything(world)).flatMap((answer) => timesIn(answer));
+  expect(times.length).toBeGreaterThan(60);
+  for (const [name, time] of times) {
+    expect([name, time]).toEqual([name, expect.stringMatching(ISO)]);
+    if (NOW.test(name)) expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(300_000);
+  }
+}
+
+describe.runIf(url)('whatever the session of a server is set to', async () => {
+  if (!url) return;
+  const proxy = await TcpProxy.start(url);
+  proxy.firstPiece = bareStart;
+  afterAll(() => proxy.close());
+  const admin = new pg.Client(url);
+  await admin.connect();
+  afterAll(() => admin.end());
+  const database = admin.database;
+
+  test.each([
+    ['SQL, DMY', 'Asia/Tokyo', 'database'],
+    ['German, DMY', 'America/St_Johns', 'role'],
+    ['Postgres, MDY', 'Pacific/Kiritimati', 'database'],
+    ['ISO, YMD', '<+0530>-05:30', 'role'],
+  ])('DateStyle %s, TimeZone %s by the %s: times are right', async (style, zone, by) => {
+    const whose = by === 'role' ? `role ${admin.user} in database ${database}` : `database ${database}`;
+    for (const [name, value] of Object.entries({ datestyle: style, timezone: zone, intervalstyle: 'sql_standard' })) {
+      await admin.query(`alter ${whose} set ${name} = '${value}'`);
+    }
+    const own = { ...env, DATABASE_URL: proxy.through(url) };
+    const opened = await openDatabase(databaseConfig(own));
+    const gateway = await startGateway({ on: { env: own, database: opened }, workers: true });
+    try {
+      const [session] = await gateway.execute<{ style: string; zone: string }>(
+        `select current_setting('datestyle') as style, current_setting('timezone') as zone`,
+      );
+      expect(session).toEqual({ style, zone });
+      await check(gateway, `company ${style}`);
+    } finally {
+      await gateway.close();
+      await opened.close();
+      await admin.query(`alter ${whose} reset all`);
+    }
+  });
+});
+
+test.skipIf(url)('the embedded database, too, gives times that are right', async () => {
+  await check(await startGateway({ workers: true }), 'acme');
+});
