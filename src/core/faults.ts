@@ -12,7 +12,8 @@ const unreachable = () =>
   new Unavailable(
     'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
   );
-const noRoom = () =>
+/** The refusal of a file that would have to be kept. */
+export const noRoom = () =>
   new Unavailable(
     'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
   );

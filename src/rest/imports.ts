@@ -31,10 +31,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);
   const { importId } = readInput(uploadQuery, request.query);
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
-  const upload = await readUpload(request.incoming, {
-    fleetId: request.query.fleetId,
-    maxFileBytes: ctx.services.config.LIMIT_FILE_BYTES,
-  });
+  const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {
     const wanted = { fleetId: upload.fleetId, importId, mode, dryRun };
     const imported = await importVehicles(ctx, wanted, { file: upload.file, idempotencyKey });

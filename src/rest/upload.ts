@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import busboy from 'busboy';
-import { bounded, mayBeCsv } from '../core/csv.ts';
+import type { Context } from '../core/context.ts';
+import { mayBeCsv } from '../core/csv.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { type SpooledFile, spool } from './spool.ts';
 
 export interface Upload {
   fleetId: string;
@@ -15,31 +13,25 @@ export interface Upload {
   discard(): Promise<void>;
 }
 
-interface Options {
-  /** From the address, for clients that cannot order their fields. */
-  fleetId: unknown;
-  maxFileBytes: number;
-}
-
-const PIECE_BYTES = 64 * 1024;
 const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
 
 /**
  * Reads a multipart form up to its file. When the fleet is named before the file, the file is read as it arrives;
- * else it waits on disk until the form ends, since nobody knows yet whose it is.
- * Throws FleetIdMissing, UnsupportedMediaType, PayloadTooLarge and ValidationFailed.
+ * else it waits on disk until the form ends, since nobody knows yet whose it is. `fromQuery` is the fleet that the address
+ * names, for clients that cannot order their fields.
+ * Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and what `spool` throws.
  */
-export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, maxFileBytes }: Options): Promise<Upload> {
+export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
   const form = openForm(req);
   const { promise, resolve, reject } = Promise.withResolvers<Upload>();
   let fleetId = typeof fromQuery === 'string' && fromQuery ? fromQuery : undefined;
-  let aside: Promise<FileHandle> | undefined;
+  let aside: Promise<SpooledFile> | undefined;
   const discard = async () => {
     // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
     req.unpipe(form).resume();
     form.destroy();
     const file = await aside?.catch(() => undefined);
-    await file?.close();
+    await file?.discard();
   };
   let filed = false;
   // Behind the file there may be one part too many, or nothing where the form's end should be.
@@ -61,7 +53,7 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
     if (!mayBeCsv(mimeType))
       return refuse(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
     if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream, whole.promise), discard });
-    aside = setAside(stream, maxFileBytes);
+    aside = spool(ctx, stream);
     aside.catch(refuse);
   });
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
@@ -74,7 +66,7 @@ export async function readUpload(req: IncomingMessage, { fleetId: fromQuery, max
     if (!filed) return refuse(noFile('is required: the CSV file'));
     whole.resolve();
     const file = await aside?.catch(() => undefined);
-    if (file) resolve({ fleetId, file: piecesOf(contentOf(file), whole.promise), discard });
+    if (file) resolve({ fleetId, file: piecesOf(file.content(), whole.promise), discard });
   });
   form.on('error', (error) => refuse(tornForm(error)));
   // Not by pipeline, which would cut the connection before a refusal is out.
@@ -112,32 +104,5 @@ async function* piecesOf(file: AsyncIterable<Buffer>, whole: Promise<void>): Asy
     await whole;
   } catch (error) {
     throw tornForm(error);
-  }
-}
-
-/**
- * Writes a part to a temporary file, at most `maxBytes` of it, which nobody else can open: it has no name any more, and is
- * gone when it is closed or this process ends, however it does.
- */
-async function setAside(part: AsyncIterable<Buffer>, maxBytes: number): Promise<FileHandle> {
-  const path = join(tmpdir(), `fleet-gateway-upload-${randomUUID()}`);
-  const file = await open(path, 'wx+', 0o600);
-  try {
-    await unlink(path);
-    await file.writeFile(bounded(part, maxBytes));
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-/** Not as a stream, which would open and close in times of its own, and fail when nobody listens. */
-async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
-  for (let position = 0; ; ) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), { position });
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
   }
 }

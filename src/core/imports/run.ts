@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
-import type { Context } from '../context.ts';
+import { type Context, companyOf } from '../context.ts';
 import {
   type DomainError,
   FleetNotFound,
@@ -75,13 +75,20 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
 const isSame = (before: ImportRow, { fleetId, mode, dryRun }: Wanted) =>
   before.fleet_id === fleetId.toLowerCase() && before.mode === mode && before.dry_run === dryRun;
 
-async function limitUploads(ctx: Context, company: string): Promise<void> {
+/**
+ * For those who must keep a file before they know its fleet: throws what importVehicles would before it reads any, Forbidden
+ * and RateLimited. `waiting` are such files of the company that are being kept already.
+ */
+export const admitUpload = (ctx: Context, { waiting }: { waiting: number }): Promise<void> =>
+  limitUploads(ctx, companyOf(ctx, 'fleets:write'), waiting);
+
+async function limitUploads(ctx: Context, company: string, waiting = 0): Promise<void> {
   const limit = ctx.services.config.LIMIT_UPLOADS;
   const [running] = await write<{ count: number }>(
     ctx,
     sql`select count(*)::int as count from import where company = ${company} and due_at > ${ctx.now()}::timestamptz`,
   );
-  if ((running?.count ?? 0) < limit) return;
+  if ((running?.count ?? 0) + waiting < limit) return;
   throw new RateLimited(
     RETRY_SECONDS,
     `At most ${limit} uploads of a company run at once, and as many are running. Try again in ${RETRY_SECONDS} s.`,
