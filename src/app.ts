@@ -22,6 +22,7 @@ export function createApp(services: HttpServices): Express {
   // Without ETags nothing can be fresh; `If-None-Match: *` would make it so.
   Object.defineProperty(app.request, 'fresh', { value: false });
   app.set('query parser', 'simple');
+  app.set('trust proxy', services.config.TRUST_PROXY);
   // Each step here is paid by every small request: what does nothing is left out.
   app.use(entrance(services.log, metrics.observe));
   if (telemetry) app.use(traces(telemetry));

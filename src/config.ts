@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
 
@@ -9,12 +10,21 @@ const list = z.string().transform((value) =>
     .filter(Boolean),
 );
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
+/** As Express's `trust proxy` takes them. */
+const proxies = list.pipe(
+  z.array(
+    z
+      .string()
+      .refine(isProxy, 'is an address, a network such as 10.0.0.0/8, or one of loopback, linklocal, uniquelocal'),
+  ),
+);
 const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
 
 /** Every setting there is, with its default. README's table is held against this by a test. */
 export const settings = z.object({
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1'),
+  TRUST_PROXY: proxies.default([]),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_READ_URLS: list.default([]),
   DATA_DIR: z.string().min(1).default('.data'),
@@ -55,6 +65,13 @@ export const settings = z.object({
   INTROSPECTION: onOff.default(true),
   METRICS_TOKEN: z.string().min(16).optional(),
 });
+
+function isProxy(value: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(value)) return true;
+  const [address = '', bits, ...rest] = value.split('/');
+  const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  return longest > 0 && rest.length === 0 && (bits === undefined || (/^[1-9]\d*$/.test(bits) && +bits <= longest));
+}
 
 type Settings = z.output<typeof settings>;
 

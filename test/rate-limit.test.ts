@@ -46,6 +46,33 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
     expect(await (await limited.as('hooli')).get(path.replace('acme', 'hooli'))).toMatchObject({ status: 200 });
   });
 
+  test('behind a proxy of TRUST_PROXY each client has its own, and nobody chooses another one’s', async () => {
+    const proxied = await startGateway({
+      on: gateway,
+      settings: { RATE_LIMIT_PER_MINUTE: '2', TRUST_PROXY: 'loopback, 10.0.0.0/8' },
+    });
+    const path = `/contracts?conditions=${encodeURIComponent('{"company":"acme"}')}`;
+    const from = async ({ url }: { url: string }, forwarded: string) =>
+      (await fetch(url + path, { headers: { 'x-forwarded-for': forwarded } })).status;
+    for (const address of ['203.0.113.1', '203.0.113.2', '2001:db8:1:1::1']) {
+      expect([await from(proxied, address), await from(proxied, address), await from(proxied, address)]).toEqual([
+        200, 200, 429,
+      ]);
+    }
+    // What a client itself wrote stands before what its proxy added.
+    expect(await from(proxied, '198.51.100.7, 203.0.113.1')).toBe(429);
+    expect(await from(proxied, '203.0.113.1, 10.1.2.3')).toBe(429);
+    // A client of IPv6 has a whole network to choose from; one of IPv4 may be written as IPv6.
+    expect(await from(proxied, '2001:db8:1:1:ffff::9')).toBe(429);
+    expect(await from(proxied, '::ffff:203.0.113.1')).toBe(429);
+    expect(await from(proxied, '2001:db8:1:2::1')).toBe(200);
+    // Whose header does not count cannot leave its own count by it.
+    const direct = await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '2' } });
+    expect([await from(direct, '192.0.2.1'), await from(direct, '192.0.2.2'), await from(direct, '192.0.2.3')]).toEqual(
+      [200, 200, 429],
+    );
+  });
+
   test('0 is no limit, and then there are no such headers', async () => {
     const { headers } = await (await gateway.as('acme')).get('/manufacturers');
     expect([headers.has('ratelimit'), headers.has('ratelimit-policy')]).toEqual([false, false]);

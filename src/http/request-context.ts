@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { shareRateUse } from '../core/rate-use.ts';
 import type { Authenticator } from './caller.ts';
+import { clientAddress } from './client-address.ts';
 import { limitRate, RateLimit } from './rate-limit.ts';
 
 /** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
@@ -36,7 +37,7 @@ export async function openContext(services: HttpServices, req: Request, res: Res
 
 /** Against whose rate a request counts. */
 export const payerOf = (caller: Context['caller'], req: Request): string =>
-  caller ? `company ${caller.company}` : `address ${req.ip}`;
+  caller ? `company ${caller.company}` : `address ${clientAddress(req.ip)}`;
 
 /** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
 export function openRateLimit(services: Services): RateLimit {
