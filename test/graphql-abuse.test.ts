@@ -128,10 +128,7 @@ describe('cost', () => {
       body: { extensions: { cost: { requestedQueryCost: 97, maximumQueryCost: 100 } } },
     });
     const answer = await stranger.post('/graphql', { query, variables: { n: 9 } }, { accept: RESPONSE });
-    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
-      status: 400,
-      codes: ['GRAPHQL_VALIDATION_FAILED'],
-    });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['COST_EXCEEDED'] });
     expect(answer.body.errors[0].message).toBe(
       'An operation has at most 100 objects in its answer; this one may have 109.',
     );

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { recheckAfter } from './eligibility.ts';
-import { PayloadTooLarge, ValidationFailed } from './errors.ts';
+import { ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
 import { record } from './record-events.ts';
@@ -56,13 +56,8 @@ export interface AddedVehicles {
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = companyOf(ctx, 'fleets:write');
-  const { fleetId, vins, mode, dryRun } = readInput(addVehiclesInput, input);
-  const limit = ctx.services.config.LIMIT_VINS;
-  if (vins.length > limit) {
-    throw new PayloadTooLarge(
-      `At most ${limit} VINs at once; this list has ${vins.length}. Send a file instead, or several lists.`,
-    );
-  }
+  const longest = ctx.services.config.LIMIT_VINS;
+  const { fleetId, vins, mode, dryRun } = readInput(addVehiclesInput, input, { longest });
   return ctx.em.transactional(async () => {
     await ownerOfFleet(ctx, company, fleetId);
     const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));

@@ -40,11 +40,13 @@ export async function deleteVehicle(ctx: Context, input: { id: string }): Promis
 
 /**
  * Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts.
- * Throws NothingToDelete when neither names any, and FleetNotFound.
+ * Throws NothingToDelete when neither names any, PayloadTooLarge, and FleetNotFound.
  */
 export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
   const company = companyOf(ctx, 'fleets:write');
-  const { fleetId, ids, vins } = readInput(deleteVehiclesInput, input);
+  const { fleetId, ids, vins } = readInput(deleteVehiclesInput, input, {
+    longest: ctx.services.config.LIMIT_VINS,
+  });
   if (!ids?.length && !vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
     await ownerOfFleet(ctx, company, fleetId);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { announce, newsOf } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
-import { EligibilityInProgress, ManufacturerNotSupported, PayloadTooLarge, VehicleNotFound } from './errors.ts';
+import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from './errors.ts';
 import { readInput } from './input.ts';
 import { write } from './sql.ts';
 import {
@@ -76,9 +76,7 @@ export const verifyEligibilityInput = z.object({
  */
 export async function verifyEligibility(ctx: Context, input: unknown): Promise<Eligibility[]> {
   const company = companyOf(ctx, 'fleets:write');
-  const { vins } = readInput(verifyEligibilityInput, input);
-  const limit = ctx.services.config.LIMIT_VINS;
-  if (vins.length > limit) throw new PayloadTooLarge(`At most ${limit} VINs at once; this list has ${vins.length}.`);
+  const { vins } = readInput(verifyEligibilityInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
   return ctx.em.transactional(async () => {
     // A claimed row is being asked about right now: its answer will be new enough.

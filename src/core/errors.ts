@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'IDEMPOTENCY_IN_PROGRESS'
   | 'RATE_LIMITED'
+  | 'COST_EXCEEDED'
   | 'UNAVAILABLE'
   | 'INTERNAL';
 
@@ -37,16 +38,23 @@ export abstract class DomainError extends Error {
   /** Seconds after which trying again makes sense; becomes `Retry-After`. */
   readonly retryAfter: number | undefined = undefined;
   readonly errors: readonly Fault[] | undefined = undefined;
+  /** How many faults there are beside those in `errors`. */
+  readonly errorsOmitted: number = 0;
   readonly details: Readonly<Record<string, unknown>> = {};
 }
+
+/** An input can be wrong in more places than anybody reads, and each place costs more to name than to send. */
+export const MOST_FAULTS = 100;
 
 export class ValidationFailed extends DomainError {
   readonly code = 'VALIDATION_FAILED';
   override readonly errors: readonly Fault[];
+  override readonly errorsOmitted: number;
   override readonly details: Readonly<Record<string, unknown>>;
   constructor(errors: readonly Fault[], message = summarise(errors), details: Record<string, unknown> = {}) {
     super(message);
-    this.errors = errors;
+    this.errors = errors.slice(0, MOST_FAULTS);
+    this.errorsOmitted = errors.length - this.errors.length;
     this.details = details;
   }
 }
@@ -205,6 +213,11 @@ export class RateLimited extends DomainError {
     super(message);
     this.retryAfter = retryAfter;
   }
+}
+
+/** A GraphQL operation whose answer is, or could be, larger than one may be. */
+export class CostExceeded extends DomainError {
+  readonly code = 'COST_EXCEEDED';
 }
 
 export class Unavailable extends DomainError {

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { type Context, companyOf } from './context.ts';
 import { NotFound, ValidationFailed } from './errors.ts';
-import { readInput, time } from './input.ts';
+import { listOf, readInput, time } from './input.ts';
 import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
-import { type EventType, eventTypes } from './record-events.ts';
+import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
 import { type JsonSql, json, jsonObject } from './selection.ts';
 import { firstIdOf, isId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
@@ -29,7 +29,11 @@ export interface Event {
 }
 
 export const eventFilter = z.object({
-  types: z.array(z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`)).nullish(),
+  types: listOf(
+    z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
+    MOST_TYPES,
+    'must be a list of event types',
+  ).nullish(),
   fleetId: z.string().nullish(),
   contractId: z.string().nullish(),
   vehicleId: z.string().nullish(),

@@ -47,7 +47,8 @@ export interface ImportedVehicles {
   repeated: boolean;
 }
 
-const REJECTED_SHOWN = 100;
+/** Rows of a file that an answer lists. */
+export const REJECTED_SHOWN = 100;
 const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
 
 /**

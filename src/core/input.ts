@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Fault, ValidationFailed } from './errors.ts';
+import { type Fault, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
 /** Text for people: trimmed, any script. NUL is refused because PostgreSQL cannot keep it. */
 export const text = (max: number) =>
@@ -29,8 +29,26 @@ export const time = z.iso
 const earliest = new Date('1900-01-01T00:00:00Z');
 const latest = new Date('9998-12-31T23:59:59.999Z');
 
-/** Reads `input` by its schema, or throws ValidationFailed with every fault and its path. */
-export function readInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+/** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
+export const listOf = <Item extends z.ZodType>(item: Item, most: number, message: string) =>
+  z.preprocess((value) => bounded(value, most), z.array(item, message));
+
+function bounded(value: unknown, most: number): unknown {
+  if (!Array.isArray(value) || value.length <= most) return value;
+  throw new PayloadTooLarge(`At most ${most} items in one list; this one has ${value.length}. Send several lists.`);
+}
+
+/**
+ * Reads `input` by its schema, or throws ValidationFailed with the faults and their paths. Where `longest` is given, no list
+ * in it has more items: PayloadTooLarge, before any item is looked at.
+ */
+export function readInput<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  { longest = Number.POSITIVE_INFINITY }: { longest?: number } = {},
+): z.output<Schema> {
+  if (typeof input === 'object' && !Array.isArray(input))
+    for (const value of Object.values(input ?? {})) bounded(value, longest);
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   throw new ValidationFailed(parsed.error.issues.flatMap(faultsOf));

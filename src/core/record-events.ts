@@ -20,6 +20,9 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** A list of types may name some twice, but not for ever. */
+export const MOST_TYPES = 100;
+
 /** Something that became true in the open transaction. `data` says what changed, in few words. */
 export interface Fact {
   type: EventType;

@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { type Context, companyOf } from './context.ts';
 import { Forbidden, ValidationFailed, WebhookNotFound } from './errors.ts';
-import { id, readInput } from './input.ts';
+import { id, listOf, readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { holdPublishing } from './publish-events.ts';
-import { eventTypes } from './record-events.ts';
+import { eventTypes, MOST_TYPES } from './record-events.ts';
 import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, newId, write } from './sql.ts';
 import { newSecret } from './webhooks/signature.ts';
@@ -41,8 +41,9 @@ export interface WebhookWithSecret {
 /** Types that can be subscribed to; a test is sent to whom it is for. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
 
-const types = z.array(
+const types = listOf(
   z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
+  MOST_TYPES,
   'must be a list of event types',
 );
 const url = z.string('is required and must be a string');

@@ -1,5 +1,6 @@
 import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Slice } from '../core/page.ts';
 import { builder } from './builder.ts';
+import type { Cost } from './cost.ts';
 
 /** A page of a list, and how to count the whole list if anybody asks. */
 export interface Connection<Item> {
@@ -67,11 +68,13 @@ export function connectionType<Item extends { id: string }>(
     fields: (t) => ({
       edges: t.field({
         type: [edge],
+        extensions: { size: 'page' } satisfies Cost,
         description: 'The items of this page, each with its cursor.',
         resolve: ({ slice }) => slice.items as never,
       }),
       nodes: t.field({
         type: [node],
+        extensions: { size: 'page' } satisfies Cost,
         description: 'The items of this page, for those who need no cursors.',
         resolve: ({ slice }) => slice.items as never,
       }),

@@ -1,11 +1,14 @@
 import type { Response } from 'express';
 import type { Context } from '../core/context.ts';
+import { Budget } from './budget.ts';
 import { type Loaders, openLoaders } from './loaders.ts';
 
 /** What every resolver gets beside its arguments. */
 export interface FaceContext {
   ctx: Context;
   loaders: Loaders;
+  /** What its answer may still hold. */
+  budget: Budget;
   /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
   closed(): AbortSignal;
   idempotencyKey: string | undefined;
@@ -18,14 +21,16 @@ export interface FaceContext {
 /** The FaceContext of one request. */
 export class Face implements FaceContext {
   readonly ctx: Context;
+  readonly budget: Budget;
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
   readonly charge: (cost: number) => void;
   readonly res: Response;
   #loaders: Loaders | undefined;
 
-  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<FaceContext, 'loaders'>) {
+  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<FaceContext, 'loaders' | 'budget'>) {
     this.ctx = ctx;
+    this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.closed = closed;
     this.idempotencyKey = idempotencyKey;
     this.charge = charge;

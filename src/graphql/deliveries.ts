@@ -1,6 +1,7 @@
 import { type Delivery, deliveryStates } from '../core/deliveries.ts';
 import { builder } from './builder.ts';
 import { connectionType } from './connection.ts';
+import type { Cost } from './cost.ts';
 
 const deliveryMeanings = {
   PENDING: 'It has yet to be sent, or sent again.',
@@ -40,7 +41,13 @@ builder.objectType(DeliveryRef, {
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it became due.' }),
     attemptedAt: t.expose('attemptedAt', { type: 'DateTime', nullable: true, description: 'When it was last tried.' }),
-    request: t.expose('request', { type: DeliveryRequest, nullable: true, description: 'What was last sent.' }),
+    request: t.expose('request', {
+      type: DeliveryRequest,
+      nullable: true,
+      description: 'What was last sent.',
+      // Its body has up to 20 kB.
+      extensions: { weight: 20 } satisfies Cost,
+    }),
     status: t.exposeInt('status', { nullable: true, description: 'The status of the last answer.' }),
     answer: t.exposeString('answer', { nullable: true, description: 'The beginning of its body.' }),
     error: t.exposeString('error', { nullable: true, description: 'Why there was no answer.' }),

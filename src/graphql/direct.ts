@@ -3,7 +3,6 @@ import { type DocumentNode, type ExecutionResult, execute, getOperationAST, Oper
 import { z } from 'zod';
 import type { HttpServices } from '../http/request-context.ts';
 import { dataAsJson } from './as-json.ts';
-import { compiled } from './compiled.ts';
 import type { FaceContext } from './context.ts';
 import { withWireErrors } from './errors.ts';
 import { readDocument } from './guards.ts';
@@ -72,12 +71,8 @@ async function run(
   } catch {
     return null;
   }
-  const execution = () => {
-    const quick = operation.operation === OperationTypeNode.QUERY ? compiled(document) : null;
-    return quick
-      ? quick(undefined, context, variables)
-      : executeOnce(context, operation, { query, variables, operationName }, () => execute({ schema, ...args }));
-  };
+  const execution = (): Promise<ExecutionResult | string> =>
+    executeOnce(context, operation, { query, variables, operationName }, () => execute({ schema, ...args }));
   const work = (): MaybePromise<ExecutionResult | string> => {
     const written = dataAsJson(context.ctx, document, operation, variables ?? {});
     return written ? written.then((data) => data ?? execution()) : execution();

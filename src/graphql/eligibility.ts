@@ -2,6 +2,7 @@ import { verifyEligibility, verifyEligibilityInput } from '../core/eligibility.t
 import { eligibilityChanges } from '../core/subscriptions.ts';
 import { type Eligibility, type EligibilityStatus, getEligibility } from '../core/vehicles.ts';
 import { builder } from './builder.ts';
+import type { Cost } from './cost.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
@@ -147,6 +148,7 @@ const VerifyEligibilityPayload = builder
       eligibilities: t.expose('eligibilities', {
         type: [EligibilityRef],
         description: 'What is known now, in the order of `vins`. Follow `eligibilityChanged` for the new answers.',
+        extensions: { size: 'input' } satisfies Cost,
       }),
     }),
   });

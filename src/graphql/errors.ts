@@ -1,6 +1,6 @@
-import { GraphQLError, Kind } from 'graphql';
+import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
-import { type DomainError, type Fault, MalformedJson, ValidationFailed } from '../core/errors.ts';
+import { type DomainError, MalformedJson } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { headersOf, statusOf } from '../http/status.ts';
 
@@ -34,14 +34,9 @@ export const MOST_ERRORS = 10;
 export function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
   if (!result.errors?.length) return result;
   const answered = Object.values(result.data ?? {}).some((value) => value != null);
-  const ofValues = result.errors.filter(isOfVariables);
-  const others = result.errors.filter((error) => !isOfVariables(error));
   return {
     ...result,
-    errors: [
-      ...(ofValues.length > 0 ? [variablesRefusal(ofValues, requestId)] : []),
-      ...others.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
-    ],
+    errors: result.errors.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
   };
 }
 
@@ -69,7 +64,7 @@ function wireError(error: GraphQLError, { answered, requestId, log }: Situation)
   const refusal = refusalOf(origin) ?? (early && origin instanceof SyntaxError ? new MalformedJson(notJson) : null);
   if (refusal) {
     if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
-    const http = { status: statusOf[refusal.code], headers: headersOf(refusal) };
+    const http = error.extensions.http ?? { status: statusOf[refusal.code], headers: headersOf(refusal) };
     const tellByStatus = early || (!answered && refusal.code === 'UNAVAILABLE');
     return rewritten(error, refusal.message, {
       ...refusalExtensions(refusal, requestId),
@@ -85,11 +80,12 @@ function wireError(error: GraphQLError, { answered, requestId, log }: Situation)
   });
 }
 
-const refusalExtensions = ({ code, errors, details }: DomainError, requestId: string) => ({
+const refusalExtensions = ({ code, errors, errorsOmitted, details }: DomainError, requestId: string) => ({
   ...details,
   code,
   requestId,
   ...(errors && { errors }),
+  ...(errorsOmitted > 0 && { errorsOmitted }),
 });
 
 /** What went wrong first: GraphQL wraps errors to say where they came up. */
@@ -128,38 +124,6 @@ function graphqlRefusal(error: GraphQLError, origin: GraphQLError, requestId: st
     return rewritten(error, notJson, { code: 'MALFORMED_JSON', requestId, http: { status: statusOf.MALFORMED_JSON } });
   }
   return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
-}
-
-/** GraphQL refuses each wrong value of a variable apart. */
-const isOfVariables = ({ path, nodes, extensions }: GraphQLError) =>
-  path === undefined && extensions.code === undefined && nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
-
-/** All wrong values as one refusal, as for a REST body. */
-function variablesRefusal(errors: readonly GraphQLError[], requestId: string): GraphQLError {
-  const refusal = new ValidationFailed(errors.map(faultOf));
-  const [{ nodes }] = errors as [GraphQLError];
-  return new GraphQLError(refusal.message, {
-    nodes,
-    extensions: { ...refusalExtensions(refusal, requestId), http: { status: 400, spec: true } },
-  });
-}
-
-/**
- * The fault in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
- * The value is left out: it may be long. Paths are as core has them: `vins.3`.
- */
-function faultOf({ message, nodes }: GraphQLError): Fault {
-  const text = message.slice(message.lastIndexOf('; ') + 1).trim();
-  const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
-  const missing = /^Field "(\w+)" of required type/.exec(text)?.[1];
-  const name = nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION ? nodes[0].variable.name.value : '';
-  const inside = place
-    .replaceAll(/\[(\d+)\]/g, '.$1')
-    .split('.')
-    .slice(1);
-  const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
-  const code = / does not exist in "\w+" enum/.test(text) ? 'INVALID_VALUE' : 'INVALID_TYPE';
-  return { path, code, message: missing ? 'is required' : text };
 }
 
 function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {

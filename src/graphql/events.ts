@@ -1,9 +1,11 @@
 import { countEvents, type Event, eventFilter, getEvent, listEvents, readEventPage } from '../core/events.ts';
 import { followEvents } from '../core/follow-events.ts';
+import { EVENT_VEHICLES } from '../core/record-events.ts';
 import type { EventSubject } from '../core/timelines.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
+import type { Cost } from './cost.ts';
 import { FleetRef } from './fleets.ts';
 import { judgedBy } from './validation.ts';
 import { VehicleRef } from './vehicles.ts';
@@ -30,6 +32,7 @@ builder.objectType(EventRef, {
     vehicles: t.expose('vehicles', {
       type: [EventVehicle],
       description: 'The vehicles it is about, at most 1,000: more make several events.',
+      extensions: { size: EVENT_VEHICLES } satisfies Cost,
     }),
     vehicleCount: t.exposeInt('vehicleCount', { description: 'How many vehicles it is about.' }),
     actor: t.exposeString('actor', {

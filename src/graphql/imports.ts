@@ -1,9 +1,10 @@
-import { type ImportedVehicles, importVehicles, importVehiclesInput } from '../core/import-vehicles.ts';
+import { type ImportedVehicles, importVehicles, importVehiclesInput, REJECTED_SHOWN } from '../core/import-vehicles.ts';
 import { type DuplicateRow, getImport, type Import, type RejectedRow } from '../core/imports.ts';
 import { readPage } from '../core/page.ts';
 import { importChanges } from '../core/subscriptions.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
+import type { Cost } from './cost.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
 import { fileOf } from './uploads.ts';
@@ -111,10 +112,12 @@ const ImportVehiclesPayload = builder.objectRef<ImportedVehicles>('ImportVehicle
     summary: t.expose('summary', { type: AddSummary, description: 'Its rows in numbers.' }),
     rejected: t.expose('rejected', {
       type: [RejectedRowType],
+      extensions: { size: REJECTED_SHOWN } satisfies Cost,
       description: 'The first 100 refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.',
     }),
     duplicates: t.expose('duplicates', {
       type: [DuplicateRowType],
+      extensions: { size: REJECTED_SHOWN } satisfies Cost,
       description: 'The first 100 rows that repeat another one.',
     }),
   }),

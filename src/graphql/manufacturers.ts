@@ -1,5 +1,6 @@
 import { type Context, companyOf } from '../core/context.ts';
 import { builder } from './builder.ts';
+import type { Cost } from './cost.ts';
 
 type Manufacturers = Context['services']['manufacturers'];
 type Manufacturer = ReturnType<Manufacturers['list']>[number];
@@ -24,9 +25,13 @@ builder.objectType(ManufacturerRef, {
   }),
 });
 
+/** There are some thirty, and no caller makes more. */
+const MOST_MANUFACTURERS = 50;
+
 builder.queryField('manufacturers', (t) =>
   t.field({
     type: [ManufacturerRef],
+    extensions: { size: MOST_MANUFACTURERS } satisfies Cost,
     description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
     resolve(_root, _args, { ctx }) {
       companyOf(ctx, 'fleets:read');

@@ -1,17 +1,18 @@
 import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST, Kind } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
-import { Unauthenticated } from '../core/errors.ts';
+import { CostExceeded, Unauthenticated } from '../core/errors.ts';
 import type { FaceContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { type Result, withWireErrors } from './errors.ts';
-import { asksForSchema, asksOnlyForSchema, outOfBounds, readDocument, refusedDocument } from './guards.ts';
+import { asksForSchema, asksOnlyForSchema, readDocument, refusedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
 import { schema } from './schema.ts';
 import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 import { faultsOf } from './valid-document.ts';
+import { readVariables } from './variables.ts';
 
 type FacePlugin = Plugin<FaceContext, FaceContext>;
 
@@ -75,19 +76,21 @@ export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> 
   if (!ctx.caller && !asksOnlyForSchema(document, operation)) {
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
   }
-  const { INTROSPECTION, LIMIT_GRAPHQL_COST } = ctx.services.config;
+  const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
   if (!INTROSPECTION && asksForSchema(document)) throw refusedDocument('The schema cannot be asked for here.');
-  const cost = costOf({ schema, document, operation, variables: variableValues ?? {} });
-  if (cost > LIMIT_GRAPHQL_COST) {
-    throw outOfBounds(`objects in its answer; this one may have ${cost.toLocaleString('en')}`, LIMIT_GRAPHQL_COST);
-  }
+  const variables = readVariables(operation, variableValues ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
+  const cost = costOf({ schema, document, operation, variables });
   try {
+    if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
     contextValue.charge(cost);
   } catch (error) {
     throw asGraphqlError(error as Error);
   }
   return { extensions: { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } } };
 }
+
+const tooCostly = (cost: number, limit: number): string =>
+  `An operation has at most ${limit.toLocaleString('en')} objects in its answer; this one may have ${cost.toLocaleString('en')}.`;
 
 /** Yoga takes an error that has a member "errors", as all of core's have, for a bundle of several. */
 function asGraphqlError(error: Error): never {

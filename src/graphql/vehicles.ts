@@ -11,6 +11,7 @@ import { everyVehicleMember, getVehicle, type Vehicle, vehicleFilter } from '../
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
+import type { Cost } from './cost.ts';
 import { EligibilityRef, EligibilityStatusType } from './eligibility.ts';
 import { FleetRef } from './fleets.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
@@ -136,8 +137,13 @@ const AddVehiclesPayload = builder.objectRef<AddedVehicles>('AddVehiclesPayload'
     vehicles: t.expose('vehicles', {
       type: [VehicleRef],
       description: 'The vehicles of the fleet that `vins` names, in its order: new ones and those it had before.',
+      extensions: { size: 'input' } satisfies Cost,
     }),
-    rejected: t.expose('rejected', { type: [RejectedVinType], description: 'The values that were refused.' }),
+    rejected: t.expose('rejected', {
+      type: [RejectedVinType],
+      description: 'The values that were refused.',
+      extensions: { size: 'input' } satisfies Cost,
+    }),
   }),
 });
 
@@ -207,7 +213,11 @@ const VehiclesNotFound = builder.objectRef<DeletedVehicles['notFound']>('Vehicle
 const DeleteVehiclesPayload = builder.objectRef<DeletedVehicles>('DeleteVehiclesPayload').implement({
   description: 'What was deleted, and what was not there.',
   fields: (t) => ({
-    deleted: t.expose('deleted', { type: [DeletedVehicle], description: 'The deleted vehicles.' }),
+    deleted: t.expose('deleted', {
+      type: [DeletedVehicle],
+      description: 'The deleted vehicles.',
+      extensions: { size: 'input' } satisfies Cost,
+    }),
     notFound: t.expose('notFound', { type: VehiclesNotFound, description: 'What the fleet did not have.' }),
   }),
 });

@@ -1,7 +1,7 @@
 import { createFleet, deleteFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { fleetDocs } from './openapi/fleets.ts';
-import { listAnswer, type Route } from './route.ts';
+import { listAnswer, membersOf, type Route } from './route.ts';
 
 const fields: Selection<Fleet> = {
   id: true,
@@ -47,9 +47,9 @@ export const fleetRoutes: Route[] = [
     path: '/fleets/:fleetId',
     body: 'json',
     docs: fleetDocs.update,
-    async answer(ctx, { params, body }) {
-      const fields = typeof body === 'object' ? body : {};
-      return { status: 200, body: shape(await updateFleet(ctx, { ...fields, id: params.fleetId })) };
+    async answer(ctx, request) {
+      const changed = await updateFleet(ctx, { ...membersOf(request), id: request.params.fleetId });
+      return { status: 200, body: shape(changed) };
     },
   },
   {

@@ -17,6 +17,7 @@ export function problemOf(error: DomainError, requestId: string): Record<string,
     code: error.code,
     requestId,
     ...(error.errors?.length && { errors: error.errors }),
+    ...(error.errorsOmitted > 0 && { errorsOmitted: error.errorsOmitted }),
     ...error.details,
   };
 }

@@ -28,6 +28,10 @@ export interface RestRequest {
   header(name: string): string | undefined;
 }
 
+/** The members of a body, where it is an object; of a list there are none, however long it is. */
+export const membersOf = ({ body }: RestRequest): object =>
+  typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
+
 /** What goes back: a value to be sent as JSON, or pieces of text to be streamed. */
 export interface Answer {
   status: number;

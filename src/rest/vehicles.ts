@@ -4,7 +4,7 @@ import { deleteVehicle, deleteVehicles } from '../core/delete-vehicles.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { getVehicle, listVehiclesJson, type Vehicle } from '../core/vehicles.ts';
 import { vehicleDocs } from './openapi/vehicles.ts';
-import { listAnswer, type RestRequest, type Route, readAddQuery } from './route.ts';
+import { listAnswer, membersOf, type RestRequest, type Route, readAddQuery } from './route.ts';
 
 const fields: Selection<Vehicle> = {
   id: true,
@@ -38,10 +38,9 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles',
     body: 'json',
     docs: vehicleDocs.add,
-    async answer(ctx, { body, query }) {
-      const { mode, dryRun } = readAddQuery(query);
-      const fields = typeof body === 'object' ? body : {};
-      const { summary, vehicles, rejected } = await addVehicles(ctx, { ...fields, mode, dryRun });
+    async answer(ctx, request) {
+      const { mode, dryRun } = readAddQuery(request.query);
+      const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },
   },

@@ -20,7 +20,7 @@ import {
   type WebhookWithSecret,
 } from '../core/webhooks.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
-import { jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
+import { jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 
 const fields: Selection<Webhook> = {
   id: true,
@@ -88,8 +88,7 @@ export const webhookRoutes: Route[] = [
     body: 'json',
     docs: webhookDocs.update,
     async answer(ctx, request) {
-      const given = typeof request.body === 'object' ? request.body : {};
-      return { status: 200, body: shape(await updateWebhook(ctx, { ...given, ...idOf(request) })) };
+      return { status: 200, body: shape(await updateWebhook(ctx, { ...membersOf(request), ...idOf(request) })) };
     },
   },
   {

@@ -41,6 +41,7 @@ export const eventDocs = {
     description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
     query: [...filters, 'limit', 'after'],
     answers: { 200: { description: 'The events.', schema: z.array(eventJson), headers: ['Link'] } },
+    errors: ['PAYLOAD_TOO_LARGE'],
   },
   stream: {
     operationId: 'streamEvents',
@@ -59,7 +60,7 @@ export const eventDocs = {
         type: 'text/event-stream',
       },
     },
-    errors: ['FLEET_NOT_FOUND'],
+    errors: ['FLEET_NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
   },
   get: {
     operationId: 'getEvent',

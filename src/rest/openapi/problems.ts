@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   ContractNotFound,
   ContractOverlap,
+  CostExceeded,
   type DomainError,
   EligibilityInProgress,
   type ErrorCode,
@@ -14,6 +15,7 @@ import {
   MalformedJson,
   ManufacturerNotSupported,
   MethodNotAllowed,
+  MOST_FAULTS,
   NotFound,
   NothingToDelete,
   PayloadTooLarge,
@@ -61,6 +63,9 @@ const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
   IDEMPOTENCY_KEY_REUSED: new IdempotencyKeyReused(),
   IDEMPOTENCY_IN_PROGRESS: new IdempotencyInProgress(),
   RATE_LIMITED: new RateLimited(12),
+  COST_EXCEEDED: new CostExceeded(
+    'An operation has at most 50,000 objects in its answer; this one may have 1,002,001.',
+  ),
   UNAVAILABLE: new Unavailable('The database is out of reach.'),
 };
 
@@ -94,7 +99,12 @@ export const problemJson = z
       'VALIDATION_FAILED',
     ),
     requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
-    errors: z.array(faultJson).optional().meta({ description: 'Every fault of the request, at its place.' }),
+    errors: z
+      .array(faultJson)
+      .max(MOST_FAULTS)
+      .optional()
+      .meta({ description: `The faults of the request, each at its place: the first ${MOST_FAULTS}.` }),
+    errorsOmitted: z.int().min(1).optional().meta({ description: 'How many faults there are beside those.' }),
     conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
     eligibility: z
       .object({
