@@ -106,6 +106,39 @@ describe('One event per fact', () => {
     ]);
   });
 
+  test('an import of which every row is refused: none, since it has failed, by either interface', async () => {
+    const fleet = await createFleet(acme);
+    const { vin } = await addVehicle(acme);
+    const files = { invalid: 'vin\nwrong\nfalsch\n', elsewhere: `vin\n${vin}\n`, both: `vin\nwrong\n${vin}\n` };
+    for (const file of Object.values(files)) {
+      const rows = file.trim().split('\n').length - 1;
+      const detail = `Every row was refused (${rows}).`;
+      const rest = await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, file));
+      expect(rest).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', detail } });
+      const query = `mutation ($file: Upload!) {
+        importVehicles(input: { fleetId: "${fleet.id}", file: $file }) { import { id } } }`;
+      const form = new FormData();
+      form.append('operations', JSON.stringify({ query, variables: { file: null } }));
+      form.append('map', '{"0":["variables.file"]}');
+      form.append('0', new Blob([file], { type: 'text/csv' }), 'vins.csv');
+      const [error] = (await acme.send('POST', '/graphql', form)).body.errors;
+      expect(error).toMatchObject({ message: detail, extensions: { code: 'VALIDATION_FAILED' } });
+      for (const { importId } of [rest.body, error.extensions]) {
+        const { body } = await acme.get(`/imports/${importId}`);
+        expect(body).toMatchObject({ state: 'FAILED', received: rows, created: 0, existing: 0, rejected: rows });
+        const report = await acme.get(`/imports/${importId}/rejected.csv`);
+        expect(report.body.trim().split(/\r?\n/)).toHaveLength(rows + 1);
+      }
+    }
+    await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, `vin\n${newVin()}\nwrong\n`));
+    const found = await events(acme, `fleetId=${fleet.id}`, (list) => types(list).includes('import.completed'));
+    expect(types(found).filter((type) => type !== 'eligibility.changed')).toEqual([
+      'fleet.created',
+      'vehicle.added',
+      'import.completed',
+    ]);
+  });
+
   test('a contract: created, started when it starts, ended when it ends', async () => {
     const vehicle = await addVehicle(acme);
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -3,8 +3,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import type { Database } from '../entities/database.ts';
 
-/** Vehicles of a company whose eligibility has a new answer. */
-const eligibilityNews = z.object({ company: z.string(), vehicles: z.array(z.tuple([z.string(), z.string()])) });
+/** Vehicles of a company, by id and VIN, that have a new answer or are gone; null: any of the company's may be gone. */
+const eligibilityNews = z.object({
+  company: z.string(),
+  vehicles: z.array(z.tuple([z.string(), z.string()])).nullable(),
+});
 export type EligibilityNews = z.output<typeof eligibilityNews>;
 
 interface Events {
@@ -54,13 +57,21 @@ export const announce = {
   import: (id: string): RawBuilder<unknown> => sql`select pg_notify('import', ${id})`,
   eligibility: (news: EligibilityNews): RawBuilder<unknown> =>
     sql`select pg_notify('eligibility', ${JSON.stringify(news)})`,
+  removed: (company: string, vehicles: readonly { id: string; vin: string }[] | null): RawBuilder<unknown> =>
+    announce.eligibility({
+      company,
+      vehicles: vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(({ id, vin }) => [id, vin]) : null,
+    }),
 };
+
+/** PostgreSQL carries at most 8,000 bytes in a notification. */
+const NAMED_MAX = 80;
 
 /** Resolves true at the next news of one of these vehicles (or a gap in the news), false when the signal aborts. */
 export function newsOf(changes: Changes, company: string, vin: string, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const hear = (news: EligibilityNews) => {
-    if (news.company === company && news.vehicles.some(([, changed]) => changed === vin)) resolve(true);
+    if (news.company === company && (news.vehicles?.some(([, changed]) => changed === vin) ?? true)) resolve(true);
   };
   const missed = () => resolve(true);
   const stop = () => resolve(false);

@@ -4,7 +4,7 @@ import { type Context, contractCompanyOf } from './context.ts';
 import { ContractNotFound, Forbidden } from './errors.ts';
 import { readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { contractDataOf, record } from './record-events.ts';
+import { removingContracts } from './remove-contracts.ts';
 import { type JsonPage, type JsonSql, json, jsonObject, jsonText, readJsonPage, type Selection } from './selection.ts';
 import { ALL_ROWS, isId, read, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
@@ -41,26 +41,15 @@ export type ContractFilter = z.output<typeof contractFilter>;
 /** Deletes a contract and gives it back as it was; throws ContractNotFound. */
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = contractCompanyOf(ctx, 'contracts:write');
-  return ctx.em.transactional(async () => {
-    const [row] = isId(input.id)
-      ? await write<{ json: Contract }>(
-          ctx,
-          sql`with c as (delete from contract c where c.id = ${input.id} ${ofCompany(company)} returning *)
-              select ${contractObject} as json from c join vehicle v on v.id = c.vehicle_id`,
-        )
-      : [];
-    if (!row) throw new ContractNotFound();
-    const { json } = row;
-    await record(ctx, {
-      type: 'contract.deleted',
-      company: json.company,
-      fleetId: json.fleetId,
-      contractId: json.id,
-      vehicles: [{ id: json.vehicleId, vin: json.vin }],
-      data: contractDataOf(json),
-    });
-    return json;
-  });
+  const [row] = isId(input.id)
+    ? await write<{ json: Contract }>(
+        ctx,
+        sql`with ${removingContracts(ctx, sql`c.id = ${input.id} ${ofCompany(company)}`)}
+            select ${contractObject} as json from c join vehicle v on v.id = c.vehicle_id`,
+      )
+    : [];
+  if (!row) throw new ContractNotFound();
+  return row.json;
 }
 
 /** One contract; throws ContractNotFound. */

@@ -1,12 +1,9 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { Contract as ContractEntity } from '../entities/contract.ts';
-import { Fleet } from '../entities/fleet.ts';
-import { Vehicle } from '../entities/vehicle.ts';
 import { type Context, contractCompanyOf } from './context.ts';
 import { type Contract, statusAt } from './contracts.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from './errors.ts';
-import { holdFleet, ownerOfFleet } from './fleets.ts';
+import { holdFleet } from './fleets.ts';
 import { id, readInput, text, time } from './input.ts';
 import { contractDataOf, record } from './record-events.ts';
 import { newId, write } from './sql.ts';
@@ -37,57 +34,71 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
       { path: 'pack', code: 'INVALID_VALUE', message: `is none of the packs ${PACKS.join(', ')}` },
     ]);
   }
-  const company = await ownerOfFleet(ctx, caller, fleetId);
   const vin = vinOrNull(vinAsGiven);
-  const vehicle =
-    vin === null
-      ? null
-      : await ctx.em.findOne(Vehicle, { company, vin, fleet: fleetId }, { fields: ['id', 'manufacturer'] });
-  if (!vehicle || vin === null) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
-  const now = ctx.now();
-  const contractId = newId();
   try {
     // A transaction of its own, also within another: after a refusal the one around it can go on.
-    await ctx.em.transactional(async (em) => {
-      await holdFleet(ctx, fleetId);
-      // One at a time for each vehicle: two that overlap would wait for each other to commit, until one is cut off.
-      await write(ctx, sql`select from vehicle where id = ${vehicle.id} for no key update`);
-      em.create(ContractEntity, {
-        id: contractId,
-        company,
-        fleet: em.getReference(Fleet, fleetId),
-        vehicle: em.getReference(Vehicle, vehicle.id),
-        ...fields,
-        startsAt: from,
-        endsAt: to,
-        createdAt: now,
-        dueAt: from,
-      });
-      await record(ctx, {
-        type: 'contract.created',
-        company,
-        fleetId,
-        contractId,
-        vehicles: [{ id: vehicle.id, vin }],
-        data: contractDataOf({ ...fields, from: from.toISOString(), to: to.toISOString() }),
-      });
+    return await ctx.em.transactional(async () => {
+      const company = await holdFleet(ctx, caller, fleetId);
+      return insertContract(ctx, await lockVehicle(ctx, company, fleetId, vin), { from, to, ...fields });
     });
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    throw new ContractOverlap(await conflictsWith(ctx, vehicle.id, fields.pack, from, to));
+    throw new ContractOverlap(await conflictsWith(ctx, { fleetId, vin, pack: fields.pack, from, to }));
   }
-  return {
-    id: contractId,
+}
+
+interface LockedVehicle {
+  id: string;
+  company: string;
+  fleetId: string;
+  vin: string;
+  manufacturer: string | null;
+}
+
+/** One at a time for each vehicle: two contracts that overlap would wait for each other to commit, until one is cut off. */
+async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: string | null): Promise<LockedVehicle> {
+  const [vehicle] = await write<LockedVehicle>(
+    ctx,
+    sql`select id, company, fleet_id as "fleetId", vin, manufacturer from vehicle
+        where company = ${company} and fleet_id = ${fleetId} and vin = ${vin} for no key update`,
+  );
+  if (!vehicle) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
+  return vehicle;
+}
+
+type Terms = Pick<Contract, 'name' | 'description' | 'pack'> & { from: Date; to: Date };
+
+async function insertContract(ctx: Context, vehicle: LockedVehicle, { from, to, ...terms }: Terms): Promise<Contract> {
+  const { id: vehicleId, company, fleetId, vin, manufacturer } = vehicle;
+  const id = newId();
+  const now = ctx.now();
+  await write(
+    ctx,
+    sql`insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
+        values (${id}, ${company}, ${fleetId}, ${vehicleId}, ${terms.name}, ${terms.description}, ${terms.pack},
+          ${from}::timestamptz, ${to}::timestamptz, ${now}::timestamptz, ${from}::timestamptz)`,
+  );
+  const period = { from: from.toISOString(), to: to.toISOString() };
+  await record(ctx, {
+    type: 'contract.created',
     company,
-    fleetId: fleetId.toLowerCase(),
-    vehicleId: vehicle.id,
-    ...fields,
+    fleetId,
+    contractId: id,
+    vehicles: [{ id: vehicleId, vin }],
+    data: contractDataOf({ ...terms, ...period }),
+  });
+  const status = statusAt(now, from, to);
+  return {
+    id,
+    company,
+    fleetId,
+    vehicleId,
     vin,
-    manufacturer: vehicle.manufacturer ?? null,
-    from: from.toISOString(),
-    to: to.toISOString(),
-    status: statusAt(now, from, to),
+    manufacturer,
+    status,
+    ...terms,
+    ...period,
     createdAt: now.toISOString(),
   };
 }
@@ -95,11 +106,15 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
 const isOverlap = (error: unknown): boolean =>
   error instanceof Error && 'constraint' in error && error.constraint === 'contract_no_overlap';
 
-async function conflictsWith(ctx: Context, vehicleId: string, pack: string, from: Date, to: Date): Promise<string[]> {
+async function conflictsWith(
+  ctx: Context,
+  { fleetId, vin, pack, from, to }: { fleetId: string; vin: string | null; pack: string; from: Date; to: Date },
+): Promise<string[]> {
   const rows = await write<{ id: string }>(
     ctx,
-    sql`select id from contract where vehicle_id = ${vehicleId} and pack = ${pack}
-        and tstzrange(starts_at, ends_at) && tstzrange(${from}::timestamptz, ${to}::timestamptz) order by id`,
+    sql`select c.id from contract c join vehicle v on v.id = c.vehicle_id
+        where v.fleet_id = ${fleetId} and v.vin = ${vin} and c.pack = ${pack}
+          and tstzrange(c.starts_at, c.ends_at) && tstzrange(${from}::timestamptz, ${to}::timestamptz) order by c.id`,
   );
   return rows.map((row) => row.id);
 }

@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { NothingToDelete, VehicleNotFound } from './errors.ts';
-import { holdFleet, ownerOfFleet } from './fleets.ts';
+import { holdFleet } from './fleets.ts';
 import { id, readInput } from './input.ts';
-import { contractFacts, record, recordEach } from './record-events.ts';
+import { record } from './record-events.ts';
+import { removingContracts } from './remove-contracts.ts';
 import { isId, write } from './sql.ts';
 import { type Vehicle, vehicleObject, vinOrNull } from './vehicles.ts';
 
@@ -23,11 +25,8 @@ export async function deleteVehicle(ctx: Context, input: { id: string }): Promis
   return ctx.em.transactional(async () => {
     if (!isId(input.id)) throw new VehicleNotFound();
     const own = sql`v.company = ${company} and v.id = ${input.id}`;
-    const [place] = await write<{ fleetId: string }>(
-      ctx,
-      sql`select v.fleet_id as "fleetId" from vehicle v where ${own}`,
-    );
-    if (place) await holdFleet(ctx, place.fleetId);
+    // Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion.
+    await write(ctx, sql`select from fleet f join vehicle v on v.fleet_id = f.id where ${own} for key share of f`);
     const [row] = await write<{ json: Vehicle }>(
       ctx,
       sql`select ${vehicleObject} as json from vehicle v where ${own} for update`,
@@ -49,8 +48,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   });
   if (!ids?.length && !vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
-    await ownerOfFleet(ctx, company, fleetId);
-    await holdFleet(ctx, fleetId);
+    await holdFleet(ctx, company, fleetId);
     // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
     const deleted = await write<{ id: string; vin: string }>(
       ctx,
@@ -76,8 +74,9 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
 async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
   const ids = sql`any(${vehicles.map(({ id }) => id)}::uuid[])`;
-  await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.vehicle_id = ${ids}`)));
+  await write(ctx, sql`with ${removingContracts(ctx, sql`c.vehicle_id = ${ids}`)} select`);
   await write(ctx, sql`delete from vehicle where id = ${ids}`);
   const named = vehicles.map(({ id, vin }) => ({ id, vin }));
   await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles: named });
+  await write(ctx, announce.removed(company, named));
 }

@@ -38,8 +38,7 @@ async function waitForAnswer(
   input: { vin: string; wait?: number; signal?: AbortSignal },
 ): Promise<Eligibility> {
   const company = companyOf(ctx, 'fleets:read');
-  let eligibility = await getEligibility(ctx, input);
-  if (!input.wait) return eligibility;
+  if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
   const signal = AbortSignal.any([
     end.signal,
@@ -47,17 +46,15 @@ async function waitForAnswer(
     ...(input.signal ? [input.signal] : []),
   ]);
   try {
-    for (let news = true; news && eligibility.status === 'PENDING'; ) {
-      // Listening begins before the look, so that an answer in between is not missed.
-      const next = newsOf(ctx.services.changes, company, eligibility.vin, signal);
-      eligibility = await getEligibility(ctx, input);
-      if (eligibility.status === 'PENDING') news = await next;
+    for (;;) {
+      // Listening begins before the look, so that an answer in between is not missed; and the news is ahead of replicas.
+      const next = newsOf(ctx.services.changes, company, vinOrNull(input.vin) ?? '', signal);
+      const eligibility = await getEligibility(ctx, input, write);
+      if (eligibility.status !== 'PENDING' || !(await next)) return eligibility;
     }
   } finally {
     end.abort();
   }
-  // Of a vehicle that was deleted meanwhile there is no news.
-  return eligibility.status === 'PENDING' ? getEligibility(ctx, input) : eligibility;
 }
 
 /** Never 0, so that nobody asks in a tight loop; never over a minute, since an answer may come sooner. */

@@ -5,6 +5,8 @@ const byConstraint: Readonly<Record<string, () => DomainError>> = {
   vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
   contract_fleet_id_fkey: () => new FleetNotFound(),
   import_fleet_id_fkey: () => new FleetNotFound(),
+  // An import goes with its fleet, and no other way.
+  import_rejection_import_id_fkey: () => new FleetNotFound(),
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
 };
 

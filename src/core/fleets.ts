@@ -1,12 +1,14 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
+import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { againAfterDeadlock } from './deadlock.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
 import { email, id, readInput, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { contractFacts, record, recordEach, vehicleBatches } from './record-events.ts';
+import { record, recordEach, vehicleBatches } from './record-events.ts';
+import { removingContracts } from './remove-contracts.ts';
 import {
   everyMember,
   type JsonPage,
@@ -115,13 +117,17 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   const company = companyOf(caller, 'fleets:write');
   // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
-    const fleet = await readFleet(ctx, write, company, input.id, sql`for update of f`);
-    await write(ctx, recordEach(ctx, 'contract.deleted', contractFacts(sql`c.fleet_id = ${fleet.id}`)));
+    // Locked by a statement of its own: only the next one sees all that came before.
+    await lockedFleet(ctx, company, input.id, sql`for update`);
+    const fleet = await readFleet(ctx, write, company, input.id);
+    await write(ctx, sql`with ${removingContracts(ctx, sql`c.fleet_id = ${fleet.id}`)} select`);
+    // Nobody else takes vehicles away while the fleet is locked, and its deletion takes them all.
     const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
     await write(ctx, recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
+    await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
     const { name, vehicleCount } = fleet;
     await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
-    await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
+    if (vehicleCount > 0) await write(ctx, announce.removed(company, null));
     return fleet;
   });
 }
@@ -186,17 +192,11 @@ export function fleetsMatching(filter: unknown) {
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
 /** `from` says of which database: a change is read back where it was made. */
-async function readFleet(
-  ctx: Context,
-  from: typeof read,
-  company: string,
-  fleetId: string,
-  lock = sql``,
-): Promise<Fleet> {
+async function readFleet(ctx: Context, from: typeof read, company: string, fleetId: string): Promise<Fleet> {
   const [row] = isId(fleetId)
     ? await from<{ json: string }>(
         ctx,
-        sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${fleetId} ${lock}`,
+        sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${fleetId}`,
       )
     : [];
   if (!row) throw new FleetNotFound();
@@ -204,20 +204,31 @@ async function readFleet(
 }
 
 /** Throws FleetNotFound unless the fleet is the company's (of any company when null); gives its company. Locks nothing. */
-export async function ownerOfFleet(ctx: Context, company: string | null, fleetId: string): Promise<string> {
-  const [row] = isId(fleetId)
-    ? await write<{ company: string }>(ctx, sql`select company from fleet where id = ${fleetId}`)
-    : [];
-  if (!row || (company !== null && row.company !== company)) throw new FleetNotFound();
-  return row.company;
-}
+export const ownerOfFleet = (ctx: Context, company: string | null, fleetId: string): Promise<string> =>
+  lockedFleet(ctx, company, fleetId, sql``);
 
 /**
- * Keeps a fleet from being deleted until the transaction ends. To be called before vehicles of it are locked: its deletion
- * locks in this order, and the opposite one would be a deadlock.
+ * Like ownerOfFleet, and keeps the fleet from being deleted until the transaction ends. To be called before vehicles of it
+ * are locked: its deletion locks in this order, and the opposite one would be a deadlock.
  */
-export const holdFleet = (ctx: Context, fleetId: string) =>
-  write(ctx, sql`select from fleet where id = ${fleetId} for key share`);
+export const holdFleet = (ctx: Context, company: string | null, fleetId: string): Promise<string> =>
+  lockedFleet(ctx, company, fleetId, sql`for key share`);
+
+async function lockedFleet(
+  ctx: Context,
+  company: string | null,
+  fleetId: string,
+  lock: RawBuilder<unknown>,
+): Promise<string> {
+  const [row] = isId(fleetId)
+    ? await write<{ company: string }>(
+        ctx,
+        sql`select company from fleet where id = ${fleetId} ${company === null ? sql`` : sql`and company = ${company}`} ${lock}`,
+      )
+    : [];
+  if (!row) throw new FleetNotFound();
+  return row.company;
+}
 
 /** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
 export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]): Promise<string[]> {

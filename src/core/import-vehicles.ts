@@ -109,12 +109,10 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
   const { received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
   const rejected = refused > 0 ? await listRejections(ctx, { importId: run.id, limit: REJECTED_SHOWN }) : [];
-  if (!run.dry_run && (run.state === 'FAILED' || (refused === received && received > 0))) {
+  if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
-      refused === received
-        ? `Every row was refused (${refused}).`
-        : `${refused} of ${received} rows were refused, so nothing was stored (mode atomic).`,
+      run.failure ?? undefined,
       { importId: run.id, summary, rejected, duplicates },
     );
   }

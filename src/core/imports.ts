@@ -100,12 +100,13 @@ export interface ImportRow {
   digest: string | null;
   idempotency_key: string | null;
   duplicates: DuplicateRow[];
+  failure: string | null;
   started_at: string;
   finished_at: string | null;
 }
 
 export const importColumns = sql`i.id, i.company, i.fleet_id, i.state, i.mode, i.dry_run, i.received, i.created, i.existing,
-  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates,
+  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates, i.failure,
   ${sql.raw(isoSql('i.started_at'))} as started_at, ${sql.raw(isoSql('i.finished_at'))} as finished_at`;
 
 export const toImport = (row: ImportRow): Import => ({

@@ -87,11 +87,6 @@ export const vehicleBatches = (source: RawBuilder<unknown>, data: Record<string,
       from (select *, (row_number() over () - 1) / ${EVENT_VEHICLES}::int as batch from (${source}) s) v
       group by company, fleet_id, batch`;
 
-/** Facts for recordEach about contracts `c` of vehicles `v` that fit the condition. */
-export const contractFacts = (where: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`select c.company, c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData}
-      from contract c join vehicle v on v.id = c.vehicle_id where ${where}`;
-
 /** What an event of a contract `c` says of it; the same as contractDataOf makes. */
 export const contractData = sql.raw(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,

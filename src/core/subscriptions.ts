@@ -35,7 +35,7 @@ export async function eligibilityChanges(
   let missedSince: Date | null = null;
   const hear = (news: EligibilityNews) => {
     if (news.company !== company) return;
-    if (waiting.size <= WAITING_MAX) for (const [id] of news.vehicles) waiting.add(id);
+    if (waiting.size <= WAITING_MAX) for (const [id] of news.vehicles ?? []) waiting.add(id);
     heardAt = ctx.now();
     bell.ring();
   };

@@ -66,18 +66,18 @@ export type VehicleFilter = z.input<typeof vehicleFilter>;
 export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
 
 /** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export const getEligibility = (ctx: Context, by: { vin: string }): Promise<Eligibility> =>
-  readVehicle(ctx, by, eligibilityJson);
+export const getEligibility = (ctx: Context, by: { vin: string }, from: typeof read = read): Promise<Eligibility> =>
+  readVehicle(ctx, by, eligibilityJson, from);
 
 type VehicleBy = { id: string } | { vin: string };
 
-async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>): Promise<T> {
+async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, from: typeof read = read): Promise<T> {
   const company = companyOf(ctx, 'fleets:read');
   const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
   const rows =
     value === null
       ? []
-      : await read<{ json: string }>(
+      : await from<{ json: string }>(
           ctx,
           sql`select ${jsonText(table)} as json from vehicle v where v.company = ${company} and ${column} = ${value}`,
         );

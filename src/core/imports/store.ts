@@ -4,6 +4,7 @@ import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { recheckAfter } from '../eligibility.ts';
 import { Unavailable } from '../errors.ts';
+import { holdFleet } from '../fleets.ts';
 import { type DuplicateRow, type ImportRow, importColumns } from '../imports.ts';
 import { EVENT_VEHICLES, record, recordEach } from '../record-events.ts';
 import { newId, write } from '../sql.ts';
@@ -56,6 +57,8 @@ async function store(ctx: Context, run: ImportRow, stage: ImportStage, digest: s
     await needAll(ctx, run, stage.good);
     const ids = idsOfOneStatement();
     const created = stage.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
+    // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
+    await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
     const elsewhere = created < stage.good ? await rejectElsewhere(ctx, run, stage) : 0;
     const existing = stage.good - created - elsewhere;
@@ -63,20 +66,27 @@ async function store(ctx: Context, run: ImportRow, stage: ImportStage, digest: s
     const rejected = stage.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
     await forgetBatches(ctx, run.id);
-    const refused = how === 'refuse';
+    const failure = how === 'count' ? null : refusalOf(how, stage.received, rejected);
+    const kept = failure === null;
     const [done] = await write<ImportRow>(
       ctx,
-      sql`update import i set state = ${refused ? 'FAILED' : 'COMPLETED'}, digest = ${digest}, due_at = null,
-            received = ${stage.received}, created = ${refused ? 0 : created}, existing = ${refused ? 0 : existing},
-            rejected = ${rejected}, duplicates = ${JSON.stringify(duplicates)}::jsonb,
-            failure = ${refused ? 'Rows were refused (mode atomic).' : null}, finished_at = ${ctx.now()}::timestamptz
+      sql`update import i set state = ${kept ? 'COMPLETED' : 'FAILED'}, digest = ${digest}, due_at = null,
+            received = ${stage.received}, created = ${kept ? created : 0}, existing = ${kept ? existing : 0},
+            rejected = ${rejected}, duplicates = ${JSON.stringify(duplicates)}::jsonb, failure = ${failure},
+            finished_at = ${ctx.now()}::timestamptz
           where ${stillRunning(run)} returning ${importColumns}`,
     );
     if (!done) throw await endedEarly(ctx, run);
     await write(ctx, announce.import(run.id));
-    if (how === 'insert' || how === 'beside') await tellOf(ctx, done, ids);
+    if (how !== 'count' && kept) await tellOf(ctx, done, ids);
     return done;
   });
+}
+
+/** Why nothing of the file was stored, as its sender is told; null where there is nothing to refuse. */
+function refusalOf(how: How, received: number, rejected: number): string | null {
+  if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
+  return how === 'refuse' ? `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).` : null;
 }
 
 /** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
