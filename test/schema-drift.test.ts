@@ -6,7 +6,7 @@ import type { Json } from './support/client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
-// That the entities name the columns of the migrations is held in database.test.ts; this is about the indexes.
+// That entities and migrations say the same is held in schema.test.ts; this is about what the indexes are for.
 
 const gateway = await startGateway();
 const acme = await gateway.as('acme');

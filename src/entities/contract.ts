@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { lengthOf, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 import { Vehicle } from './vehicle.ts';
 
@@ -6,19 +7,34 @@ import { Vehicle } from './vehicle.ts';
 export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
+  indexes: [
+    { name: 'contract_list', properties: ['company', 'id'] },
+    { name: 'contract_fleet', properties: ['fleetId', 'id'] },
+    { name: 'contract_vehicle', properties: ['vehicleId', 'id'] },
+    { name: 'contract_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+  ],
+  checks: [
+    { name: 'contract_period', expression: 'starts_at < ends_at' },
+    {
+      name: 'contract_no_overlap',
+      expression: 'EXCLUDE USING gist (vehicle_id WITH =, pack WITH =, tstzrange(starts_at, ends_at) WITH &&)',
+    },
+  ],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade'),
-    vehicle: () => p.manyToOne(Vehicle).ref().deleteRule('cascade'),
-    name: p.text(),
-    description: p.text(),
-    pack: p.text(),
-    startsAt: p.datetime(),
-    endsAt: p.datetime(),
-    createdAt: p.datetime(),
+    fleetId: p.uuid().persist(false),
+    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
+    vehicleId: p.uuid().persist(false),
+    vehicle: () => p.manyToOne(Vehicle).ref().deleteRule('cascade').updateRule('no action'),
+    name: p.text().check(lengthOf('name', 255)),
+    description: p.text().check(lengthOf('description', 2000)),
+    pack: p.text().check(lengthOf('pack', 255)),
+    startsAt: time(),
+    endsAt: time(),
+    createdAt: time(),
     /** When its next event comes due: its start, then its end, then never. */
-    dueAt: p.datetime().nullable(),
+    dueAt: time().nullable(),
   },
 });
 export type Contract = InferEntity<typeof Contract>;

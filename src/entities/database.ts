@@ -6,7 +6,8 @@ import { PostgresDialect, sql } from 'kysely';
 import type { ClientConfig, Pool } from 'pg';
 import type { Config } from '../config.ts';
 import { Changes, ListeningConnection } from './changes.ts';
-import { entities } from './index.ts';
+import { entities, routines } from './index.ts';
+import { Names } from './names.ts';
 import { insideTransaction, PGlitePool } from './pglite.ts';
 import { Pipelines } from './pipelines.ts';
 import { ServerWatch } from './server-watch.ts';
@@ -65,6 +66,8 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
 /** What MikroORM is to know whatever the database; mikro-orm.config.ts hands it to MikroORM's own tools. */
 export const options: Options = {
   entities,
+  routines,
+  namingStrategy: Names,
   extensions: [Migrator],
   forceUtcTimezone: true,
   preferTs: true,

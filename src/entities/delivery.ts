@@ -1,31 +1,41 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { json, time } from './columns.ts';
 import { Event } from './event.ts';
 import { Webhook } from './webhook.ts';
+
+export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
 
 /** One event on its way to one webhook, with what came of the last attempt. */
 export const Delivery = defineEntity({
   name: 'Delivery',
   tableName: 'delivery',
+  uniques: [{ name: 'delivery_event', properties: ['eventId', 'webhookId'] }],
+  indexes: [
+    { name: 'delivery_list', properties: ['webhookId', 'id'] },
+    { name: 'delivery_due', properties: ['webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
+  ],
   properties: {
     id: p.uuid().primary().defaultRaw('new_uuid()'),
-    webhook: () => p.manyToOne(Webhook).ref().deleteRule('cascade'),
-    event: () => p.manyToOne(Event).ref().deleteRule('cascade'),
-    state: p.text().default('PENDING'),
+    webhookId: p.uuid().persist(false),
+    webhook: () => p.manyToOne(Webhook).ref().deleteRule('cascade').updateRule('no action'),
+    eventId: p.uuid().persist(false),
+    event: () => p.manyToOne(Event).ref().deleteRule('cascade').updateRule('no action'),
+    state: p.enum(deliveryStates).default('PENDING'),
     /** Somebody asked for it: one attempt, whatever the state of the webhook. */
     once: p.boolean().default(false),
     attempts: p.integer().default(0),
     /** When it is to be sent (again); while it is claimed, when the claim ends. Null: not by itself. */
-    dueAt: p.datetime().nullable(),
+    dueAt: time().nullable(),
     claimed: p.boolean().default(false),
     /** Where the last attempt went, and with which headers. */
     url: p.text().nullable(),
-    headers: p.json().nullable(),
+    headers: json<Record<string, string>>().nullable(),
     status: p.integer().nullable(),
     /** The beginning of the answer's body. */
     answer: p.text().nullable(),
     error: p.text().nullable(),
     durationMs: p.integer().nullable(),
-    createdAt: p.datetime(),
-    attemptedAt: p.datetime().nullable(),
+    createdAt: time(),
+    attemptedAt: time().nullable(),
   },
 });

@@ -1,26 +1,47 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { json, texts, time, trigger, uuids } from './columns.ts';
+
+/** Of published events only: whoever writes one pays for none of these. */
+const published = 'position IS NOT NULL';
 
 /** One fact, as it was when it became true. Rows are written once; only `position` is added, when it is published. */
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',
+  uniques: [{ name: 'event_position_key', properties: ['position'], where: published }],
+  indexes: [
+    { name: 'event_unpublished', properties: ['seq'], where: 'position IS NULL' },
+    { name: 'event_list', properties: ['company', 'position'], where: published },
+    { name: 'event_type', properties: ['company', 'type', 'position'], where: published },
+    { name: 'event_fleet', properties: ['fleetId', 'position'], where: `${published} AND fleet_id IS NOT NULL` },
+    {
+      name: 'event_contract',
+      properties: ['contractId', 'position'],
+      where: `${published} AND contract_id IS NOT NULL`,
+    },
+    { name: 'event_vehicle', properties: ['vehicleIds'], type: 'gin', where: published },
+    { name: 'event_vin', properties: ['vins'], type: 'gin', where: published },
+  ],
+  // Wakes the publisher.
+  triggers: [trigger('event_due', 'insert', 'event referencing new table as added for each statement')],
   properties: {
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** The order of writing: a later transaction's is greater. */
-    seq: p.bigint().autoincrement(),
+    seq: p.bigint().autoincrement().columnType('bigint').generated('identity'),
     /** The place in the log that readers follow; null until published. */
     position: p.bigint().nullable(),
     company: p.text(),
     type: p.text(),
+    // No foreign keys: events outlive what they tell of.
     fleetId: p.uuid().nullable(),
     contractId: p.uuid().nullable(),
-    vehicleIds: p.array().columnType('uuid[]').default([]),
+    vehicleIds: uuids().default([]),
     /** The VINs of vehicleIds, in their order. */
-    vins: p.array().default([]),
+    vins: texts().default([]),
     /** The subject of the token, `anonymous` or `system`. */
     actor: p.text(),
     requestId: p.text().nullable(),
-    at: p.datetime(),
-    data: p.json().default('{}'),
+    at: time(),
+    data: json<Record<string, unknown>>().defaultRaw(`'{}'`),
   },
 });

@@ -1,16 +1,26 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
+
+export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
+export const importModes = ['partial', 'atomic'] as const;
 
 /** One uploaded file and what became of its rows. */
 export const Import = defineEntity({
   name: 'Import',
   tableName: 'import',
+  uniques: [{ name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] }],
+  indexes: [
+    { name: 'import_fleet', properties: ['fleetId', 'id'] },
+    { name: 'import_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+  ],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade'),
-    state: p.text().default('RUNNING'),
-    mode: p.text(),
+    fleetId: p.uuid().persist(false),
+    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
+    state: p.enum(importStates).default('RUNNING'),
+    mode: p.enum(importModes),
     dryRun: p.boolean(),
     received: p.integer().default(0),
     created: p.integer().default(0),
@@ -18,18 +28,18 @@ export const Import = defineEntity({
     rejected: p.integer().default(0),
     /** The layout of the file, so that rejected rows can be given back in it. */
     delimiter: p.text().default(','),
-    columns: p.array().nullable(),
+    columns: texts().nullable(),
     /** SHA-256 of the file's bytes, to tell a repeated upload from another one. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),
     /** The first rows that repeat another row's VIN, as the report shows them. */
-    duplicates: p.json().default([]),
+    duplicates: json<{ row: number; firstRow: number; value: string }[]>().defaultRaw(`'[]'`),
     /** Why it failed, for people. */
     failure: p.text().nullable(),
-    startedAt: p.datetime(),
-    finishedAt: p.datetime().nullable(),
+    startedAt: time(),
+    finishedAt: time().nullable(),
     /** While it runs: when its process counts as gone unless it has moved this on. */
-    dueAt: p.datetime().nullable(),
+    dueAt: time().nullable(),
   },
 });
 export type Import = InferEntity<typeof Import>;
@@ -42,15 +52,17 @@ export const ImportBatch = defineEntity({
   name: 'ImportBatch',
   tableName: 'import_batch',
   properties: {
-    import: () => p.manyToOne(Import).ref().primary().deleteRule('cascade'),
+    importId: p.uuid().persist(false),
+    // A foreign key to a logged table would outlive what it points from.
+    import: () => p.manyToOne(Import).ref().primary().createForeignKeyConstraint(false),
     firstRow: p.integer().primary(),
-    rows: p.array(),
-    vins: p.array(),
-    manufacturers: p.array(),
-    supported: p.array(),
-    warned: p.array(),
+    rows: integers(),
+    vins: texts(),
+    manufacturers: texts<string | null>(),
+    supported: booleans(),
+    warned: booleans(),
     /** The cells of each row, for the report on those that are refused in the end; null in a file of one column. */
-    cells: p.json().nullable(),
+    cells: json<string[][]>().columnType('json').nullable(),
   },
 });
 
@@ -59,11 +71,12 @@ export const ImportRejection = defineEntity({
   name: 'ImportRejection',
   tableName: 'import_rejection',
   properties: {
-    import: () => p.manyToOne(Import).ref().primary().deleteRule('cascade'),
+    importId: p.uuid().persist(false),
+    import: () => p.manyToOne(Import).ref().primary().deleteRule('cascade').updateRule('no action'),
     row: p.integer().primary(),
     value: p.text(),
     code: p.text(),
     message: p.text(),
-    cells: p.json().nullable(),
+    cells: json<string[]>().nullable(),
   },
 });

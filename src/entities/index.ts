@@ -1,3 +1,4 @@
+import { Routine } from '@mikro-orm/core';
 import { Contract } from './contract.ts';
 import { Delivery } from './delivery.ts';
 import { Event } from './event.ts';
@@ -23,4 +24,16 @@ export const entities = [
   Webhook,
   Delivery,
   RateUse,
+];
+
+/** The functions of the database, but for those of triggers. */
+export const routines = [
+  new Routine({
+    name: 'new_uuid',
+    type: 'function',
+    language: 'sql',
+    returns: { columnType: 'uuid', runtimeType: 'string' },
+    body: `select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+      || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`,
+  }),
 ];

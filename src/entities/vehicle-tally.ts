@@ -8,9 +8,11 @@ import { Fleet } from './fleet.ts';
 export const VehicleTally = defineEntity({
   name: 'VehicleTally',
   tableName: 'vehicle_tally',
+  indexes: [{ name: 'vehicle_tally_fleet', properties: ['fleetId', 'status'], include: ['delta'] }],
   properties: {
-    id: p.bigint().primary().autoincrement(),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade'),
+    id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),
+    fleetId: p.uuid().persist(false),
+    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
     status: p.text(),
     delta: p.integer(),
   },

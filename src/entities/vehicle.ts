@@ -1,37 +1,68 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { json, texts, time, trigger } from './columns.ts';
 import { Fleet } from './fleet.ts';
+
+/** How far a vehicle's verification is, and its outcome. */
+export const vehicleStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
 
 /** A vehicle of a fleet, with what its manufacturer says of it and when that is to be asked (again). */
 export const Vehicle = defineEntity({
   name: 'Vehicle',
   tableName: 'vehicle',
+  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
+  indexes: [
+    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
+    { name: 'vehicle_status', properties: ['fleetId', 'status', 'id'] },
+    { name: 'vehicle_manufacturer', properties: ['fleetId', 'manufacturer', 'id'] },
+    {
+      name: 'vehicle_vin_prefix',
+      expression: 'create index vehicle_vin_prefix on vehicle (fleet_id, vin text_pattern_ops)',
+    },
+    { name: 'vehicle_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+  ],
+  // They count into vehicle_tally.
+  triggers: [
+    trigger('vehicle_tally_insert', 'insert', 'vehicle referencing new table as added for each statement'),
+    trigger('vehicle_tally_delete', 'delete', 'vehicle referencing old table as removed for each statement'),
+    trigger(
+      'vehicle_tally_update',
+      'update',
+      'vehicle referencing old table as removed new table as added for each statement',
+    ),
+  ],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
+    fleetId: p.uuid().persist(false),
     // The foreign key is the tally's: see docs/decisions/bulk-import.md.
     fleet: () => p.manyToOne(Fleet).ref().createForeignKeyConstraint(false),
-    vin: p.text(),
+    vin: p.text().collation('C').check(`vin ~ '^[A-HJ-NPR-Z0-9]{17}$'::text`),
     /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
     manufacturer: p.text().nullable(),
-    warnings: p.array().default([]),
-    createdAt: p.datetime(),
-    status: p.text().default('PENDING'),
-    dataDelivery: p.array().default([]),
-    connectivityStatus: p.text().nullable(),
+    warnings: texts().default([]),
+    createdAt: time(),
+    status: p.enum(vehicleStatuses).default('PENDING'),
+    dataDelivery: texts<'PULL' | 'PUSH'>().default([]),
+    connectivityStatus: p.enum(['ACTIVATED', 'DEACTIVATED', 'UNKNOWN']).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
     /** Why the answer is what it is; while there is none, why the last attempt gave none. */
-    reason: p.json().nullable(),
+    reason: json<{
+      code: string;
+      message: string;
+      actor: 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
+      retryable: boolean;
+    }>().nullable(),
     /** How often the manufacturer was asked for the present answer. */
     attempts: p.integer().default(0),
     /** How often in a row it was asked without an answer. */
     faults: p.integer().default(0),
-    verifiedAt: p.datetime().nullable(),
+    verifiedAt: time().nullable(),
     /** When this row needs work; while it is claimed, when the claim ends. */
-    dueAt: p.datetime().nullable(),
+    dueAt: time().nullable(),
     /** Somebody is asking right now. */
     claimed: p.boolean().default(false),
     /** The manufacturer's answer as it came, for support. */
-    rawAnswer: p.json().nullable(),
+    rawAnswer: json<unknown>().nullable(),
   },
 });
 export type Vehicle = InferEntity<typeof Vehicle>;

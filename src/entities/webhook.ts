@@ -1,17 +1,21 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { texts, time } from './columns.ts';
+
+export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 
 /** An address of a company that its events are sent to. */
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
+  indexes: [{ name: 'webhook_list', properties: ['company', 'id'] }],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
     url: p.text(),
     description: p.text().default(''),
     /** Empty for all. */
-    types: p.array().default([]),
-    state: p.text().default('ACTIVE'),
+    types: texts().default([]),
+    state: p.enum(webhookStates).default('ACTIVE'),
     /** Why it is not active, for people; null where its owner wanted it so. */
     reason: p.text().nullable(),
     /** While paused: the events after this position wait for it. */
@@ -19,8 +23,8 @@ export const Webhook = defineEntity({
     secret: p.text(),
     /** Still signs, beside the new one, until oldSecretUntil. */
     oldSecret: p.text().nullable(),
-    oldSecretUntil: p.datetime().nullable(),
-    createdAt: p.datetime(),
-    updatedAt: p.datetime(),
+    oldSecretUntil: time().nullable(),
+    createdAt: time(),
+    updatedAt: time(),
   },
 });

@@ -1,0 +1,45 @@
+import { p, Type } from '@mikro-orm/core';
+
+/** An element as it stands between the braces of an array: quoted, so that no spelling of it means anything else. */
+const element = (value: unknown): string =>
+  value === null ? 'NULL' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`;
+
+/**
+ * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes null,
+ * spaces at the ends vanish, and line breaks, quotes and backslashes come back as something else.
+ */
+class NativeArray<T> extends Type<readonly T[] | null, string | null> {
+  override convertToDatabaseValue(value: readonly T[] | null): string | null {
+    return value && `{${value.map(element).join(',')}}`;
+  }
+
+  /** Without this, `em.assign` expects a text. */
+  override get runtimeType(): string {
+    return 'array';
+  }
+}
+
+const arrayOf = <T>(columnType: string) => p.type(NativeArray).columnType(columnType).$type<T[]>();
+export const texts = <T extends string | null = string>() => arrayOf<T>('text[]');
+export const uuids = () => arrayOf<string>('uuid[]');
+export const integers = () => arrayOf<number>('int[]');
+export const booleans = () => arrayOf<boolean>('boolean[]');
+
+export const time = () => p.datetime().columnType('timestamptz');
+
+/** A value as JSON: an object in an entity and in rows, text in what statements write. */
+export const json = <T>() => p.json<T>().$type<T, string>();
+
+/** Text of one to so many characters; to be given to `check`, as PostgreSQL prints it. */
+export const lengthOf = (column: string, most: number) => `length(${column}) >= 1 AND length(${column}) <= ${most}`;
+
+/**
+ * A trigger that runs the function of its name, which a migration makes. MikroORM compares the name only; the rest is in
+ * the list of test/schema.test.ts.
+ */
+export const trigger = (name: string, event: 'insert' | 'update' | 'delete', on: string) => ({
+  name,
+  timing: 'after' as const,
+  events: [event],
+  expression: `create trigger ${name} after ${event} on ${on} execute function ${name}()`,
+});

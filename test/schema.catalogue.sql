@@ -1,0 +1,123 @@
+CREATE INDEX contract_due ON public.contract USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX contract_fleet ON public.contract USING btree (fleet_id, id)
+CREATE INDEX contract_list ON public.contract USING btree (company, id)
+CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
+CREATE INDEX contract_vehicle ON public.contract USING btree (vehicle_id, id)
+CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX delivery_list ON public.delivery USING btree (webhook_id, id)
+CREATE INDEX event_contract ON public.event USING btree (contract_id, "position") WHERE (("position" IS NOT NULL) AND (contract_id IS NOT NULL))
+CREATE INDEX event_fleet ON public.event USING btree (fleet_id, "position") WHERE (("position" IS NOT NULL) AND (fleet_id IS NOT NULL))
+CREATE INDEX event_list ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
+CREATE INDEX event_type ON public.event USING btree (company, type, "position") WHERE ("position" IS NOT NULL)
+CREATE INDEX event_unpublished ON public.event USING btree (seq) WHERE ("position" IS NULL)
+CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
+CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
+CREATE INDEX fleet_list ON public.fleet USING btree (company, id)
+CREATE INDEX fleet_name ON public.fleet USING btree (company, name text_pattern_ops)
+CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
+CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX import_fleet ON public.import USING btree (fleet_id, id)
+CREATE INDEX vehicle_due ON public.vehicle USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX vehicle_list ON public.vehicle USING btree (fleet_id, id)
+CREATE INDEX vehicle_manufacturer ON public.vehicle USING btree (fleet_id, manufacturer, id)
+CREATE INDEX vehicle_status ON public.vehicle USING btree (fleet_id, status, id)
+CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)
+CREATE INDEX vehicle_vin_prefix ON public.vehicle USING btree (fleet_id, vin text_pattern_ops)
+CREATE INDEX webhook_list ON public.webhook USING btree (company, id)
+CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (id) -- constraint
+CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (event_id, webhook_id) -- constraint
+CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (id) -- constraint
+CREATE UNIQUE INDEX event_pkey ON public.event USING btree (id) -- constraint
+CREATE UNIQUE INDEX event_position_key ON public.event USING btree ("position") WHERE ("position" IS NOT NULL)
+CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (id) -- constraint
+CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
+CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (import_id, first_row) -- constraint
+CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint
+CREATE UNIQUE INDEX import_pkey ON public.import USING btree (id) -- constraint
+CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (import_id, "row") -- constraint
+CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
+CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (id) -- constraint
+CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (id) -- constraint
+CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
+CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (id) -- constraint
+
+table import_batch unlogged
+table rate_use unlogged {fillfactor=50}
+
+column import_batch.manufacturers storage e
+column import_batch.rows storage e
+column import_batch.supported storage e
+column import_batch.vins storage e
+column import_batch.warned storage e
+
+CREATE TRIGGER event_due AFTER INSERT ON public.event REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION event_due()
+CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()
+CREATE TRIGGER vehicle_tally_delete AFTER DELETE ON public.vehicle REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_delete()
+CREATE TRIGGER vehicle_tally_insert AFTER INSERT ON public.vehicle REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_insert()
+CREATE TRIGGER vehicle_tally_update AFTER UPDATE ON public.vehicle REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_update()
+
+CREATE OR REPLACE FUNCTION public.event_due()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+      begin
+        -- Statements that record nothing are the rule: telling of them would wake the publisher for ever.
+        if exists (select from added) then perform pg_notify('due', 'event'); end if;
+        return null;
+      end $function$
+CREATE OR REPLACE FUNCTION public.fleet_vehicles_delete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+      begin
+        delete from vehicle where fleet_id = old.id;
+        return null;
+      end $function$
+CREATE OR REPLACE FUNCTION public.new_uuid()
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+        select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+          || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid
+      $function$
+CREATE OR REPLACE FUNCTION public.vehicle_tally_delete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          insert into vehicle_tally (fleet_id, status, delta)
+          select changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select fleet_id, status, -1 as delta from removed) changes
+          -- The fleet itself may be on its way out, and its vehicles with it.
+          where exists (select from fleet where fleet.id = changes.fleet_id)
+          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          return null;
+        end $function$
+CREATE OR REPLACE FUNCTION public.vehicle_tally_insert()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          insert into vehicle_tally (fleet_id, status, delta)
+          select changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select fleet_id, status, 1 as delta from added) changes 
+          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          return null;
+        end $function$
+CREATE OR REPLACE FUNCTION public.vehicle_tally_update()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          insert into vehicle_tally (fleet_id, status, delta)
+          select changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select fleet_id, status, 1 as delta from added union all select fleet_id, status, -1 as delta from removed) changes 
+          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          return null;
+        end $function$
+
+sequence event_position as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
+sequence event_seq_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
+sequence vehicle_tally_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
+
+extension btree_gist

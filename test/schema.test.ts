@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { beyondMikroOrm, difference, otherTypes, schemaSession } from './support/schema.ts';
+
+// Migrations make the database, and entities tell of it. That these tests notice what they should is shown in test/slow.
+// The committed list is written anew by `npx vitest run -u --project embedded test/schema.test.ts`.
+
+const { orm, env, execute, undone } = await schemaSession();
+
+test('MikroORM finds no difference between the entities and the migrated database', async () => {
+  expect(await difference(orm)).toBe('');
+  expect(await otherTypes(orm)).toEqual([]);
+  expect(await orm.migrator.checkSchema()).toBe(false);
+});
+
+test.runIf(env.DATABASE_URL)("MikroORM's own command line finds none, either", { timeout: 60_000 }, async () => {
+  const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'schema:check'], {
+    env: { ...process.env, DATABASE_URL: env.DATABASE_URL, NO_COLOR: '1' },
+  });
+  expect(stdout).toContain('No changes required, schema is up-to-date');
+});
+
+test('what MikroORM does not compare is as the committed list says', async () => {
+  await expect(await beyondMikroOrm(orm)).toMatchFileSnapshot('schema.catalogue.sql');
+});
+
+test('what entities write as SQL makes what the database has', async () => {
+  const before = await beyondMikroOrm(orm);
+  const entities = [...orm.getMetadata().getAll().values()];
+  const written = entities.flatMap(({ tableName, indexes, triggers }) => [
+    ...indexes.flatMap(({ name, expression }) => (expression ? [[`index ${name}`, expression]] : [])),
+    ...triggers.flatMap(({ name, expression }) =>
+      expression ? [[`trigger ${name} on ${tableName}`, expression]] : [],
+    ),
+  ]) as [string, string][];
+  expect(written.length).toBeGreaterThan(0);
+  const after = await undone(async () => {
+    for (const [what, expression] of written) {
+      await execute(`drop ${what}`);
+      await execute(expression);
+    }
+    return beyondMikroOrm(orm);
+  });
+  expect(after).toBe(before);
+});

@@ -1,0 +1,94 @@
+import { MikroORM } from '@mikro-orm/postgresql';
+import { afterAll } from 'vitest';
+import { options } from '../../src/entities/database.ts';
+import { testDatabase } from './database.ts';
+
+type Row = Record<string, string>;
+
+/** A migrated database, on one connection, so that `begin` and `rollback` are about what is sent between them. */
+export async function schemaSession() {
+  const { database, env } = await testDatabase();
+  const orm = env.DATABASE_URL
+    ? await MikroORM.init({ ...options, clientUrl: env.DATABASE_URL, pool: { min: 1, max: 1 } })
+    : database.orm;
+  afterAll(() => (orm === database.orm ? undefined : orm.close()));
+  const execute = (statement: string) => orm.em.getConnection().execute(statement);
+  const undone = async <T>(body: () => Promise<T>): Promise<T> => {
+    await execute('begin');
+    return body().finally(() => execute('rollback'));
+  };
+  return { orm, env, execute, undone };
+}
+
+/** What MikroORM would change to make the database what the entities say. */
+export const difference = async (orm: MikroORM): Promise<string> =>
+  (await orm.schema.getUpdateSchemaSQL({ wrap: false })).trim();
+
+const oursOnly = `c.relnamespace = 'public'::regnamespace and c.relname not like 'mikro_orm_%'`;
+
+/**
+ * Columns that have another type or collation than their property says. MikroORM takes json for jsonb, timestamp for
+ * timestamptz and one array for another, and no collation for "C" where that is the default of the database.
+ */
+export async function otherTypes(orm: MikroORM): Promise<string[]> {
+  const declared = [...orm.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+    props
+      .filter(({ persist }) => persist !== false)
+      .flatMap(({ fieldNames, columnTypes, collation = 'default' }) =>
+        fieldNames.map((column, at) => ({ table: tableName, column, type: columnTypes[at], order: collation })),
+      ),
+  );
+  const rows = await orm.em.getConnection().execute<Row[]>(
+    `with declared as (
+       select * from jsonb_to_recordset('${JSON.stringify(declared)}')
+         as d("table" text, "column" text, type text, "order" text))
+     select concat_ws(' ', d."table", d."column", 'is', format_type(a.atttypid, null), l.collname) as line
+     from declared d left join pg_attribute a on a.attrelid = to_regclass(d."table") and a.attname = d."column"
+     left join pg_collation l on l.oid = a.attcollation
+     where a.atttypid is distinct from to_regtype(d.type) or coalesce(l.collname, 'default') <> d."order"`,
+  );
+  return rows.map(({ line = '' }) => line);
+}
+
+/** Each gives lines of text about one kind of thing that MikroORM compares in part or not at all. */
+const catalogue = [
+  `select pg_get_indexdef(indexrelid)
+     || case when i.indisvalid and i.indisready then '' else ' -- invalid' end
+     || case when n.oid is null then '' else ' -- constraint' end as line
+   from pg_index i join pg_class c on c.oid = i.indrelid
+   left join pg_constraint n on n.conindid = i.indexrelid and n.contype in ('p', 'u', 'x') where ${oursOnly}`,
+  `select concat_ws(' ', 'table', c.relname, case c.relpersistence when 'u' then 'unlogged' end,
+     c.reloptions::text, case when c.relreplident <> 'd' then 'replica identity ' || c.relreplident::text end) as line
+   from pg_class c where c.relkind = 'r' and ${oursOnly}
+     and (c.relpersistence <> 'p' or c.reloptions is not null or c.relreplident <> 'd')`,
+  `select concat_ws(' ', 'column', c.relname || '.' || a.attname, 'storage ' || a.attstorage::text, nullif(a.attcompression::text, ''),
+     nullif(coalesce(a.attstattarget, -1), -1), a.attoptions::text) as line
+   from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_type t on t.oid = a.atttypid
+   where c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and ${oursOnly} and (a.attstorage <> t.typstorage
+     or a.attcompression <> '' or coalesce(a.attstattarget, -1) <> -1 or a.attoptions is not null)`,
+  `select 'not validated: ' || c.relname || ' ' || n.conname as line
+   from pg_constraint n join pg_class c on c.oid = n.conrelid where not n.convalidated and ${oursOnly}`,
+  `select pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else ' -- enabled ' || t.tgenabled::text end as line
+   from pg_trigger t join pg_class c on c.oid = t.tgrelid where not t.tgisinternal and ${oursOnly}`,
+  `select pg_get_functiondef(p.oid) as line from pg_proc p where p.pronamespace = 'public'::regnamespace
+     and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
+  `select format('sequence %s as %s start %s increment %s from %s to %s cache %s%s', c.relname, s.seqtypid::regtype,
+     s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, case when s.seqcycle then ' cycle' end) as line
+   from pg_sequence s join pg_class c on c.oid = s.seqrelid where ${oursOnly}`,
+  `select 'rule ' || definition as line from pg_rules where schemaname = 'public'`,
+  `select pg_get_statisticsobjdef(s.oid) as line from pg_statistic_ext s where s.stxnamespace = 'public'::regnamespace`,
+  `select 'extension ' || extname as line from pg_extension where extname <> 'plpgsql'`,
+  `select 'schema ' || nspname as line from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'`,
+  `select 'domain ' || typname as line from pg_type where typtype = 'd' and typnamespace = 'public'::regnamespace`,
+];
+
+/** What the database has that MikroORM does not compare, one thing to a line (a function to several). */
+export async function beyondMikroOrm(orm: MikroORM): Promise<string> {
+  const kinds: string[] = [];
+  for (const query of catalogue) {
+    const rows = await orm.em.getConnection().execute<Row[]>(query);
+    const lines = rows.map(({ line = '' }) => line.trimEnd()).sort();
+    if (lines.length > 0) kinds.push(lines.join('\n'));
+  }
+  return `${kinds.join('\n\n')}\n`;
+}
