@@ -5,7 +5,6 @@ import { setTimeout } from 'node:timers/promises';
 import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
-import { isoSql } from '../src/core/selection.ts';
 import { openDatabase } from '../src/entities/database.ts';
 import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
 
@@ -25,6 +24,7 @@ await execute(`insert into fleet (id, company, name, company_address, email, vat
 const insertVehicle = `insert into vehicle (id, company, fleet_id, vin, created_at)
   values ('${ids.vehicle}', 'acme', '${ids.fleet}', 'WBA00000000000001', now())`;
 await execute(insertVehicle);
+const at = new Date('2026-03-01T12:00:00.120Z');
 
 describe('both databases', () => {
   test('a NOTIFY is heard when its transaction commits, and never when it rolls back', async () => {
@@ -127,24 +127,31 @@ describe('both databases', () => {
     expect(await execute(`select vat from fleet where id = '${ids.fleet}'`)).toEqual([{ vat: 'outer' }]);
   });
 
-  test('values go in and come out alike', async () => {
-    const at = new Date('2026-03-01T12:00:00.120Z');
-    const { rows } = await sql`
-      select ${sql.raw(isoSql('x.at'))} as at, ${['a', null, 'b,"c"']}::text[] as texts, ${[1, 2]}::int[] as ints,
-        ${JSON.stringify({ a: [1] })}::jsonb as json, ${true}::boolean as yes, ${null}::text as none, ${7}::int as int,
-        ${'9007199254740993'}::int8 as big, 1.50 as exact, count(*) as count
-      from fleet, (select ${at}::timestamptz as at) x group by x.at
-    `.execute(database.orm.em.fork().getKysely());
+  test.each(['kysely', 'send', 'read', 'add'] as const)('values go in and come out alike, by %s', async (way) => {
+    const kysely = database.orm.em.fork().getKysely();
+    const statement = sql<Record<string, unknown>>`
+      select ${at}::timestamptz as at, ${at}::timestamptz::timestamp as local, ${at}::timestamptz::date as day,
+        array[${at}::timestamptz] as times, ${['a', null, 'b,"c"']}::text[] as texts, ${[1, 2]}::int[] as ints,
+        ${'1 day 02:00'}::interval as interval, ${JSON.stringify({ a: [1] })}::jsonb as json, ${true}::boolean as yes,
+        ${null}::text as none, ${7}::int as int, ${'9007199254740993'}::int8 as big,
+        ${['9007199254740993']}::int8[] as bigs, 1.50 as exact, count(*) as count from fleet`;
+    const { sql: text, parameters } = statement.compile(kysely);
+    const rows = way === 'kysely' ? (await statement.execute(kysely)).rows : await database[way](text, parameters);
     expect(rows).toEqual([
       {
-        at: '2026-03-01T12:00:00.120Z',
+        at: '2026-03-01 12:00:00.12+00',
+        local: '2026-03-01 12:00:00.12',
+        day: '2026-03-01',
+        times: ['2026-03-01 12:00:00.12+00'],
         texts: ['a', null, 'b,"c"'],
         ints: [1, 2],
+        interval: '1 day 02:00:00',
         json: { a: [1] },
         yes: true,
         none: null,
         int: 7,
         big: '9007199254740993',
+        bigs: ['9007199254740993'],
         exact: '1.50',
         count: '1',
       },

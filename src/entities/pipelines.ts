@@ -1,3 +1,4 @@
+import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import pg from 'pg';
 import { socketOf } from './prepared.ts';
 
@@ -7,6 +8,13 @@ const MOST_CONNECTIONS = 3;
 const SHORT_MS = 500;
 /** Planning takes longer than such a statement; and each has one plan that is right for all values. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
+
+/** Times come as PostgreSQL writes them, as on MikroORM's own connections. */
+const types = new pg.TypeOverrides();
+const TEXT_ARRAY: number = 1009;
+for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.getTypeParser(TEXT_ARRAY)))) {
+  types.setTypeParser(Number(type), parse);
+}
 
 interface Pipeline {
   client: pg.Client;
@@ -32,7 +40,7 @@ export class Pipelines {
   constructor(Client: typeof pg.Client, config: pg.ClientConfig, repeatable: boolean) {
     this.#Client = Client;
     const options = `${config.options ?? ''} ${ONE_PLAN}`;
-    this.#config = { ...config, options, statement_timeout: SHORT_MS, pipeline: true };
+    this.#config = { ...config, types, options, statement_timeout: SHORT_MS, pipeline: true };
     this.#repeatable = repeatable;
   }
 
