@@ -83,11 +83,12 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
-    // the fleet's id until they are committed.
+    // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
     const [row] = isId(fleetId)
       ? await write<object>(
           ctx,
-          sql`select * from fleet where id = ${fleetId} and company = ${company} for no key update`,
+          sql`select id, company, name, company_address, email, vat from fleet
+              where id = ${fleetId} and company = ${company} for no key update`,
         )
       : [];
     if (!row) throw new FleetNotFound();
