@@ -5,7 +5,7 @@ import { type Context, companyOf } from './context.ts';
 import { recheckAfter } from './eligibility.ts';
 import { ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
-import { id, readInput } from './input.ts';
+import { id, mustBe, readInput } from './input.ts';
 import { record } from './record-events.ts';
 import { newId, write } from './sql.ts';
 import { type Vehicle, vehicleObject } from './vehicles.ts';
@@ -17,9 +17,7 @@ export const addMode = z.enum(addModes, 'is partial or atomic');
 
 export const addVehiclesInput = z.object({
   fleetId: id,
-  vins: z
-    .array(z.string('must be a string'), 'is required and must be a list of VINs')
-    .min(1, 'must hold at least one VIN'),
+  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
   mode: addMode.nullish().transform((mode) => mode ?? 'partial'),
   dryRun: z
     .boolean('is true or false')

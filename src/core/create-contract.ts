@@ -4,7 +4,7 @@ import { type Context, contractCompanyOf } from './context.ts';
 import { type Contract, statusAt } from './contracts.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from './errors.ts';
 import { holdFleet } from './fleets.ts';
-import { id, readInput, text, time } from './input.ts';
+import { id, mustBe, readInput, text, time } from './input.ts';
 import { contractDataOf, record } from './record-events.ts';
 import { newId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
@@ -14,7 +14,7 @@ export const createContractInput = z
     fleetId: id,
     name: text(255),
     description: text(2000),
-    vin: z.string('is required and must be a string'),
+    vin: z.string(mustBe('a string')),
     from: time,
     to: time,
     pack: text(255),

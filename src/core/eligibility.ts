@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { announce, newsOf } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from './errors.ts';
-import { readInput } from './input.ts';
+import { mustBe, readInput } from './input.ts';
 import { write } from './sql.ts';
 import {
   type Eligibility,
@@ -64,7 +64,7 @@ function secondsUntil(ctx: Context, time: string | null): number {
 }
 
 export const verifyEligibilityInput = z.object({
-  vins: z.array(z.string('must be a string'), 'must be a list of VINs').min(1, 'must hold at least one VIN'),
+  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
 });
 
 /**

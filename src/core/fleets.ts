@@ -77,7 +77,10 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   };
 }
 
-/** Changes the named fields of a fleet; throws FleetNotFound, or ValidationFailed when no field is named. */
+/**
+ * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound, or
+ * ValidationFailed when no field is named.
+ */
 export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
   const company = companyOf(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
@@ -97,9 +100,9 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
       throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
     }
     const changes = changesOf(fleet, fields);
-    em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
-    await em.flush();
     if (Object.keys(changes).length > 0) {
+      em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
+      await em.flush();
       await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
     }
     return readFleet(ctx, write, company, fleetId);

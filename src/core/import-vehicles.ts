@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { addMode, type Summary } from './add-vehicles.ts';
 import { type Context, companyOf } from './context.ts';
 import { readCsv } from './csv.ts';
-import { DomainError, IdempotencyKeyReused, ValidationFailed } from './errors.ts';
+import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { beginImport, failImport, keepAlive } from './imports/run.ts';
 import { ImportStage } from './imports/stage.ts';
@@ -54,13 +54,14 @@ const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows
 /**
  * Adds the vehicles of a CSV file to a fleet, as one whole: rows are set aside while the file arrives and stored in one
  * transaction at its end, so a client that goes away or a process that dies leaves the fleet as it was.
- * Throws FleetNotFound; UnsupportedMediaType, ValidationFailed and PayloadTooLarge for files that cannot be read;
+ * Throws FleetIdMissing and FleetNotFound; UnsupportedMediaType, ValidationFailed and PayloadTooLarge for files that cannot be read;
  * ValidationFailed (with the report in `details`) when every row is refused, or any in mode atomic; RateLimited,
  * IdempotencyInProgress and IdempotencyKeyReused.
  */
 export async function importVehicles(ctx: Context, input: unknown, upload: Upload): Promise<ImportedVehicles> {
   const company = companyOf(ctx, 'fleets:write');
   const wanted = readInput(importVehiclesInput, input);
+  if (!wanted.fleetId.trim()) throw new FleetIdMissing();
   await ownerOfFleet(ctx, company, wanted.fleetId);
   const { run, repeated } = await beginImport(ctx, company, wanted, upload.idempotencyKey);
   const hash = createHash('sha256');

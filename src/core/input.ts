@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import { type Fault, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
+/** What to say of a value that is of another kind than `what`, such as "a string". */
+export const mustBe = (what: string) => ({
+  error: ({ input }: { input?: unknown }): string =>
+    input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
+});
+
 /** Text for people: trimmed, any script. NUL is refused because PostgreSQL cannot keep it. */
 export const text = (max: number) =>
   z
-    .string('is required and must be a string')
+    .string(mustBe('a string'))
     .trim()
     .min(1, 'must not be empty')
     .max(max, `is at most ${max} characters`)
@@ -13,21 +19,39 @@ export const text = (max: number) =>
 export const email = text(254).pipe(z.email('is not an e-mail address'));
 
 /** An id as it came in. A malformed one cannot exist, so it is looked up like any other and not found. */
-export const id = z.string('is required and must be a string');
+export const id = z.string(mustBe('a string'));
 
-/** A point in time: ISO 8601 with a zone; 30 February is refused, not moved to March. */
-export const time = z.iso
-  .datetime({
-    offset: true,
+/** A point in time (readTime) between the years 1900 and 9998. */
+export const time = z
+  .string(mustBe('a date-time'))
+  .meta({ format: 'date-time' })
+  .transform((value, issues) => {
+    const date = readTime(value);
+    if (date) return date;
+    const message = 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z';
+    issues.addIssue({ code: 'invalid_format', format: 'datetime', message });
     // What is no date cannot be compared with another one either.
-    abort: true,
-    error: 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z',
+    return z.NEVER;
   })
-  .transform((value) => new Date(value))
   .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9998');
 
 const earliest = new Date('1900-01-01T00:00:00Z');
 const latest = new Date('9998-12-31T23:59:59.999Z');
+
+/** As in RFC 3339, where `T` may be small or a space; and as ISO 8601 has it, without seconds or with a shorter offset. */
+const DATE_TIME =
+  /^(?<day>\d{4}-\d\d-\d\d)[Tt ](?<minute>(?:[01]\d|2[0-3]):[0-5]\d)(?::(?<second>[0-5]\d)(?:[.,](?<fraction>\d+))?)?(?:[Zz]|(?<hours>[+-](?:[01]\d|2[0-3]))(?::?(?<minutes>[0-5]\d))?)$/;
+
+/** Reads a date-time with a time zone, to the millisecond; null for what is none, or no day of the calendar. */
+export function readTime(text: string): Date | null {
+  const { groups } = DATE_TIME.exec(text) ?? {};
+  if (!groups) return null;
+  const { day, minute, second = '00', fraction = '', hours = '+00', minutes = '00' } = groups;
+  const midnight = new Date(`${day}T00:00:00Z`);
+  // 30 February would be taken for 2 March.
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(`${day}T`)) return null;
+  return new Date(`${day}T${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}${hours}:${minutes}`);
+}
 
 /** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
 export const listOf = <Item extends z.ZodType>(item: Item, most: number, message: string) =>

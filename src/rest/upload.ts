@@ -24,7 +24,7 @@ const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize:
 export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
   const form = openForm(req);
   const { promise, resolve, reject } = Promise.withResolvers<Upload>();
-  let fleetId = typeof fromQuery === 'string' && fromQuery ? fromQuery : undefined;
+  let fleetId = typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined;
   let aside: Promise<SpooledFile> | undefined;
   const discard = async () => {
     // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
@@ -43,7 +43,8 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
   };
 
   form.on('field', (name, value, { valueTruncated }) => {
-    if (name === 'fleetId' && !valueTruncated) fleetId ||= value;
+    // One that is left empty counts as none.
+    if (name === 'fleetId' && !valueTruncated) fleetId ||= value.trim() ? value : undefined;
     if (name === 'vins') refuse(noFile('must be a file, not a text field'));
   });
   form.on('file', (name, stream, { mimeType }) => {
