@@ -42,10 +42,37 @@ describe('GraphQL: Idempotency-Key', () => {
     expect([status, body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  test('a refused mutation is not remembered', async () => {
+  const both = 'application/graphql-response+json, application/json';
+
+  test.each(['*/*', both])('a refusal is remembered like any answer, in the same words (%s)', async (accept) => {
     const key = randomUUID();
-    expect((await create(key, '')).body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
-    expect((await create(key, 'Mended')).body.data.createFleet.fleet.name).toBe('Mended');
+    const refusals = [];
+    for (const way of ['*/*', accept]) refusals.push((await create(key, '', mutation, way)).body);
+    const told = refusals.map(({ data, errors }) => {
+      const [{ extensions, ...error }] = errors;
+      return { data, error, extensions: { ...extensions, requestId: '' } };
+    });
+    expect(told[0]).toMatchObject({
+      data: { createFleet: null },
+      error: { path: ['createFleet'] },
+      extensions: { code: 'VALIDATION_FAILED' },
+    });
+    expect(told[1]).toEqual(told[0]);
+    const other = await create(key, 'Mended');
+    expect([other.status, other.body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  test('an error below the mutation undoes it, and is not remembered', async () => {
+    const key = randomUUID();
+    const query = `mutation Create($input: CreateFleetInput!) {
+      createFleet(input: $input) { fleet { id timeline(after: "nonsense") { totalCount } } } }`;
+    for (let time = 0; time < 2; time++) {
+      const { body } = await create(key, 'Torn', query);
+      expect(body.errors[0]).toMatchObject({ path: ['createFleet', 'fleet', 'timeline'] });
+    }
+    const { body: fleets } = await (await gateway.as('keys')).get('/fleets');
+    expect(fleets.filter((fleet: { name: string }) => fleet.name === 'Torn')).toEqual([]);
+    expect((await create(key, 'Whole')).body.data.createFleet.fleet.name).toBe('Whole');
   });
 
   test('a mutation of two fields cannot have a key', async () => {
@@ -57,7 +84,6 @@ describe('GraphQL: Idempotency-Key', () => {
 
   test('the way through Yoga knows the same keys', async () => {
     const key = randomUUID();
-    const both = 'application/graphql-response+json, application/json';
     const first = await create(key, 'Both ways', mutation, both);
     expect((await create(key, 'Both ways')).body.data).toEqual(first.body.data);
     const other = await create(key, 'Other', mutation, both);

@@ -67,10 +67,125 @@ describe('Idempotency-Key', () => {
     expect(other.headers.has('idempotent-replayed')).toBe(false);
   });
 
-  test('a refusal is not remembered: the corrected request may use the key', async () => {
+  test('a refusal is remembered like any answer: the corrected request needs a key of its own', async () => {
     const key = newKey();
-    expect(await acme.post('/fleets', { ...fleetFields, email: 'no' }, key)).toMatchObject({ status: 400 });
-    expect(await acme.post('/fleets', fleetFields, key)).toMatchObject({ status: 201 });
+    const wrong = { ...fleetFields, email: 'no' };
+    const [first, again] = [await acme.post('/fleets', wrong, key), await acme.post('/fleets', wrong, key)];
+    expect(first).toMatchObject({ status: 400, body: { errors: [{ path: 'email' }] } });
+    const requestId = again.headers.get('x-request-id');
+    expect(again).toMatchObject({ status: 400, body: { ...first.body, requestId } });
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    expect(await acme.post('/fleets', fleetFields, key)).toMatchObject({ status: 422 });
+    expect(await acme.post('/fleets', fleetFields, newKey())).toMatchObject({ status: 201 });
+  });
+
+  test('a refusal is given again though the request would be granted by now', async () => {
+    const vehicle = await addVehicle(acme);
+    const { body: contract } = await acme.post('/contracts', contractFields(vehicle));
+    const key = newKey();
+    const overlap = { status: 409, body: { code: 'CONTRACT_OVERLAP', conflicts: [contract.id] } };
+    expect(await acme.post('/contracts', contractFields(vehicle), key)).toMatchObject(overlap);
+    await acme.delete(`/contracts/${contract.id}`);
+    expect(await acme.post('/contracts', contractFields(vehicle), key)).toMatchObject(overlap);
+    expect(await acme.post('/contracts', contractFields(vehicle), newKey())).toMatchObject({ status: 201 });
+    const vins = ['SHORT', 'WBA0000000000000O'];
+    const { body } = await acme.post('/vehicles', { fleetId: vehicle.fleetId, vins }, key);
+    expect(body.code).toBe('IDEMPOTENCY_KEY_REUSED');
+    const other = newKey();
+    const refused = await acme.post('/vehicles', { fleetId: vehicle.fleetId, vins }, other);
+    const { requestId: _, ...report } = (await acme.post('/vehicles', { fleetId: vehicle.fleetId, vins }, other)).body;
+    expect(refused).toMatchObject({ status: 400, body: report });
+    expect(report.rejected).toHaveLength(2);
+  });
+
+  test('what says nothing of the request is not remembered: 503, and who may not', async () => {
+    const key = newKey();
+    const fields = { ...fleetFields, name: 'In the end' };
+    expect(await gateway.anyone.post('/fleets', fields, key)).toMatchObject({ status: 401 });
+    const scoped = await startGateway({ on: gateway, issuer, settings: { AUTH_SCOPES: 'on' } });
+    const reader = await scoped.as('acme', { scope: 'fleets:read' });
+    expect(await reader.post('/fleets', fields, key)).toMatchObject({ status: 403 });
+    const add = vi.spyOn(gateway.database.orm.em, 'fork').mockImplementationOnce(() => {
+      throw Object.assign(new Error('gone'), { code: 'ECONNREFUSED' });
+    });
+    expect(await acme.post('/fleets', fields, key)).toMatchObject({ status: 503 });
+    add.mockRestore();
+    expect(await acme.post('/fleets', fields, key)).toMatchObject({ status: 201 });
+    expect(await fleetsNamed('In the end')).toHaveLength(1);
+  });
+
+  test('a refusal that comes late undoes what was done until then, and is remembered', async () => {
+    const [fleet, key, vins] = [await createFleet(acme), newKey(), [newVin(), newVin()]];
+    // As when the fleet is deleted in the middle: the vehicles are stored, their event is not.
+    await gateway.execute(
+      `alter table event add constraint import_fleet_id_fkey check (type <> 'vehicle.added') not valid`,
+    );
+    const add = () => acme.post('/vehicles', { fleetId: fleet.id, vins }, key);
+    const refused = { status: 404, body: { code: 'FLEET_NOT_FOUND' } };
+    expect(await add()).toMatchObject(refused);
+    await gateway.execute('alter table event drop constraint import_fleet_id_fkey');
+    expect(await add()).toMatchObject(refused);
+    expect((await acme.get(`/fleets/${fleet.id}/vehicles`)).body).toEqual([]);
+  });
+
+  test('callers without a token are told apart by what they ask: nobody takes another one’s key', async () => {
+    const vehicles = [await addVehicle(acme), await addVehicle(await gateway.as('globex'))];
+    const key = newKey();
+    const made = [];
+    for (const vehicle of vehicles) made.push(await gateway.anyone.post('/contracts', contractFields(vehicle), key));
+    expect(made).toMatchObject([
+      { status: 201, body: { company: 'acme' } },
+      { status: 201, body: { company: 'globex' } },
+    ]);
+    for (const [at, vehicle] of vehicles.entries()) {
+      const again = await gateway.anyone.post('/contracts', contractFields(vehicle), key);
+      expect(again).toMatchObject({ status: 201, body: made[at]?.body });
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+    }
+    // Nor do those with a token have to do with them.
+    expect(await acme.post('/contracts', contractFields(vehicles[0]), key)).toMatchObject({
+      status: 409,
+      body: { code: 'CONTRACT_OVERLAP' },
+    });
+  });
+
+  test('a secret is stored nowhere but with its webhook; a repetition has it from there', async () => {
+    const url = 'https://example.com/secret';
+    const key = newKey();
+    const [first, again] = [await acme.post('/webhooks', { url }, key), await acme.post('/webhooks', { url }, key)];
+    expect(again).toMatchObject({ status: 201, body: first.body });
+    const rotation = newKey();
+    const rotate = () => acme.post(`/webhooks/${first.body.id}/rotate`, undefined, rotation);
+    const rotated = await rotate();
+    expect((await rotate()).body).toEqual(rotated.body);
+    const graphql = newKey();
+    const query = `mutation ($input: CreateWebhookInput!) {
+      createWebhook(input: $input) { mine: secret webhook { id description } also: secret } }`;
+    // What looks like a mark in a stored answer is text.
+    const input = { url, description: String.raw`\u0001 \\u0001` };
+    const create = async () => (await acme.post('/graphql', { query, variables: { input } }, graphql)).body.data;
+    const { createWebhook } = await create();
+    expect(await create()).toEqual({ createWebhook });
+    expect(createWebhook.webhook.description).toBe(input.description);
+    const secrets = [first.body.secret, rotated.body.secret, createWebhook.mine, createWebhook.also];
+    expect(secrets).toEqual(secrets.map(() => expect.stringMatching(/^whsec_/)));
+    const tables = await gateway.execute<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    );
+    const holding: string[] = [];
+    for (const { name } of tables) {
+      const [row] = await gateway.execute(`select from "${name}" t where t::text like any
+        (array[${secrets.map((secret) => `'%${secret.slice(6)}%'`).join()}]) limit 1`);
+      if (row) holding.push(name);
+    }
+    expect(holding).toEqual(['webhook']);
+    // What is repeated after the next rotation is the secret that signs by now.
+    const { secret } = (await acme.post(`/webhooks/${first.body.id}/rotate`)).body;
+    expect((await rotate()).body).toEqual({ ...rotated.body, secret });
+    await acme.delete(`/webhooks/${first.body.id}`);
+    expect(await rotate()).toMatchObject({ status: 404, body: { code: 'WEBHOOK_NOT_FOUND' } });
+    expect(await acme.post('/webhooks', { url }, key)).toMatchObject({ status: 404 });
+    expect(await create()).toEqual({ createWebhook });
   });
 
   const newHook = async () => (await acme.post('/webhooks', { url: 'https://example.com/hook' })).body.id;

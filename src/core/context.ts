@@ -26,12 +26,20 @@ export interface Services {
   changes: Changes;
 }
 
+/** What the answer to a request shows, noted while it is made: whoever gets it again must be allowed to see as much. */
+export class Disclosure {
+  readonly scopes = new Set<Scope>();
+  /** The signing secret of a webhook. */
+  secret: { webhookId: string; text: string } | null = null;
+}
+
 /** What a core function works with. `caller` is null for those who sent no token, and for jobs. */
 export interface Context {
   em: EntityManager;
   caller: Caller | null;
   services: Services;
   requestId: string;
+  disclosure: Disclosure;
   now(): Date;
 }
 
@@ -40,12 +48,14 @@ class CallContext implements Context {
   readonly services: Services;
   readonly requestId: string;
   readonly caller: Caller | null;
+  readonly disclosure: Disclosure;
   #em: EntityManager | undefined;
 
-  constructor(services: Services, requestId: string, caller: Caller | null) {
+  constructor({ services, requestId, caller, disclosure }: Omit<Context, 'em' | 'now'>) {
     this.services = services;
     this.requestId = requestId;
     this.caller = caller;
+    this.disclosure = disclosure;
   }
 
   /** Made when first used: not every request does. */
@@ -62,18 +72,18 @@ class CallContext implements Context {
 
 /** A context for `caller`, or for the service's own work. */
 export const contextOf = (services: Services, requestId: string, caller: Caller | null): Context =>
-  new CallContext(services, requestId, caller);
+  new CallContext({ services, requestId, caller, disclosure: new Disclosure() });
 
 /**
  * The same caller with an entity manager of its own: what one operation left unsaved is nothing to the next.
  * For requests that hold several operations, and for events of a long stream.
  */
-export const renewed = ({ services, requestId, caller }: Context): Context => contextOf(services, requestId, caller);
+export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
 export function companyOf(ctx: Context, scope: Scope): string {
   if (!ctx.caller) throw new Unauthenticated('This needs a bearer token.', null);
-  needScope(ctx.caller, scope);
+  needScope(ctx, scope);
   return ctx.caller.company;
 }
 
@@ -83,6 +93,14 @@ export function contractCompanyOf(ctx: Context, scope: Scope): string | null {
   return companyOf(ctx, scope);
 }
 
-function needScope(caller: Caller, scope: Scope): void {
-  if (caller.scopes && !caller.scopes.has(scope)) throw new Forbidden(`The token lacks the scope ${scope}.`, scope);
+/** Whether the caller has the scope, where scopes are in use. One that it has is noted as used for the answer. */
+export function hasScope({ caller, disclosure }: Context, scope: Scope): boolean {
+  if (caller?.scopes && !caller.scopes.has(scope)) return false;
+  disclosure.scopes.add(scope);
+  return true;
+}
+
+/** Throws Forbidden unless the caller has the scope. */
+export function needScope(ctx: Context, scope: Scope, message = `The token lacks the scope ${scope}.`): void {
+  if (!hasScope(ctx, scope)) throw new Forbidden(message, scope);
 }

@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { NotFound } from './errors.ts';
-import { type Event, eventObject } from './events.ts';
+import { type Event, eventObject, visibleTo } from './events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, write } from './sql.ts';
 import { payloadOf } from './webhooks/payload.ts';
-import { getWebhook, lockWebhook } from './webhooks.ts';
+import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
 export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
@@ -31,7 +31,7 @@ export interface Delivery {
   durationMs: number | null;
 }
 
-/** A page of a webhook's deliveries, oldest first; throws WebhookNotFound. */
+/** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
 export async function listDeliveries(
   ctx: Context,
   input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
@@ -40,7 +40,8 @@ export async function listDeliveries(
   const { within, tail } = pageSql(input.page, sql`d.id`);
   const rows = await write<Row>(
     ctx,
-    sql`select ${columns} from ${source} where d.webhook_id = ${webhook.id} ${inState(input.state)} ${within} ${tail}`,
+    sql`select ${columns} from ${source}
+        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)} ${within} ${tail}`,
   );
   return sliceOf(rows.map(toDelivery), input.page);
 }
@@ -53,7 +54,8 @@ export async function countDeliveries(
   const webhook = await getWebhook(ctx, { id: input.webhookId });
   const [row] = await write<{ count: number }>(
     ctx,
-    sql`select count(*)::int as count from delivery d where d.webhook_id = ${webhook.id} ${inState(input.state)}`,
+    sql`select count(*)::int as count from ${source}
+        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)}`,
   );
   return row?.count ?? 0;
 }
@@ -83,13 +85,14 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
 
 /**
  * Sends a delivery again, at once and whatever the state of its webhook. One that is still under way is brought
- * forward; one that has ended gets one more attempt. Throws WebhookNotFound and NotFound.
+ * forward; one that has ended gets one more attempt. Throws WebhookNotFound, NotFound and Forbidden.
  */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = companyOf(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
-    const { id } = await deliveryOf(ctx, webhook.id, input.deliveryId);
+    const { id, type } = await deliveryOf(ctx, webhook.id, input.deliveryId);
+    if (isOfContract(type)) needContracts(ctx);
     await write(
       ctx,
       sql`update delivery set due_at = ${ctx.now()}::timestamptz, once = once or state <> 'PENDING', state = 'PENDING'

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, companyOf } from './context.ts';
+import { type Context, companyOf, hasScope } from './context.ts';
 import { NotFound, ValidationFailed } from './errors.ts';
 import { listOf, readInput, time } from './input.ts';
 import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
@@ -139,7 +139,7 @@ export async function pageOfLog(ctx: Context, { after, before, backward, limit }
 /** What the caller may read: events of its company, those of contracts only with the scope for contracts. */
 export function visibleTo(ctx: Context): RawBuilder<unknown> {
   const company = companyOf(ctx, 'fleets:read');
-  const contracts = !ctx.caller?.scopes || ctx.caller.scopes.has('contracts:read');
+  const contracts = hasScope(ctx, 'contracts:read');
   return sql`and e.company = ${company} ${contracts ? sql`` : sql`and e.type not like 'contract.%'`}`;
 }
 

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, companyOf } from './context.ts';
-import { Forbidden, ValidationFailed, WebhookNotFound } from './errors.ts';
-import { id, listOf, readInput } from './input.ts';
+import { type Context, companyOf, needScope } from './context.ts';
+import { ValidationFailed, WebhookNotFound } from './errors.ts';
+import { id, listOf, mustBe, readInput } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { holdPublishing } from './publish-events.ts';
 import { eventTypes, MOST_TYPES } from './record-events.ts';
@@ -44,10 +45,10 @@ export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.t
 const types = listOf(
   z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
   MOST_TYPES,
-  'must be a list of event types',
+  mustBe('a list of event types'),
 );
-const url = z.string('is required and must be a string');
-const description = z.string('must be a string').trim().max(255, 'is at most 255 characters');
+const url = z.string(mustBe('a string'));
+const description = z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters');
 
 export const createWebhookInput = z.object({ url, description: description.nullish(), types: types.nullish() });
 export const updateWebhookInput = z.object({
@@ -65,7 +66,7 @@ const WEBHOOKS_MAX = 100;
 export async function createWebhook(ctx: Context, input: unknown): Promise<WebhookWithSecret> {
   const company = companyOf(ctx, 'fleets:write');
   const fields = readInput(createWebhookInput, input);
-  needContracts(ctx, fields.types ?? []);
+  if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return ctx.em.transactional(async () => {
     const [count] = await write<{ count: number }>(
@@ -81,34 +82,36 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
             ${fields.types ?? []}::text[], ${secret}, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz)
           returning ${webhookObject} as json`,
     );
-    return { webhook: (row as { json: Webhook }).json, secret };
+    return withSecret(ctx, (row as { json: Webhook }).json, secret);
   });
 }
 
 /**
- * Changes a webhook. Pausing keeps its events for it; activating sends what has waited. Throws WebhookNotFound and
- * ValidationFailed.
+ * Changes a webhook. Pausing keeps its events for it; activating sends what has waited. Throws WebhookNotFound,
+ * ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
  */
 export async function updateWebhook(ctx: Context, input: unknown): Promise<Webhook> {
   const company = companyOf(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
-  if (fields.types) needContracts(ctx, fields.types);
   return ctx.em.transactional(async () => {
     await holdPublishing(ctx);
-    await lockWebhook(ctx, company, webhookId);
+    const before = await lockWebhook(ctx, company, webhookId);
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
-    const newUrl = fields.url === undefined ? null : readWebhookUrl(fields.url, urlRules(ctx));
-    await write(
-      ctx,
-      sql`update webhook set url = coalesce(${newUrl}, url), description = coalesce(${fields.description ?? null}, description),
-            types = coalesce(${fields.types ?? null}::text[], types), updated_at = ${ctx.now()}::timestamptz
-          where id = ${webhookId}`,
-    );
-    if (state === 'PAUSED') await haltWebhook(ctx, webhookId, 'PAUSED', null);
-    if (state === 'ACTIVE') await resumeWebhook(ctx, webhookId);
-    return lockWebhook(ctx, company, webhookId);
+    const { url: newUrl, types = before.types, description = before.description } = fields;
+    if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, before, types);
+    const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
+    if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
+      await write(
+        ctx,
+        sql`update webhook set url = ${url}, description = ${description}, types = ${types}::text[],
+              updated_at = ${ctx.now()}::timestamptz where id = ${before.id}`,
+      );
+    }
+    if (state === 'PAUSED') await haltWebhook(ctx, before.id, 'PAUSED', null);
+    if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, before.id);
+    return lockWebhook(ctx, company, before.id);
   });
 }
 
@@ -125,20 +128,20 @@ export async function deleteWebhook(ctx: Context, input: { id: string }): Promis
 
 const OLD_SECRET_HOURS = 24;
 
-/** Gives a webhook a new secret; the old one signs too for 24 hours. Throws WebhookNotFound. */
+/** Gives a webhook a new secret; the old one signs too for 24 hours. Throws WebhookNotFound and Forbidden. */
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = companyOf(ctx, 'fleets:write');
   const secret = newSecret();
-  const [row] = isId(input.id)
-    ? await write<{ json: Webhook }>(
-        ctx,
-        sql`update webhook w set secret = ${secret}, old_secret = secret, updated_at = ${ctx.now()}::timestamptz,
-              old_secret_until = ${ctx.now()}::timestamptz + make_interval(hours => ${OLD_SECRET_HOURS})
-            where w.id = ${input.id} and w.company = ${company} returning ${webhookObject} as json`,
-      )
-    : [];
-  if (!row) throw new WebhookNotFound();
-  return { webhook: row.json, secret };
+  return ctx.em.transactional(async () => {
+    const { id } = await needEventsOf(ctx, await lockWebhook(ctx, company, input.id));
+    await write(
+      ctx,
+      sql`update webhook set secret = ${secret}, old_secret = secret, updated_at = ${ctx.now()}::timestamptz,
+            old_secret_until = ${ctx.now()}::timestamptz + make_interval(hours => ${OLD_SECRET_HOURS})
+          where id = ${id}`,
+    );
+    return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
+  });
 }
 
 /** One webhook of the caller's company; throws WebhookNotFound. */
@@ -185,12 +188,30 @@ async function webhookRow(ctx: Context, company: string, webhookId: string, lock
   return row.json;
 }
 
+function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWithSecret {
+  ctx.disclosure.secret = { webhookId: webhook.id, text: secret };
+  return { webhook, secret };
+}
+
+export const isOfContract = (type: string): boolean => type.startsWith('contract.');
+const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isOfContract);
+
 /** What a token may not read must not be sent to an address of its choice either. */
-function needContracts(ctx: Context, wanted: readonly string[]): void {
-  const contracts = wanted.length === 0 || wanted.some((type) => type.startsWith('contract.'));
-  if (contracts && ctx.caller?.scopes && !ctx.caller.scopes.has('contracts:read')) {
-    throw new Forbidden('Events of contracts (and so all events) need the scope contracts:read.', 'contracts:read');
-  }
+export const needContracts = (ctx: Context): void =>
+  needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
+
+/**
+ * Gives the webhook, unless the caller may not read what goes there: by its types, as they are and as they are to be, or
+ * since it waits to be sent.
+ */
+async function needEventsOf(ctx: Context, webhook: Webhook, types = webhook.types): Promise<Webhook> {
+  const [waiting] = await write(
+    ctx,
+    sql`select from delivery d join event e on e.id = d.event_id
+        where d.webhook_id = ${webhook.id} and d.state = 'PENDING' and e.type like 'contract.%' limit 1`,
+  );
+  if (waiting || haveContracts(webhook.types) || haveContracts(types)) needContracts(ctx);
+  return webhook;
 }
 
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });

@@ -13,6 +13,7 @@ export const Import = defineEntity({
   indexes: [
     { name: 'import_fleet', properties: ['fleetId', 'id'] },
     { name: 'import_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'import_finished', properties: ['finishedAt'], where: 'finished_at IS NOT NULL' },
   ],
   properties: {
     id: p.uuid().primary(),

@@ -14,6 +14,7 @@ import { connectionType, pageArgs } from './connection.ts';
 import { FleetRef } from './fleets.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { mutate } from './mutation.ts';
+import type { Needs } from './scopes.ts';
 import { judgedBy } from './validation.ts';
 import { VehicleRef } from './vehicles.ts';
 
@@ -82,6 +83,7 @@ builder.queryField('contracts', (t) =>
     type: ContractConnection,
     description: 'The contracts of the company, oldest first.',
     args: { ...pageArgs, filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }) },
+    extensions: { scope: 'contracts:read' } satisfies Needs,
     async resolve(_root, { filter, ...args }, { ctx }) {
       const company = companyOf(ctx, 'contracts:read');
       const slice = await listContracts(ctx, { company, page: readPage(args), filter });
@@ -96,6 +98,7 @@ builder.queryField('contract', (t) =>
     nullable: true,
     description: 'One contract. Errors: CONTRACT_NOT_FOUND.',
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    extensions: { scope: 'contracts:read' } satisfies Needs,
     resolve: (_root, { id }, { ctx }) => getContract(ctx, { id }),
   }),
 );
@@ -132,6 +135,7 @@ builder.mutationField('createContract', (t) =>
         validate: judgedBy(createContractInput),
       }),
     },
+    extensions: { scope: 'contracts:write' } satisfies Needs,
     resolve: mutate(async (ctx, input) => ({ contract: await createContract(ctx, input) })),
   }),
 );
@@ -152,6 +156,7 @@ builder.mutationField('deleteContract', (t) =>
     nullable: true,
     description: 'Deletes a contract. Errors: CONTRACT_NOT_FOUND.',
     args: { input: t.arg({ type: DeleteContractInput, required: true, description: 'Which one.' }) },
+    extensions: { scope: 'contracts:write' } satisfies Needs,
     resolve: mutate(async (ctx, input) => ({ contract: await deleteContract(ctx, input) })),
   }),
 );

@@ -9,6 +9,7 @@ import './vehicles.ts';
 import './webhooks.ts';
 import { builder } from './builder.ts';
 import { counted } from './counted.ts';
+import { scopesFirst } from './scopes.ts';
 
 /** The whole GraphQL face as one schema; `schema.graphql` is its print. */
-export const schema = counted(builder.toSchema());
+export const schema = scopesFirst(counted(builder.toSchema()));

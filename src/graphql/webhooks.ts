@@ -51,7 +51,8 @@ builder.objectType(WebhookRef, {
     }),
     deliveries: t.field({
       type: DeliveryConnection,
-      description: 'Its deliveries, oldest first. Finished ones are kept for 30 days.',
+      description:
+        'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
       args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
       async resolve({ id }, { state, ...args }, { ctx }) {
         const slice = await listDeliveries(ctx, { webhookId: id, page: readPage(args), state });
@@ -138,7 +139,9 @@ const secretPayloadOf = (mutation: string) =>
     description: 'A webhook and its new secret.',
     fields: (t) => ({
       webhook: t.expose('webhook', webhookField),
-      secret: t.exposeString('secret', { description: 'Verifies signatures. Shown this once.' }),
+      secret: t.exposeString('secret', {
+        description: 'Verifies signatures. Shown this once; repeated with its Idempotency-Key: as it is by then.',
+      }),
     }),
   });
 
@@ -166,7 +169,8 @@ builder.mutationFields((t) => ({
   updateWebhook: t.field({
     type: payloadOf('UpdateWebhook', 'The webhook as it is now.'),
     nullable: true,
-    description: 'Changes, pauses or activates a webhook. Errors: WEBHOOK_NOT_FOUND, VALIDATION_FAILED.',
+    description:
+      'Changes, pauses or activates a webhook. Errors: WEBHOOK_NOT_FOUND, VALIDATION_FAILED, FORBIDDEN (events of contracts go there, and the token may not read them).',
     args: {
       input: t.arg({
         type: UpdateWebhookInput,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts.ts';
 import { createContract } from '../core/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { readInput } from '../core/input.ts';
+import { mustBe, readInput } from '../core/input.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
@@ -25,7 +25,7 @@ const shape = (contract: Contract) => pick(contract, fields);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });
 const conditionsFields = z.object(
-  { company: z.string('is required and must be a string').min(1, 'must not be empty') },
+  { company: z.string(mustBe('a string')).min(1, 'must not be empty') },
   'must be a JSON object',
 );
 
@@ -50,6 +50,7 @@ export const contractRoutes: Route[] = [
   {
     method: 'POST',
     path: '/contracts',
+    scope: 'contracts:write',
     body: 'json',
     token: 'optional',
     docs: contractDocs.create,
@@ -61,6 +62,7 @@ export const contractRoutes: Route[] = [
   {
     method: 'GET',
     path: '/contracts',
+    scope: 'contracts:read',
     token: 'optional',
     docs: contractDocs.list,
     answer(ctx, request) {
@@ -72,6 +74,7 @@ export const contractRoutes: Route[] = [
   {
     method: 'GET',
     path: '/contracts/:id',
+    scope: 'contracts:read',
     token: 'optional',
     docs: contractDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getContract(ctx, { id: params.id ?? '' })) }),
@@ -79,6 +82,7 @@ export const contractRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/contracts/:id',
+    scope: 'contracts:write',
     token: 'optional',
     docs: contractDocs.delete,
     async answer(ctx, { params }) {

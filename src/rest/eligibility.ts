@@ -31,6 +31,7 @@ export const eligibilityRoutes: Route[] = [
   {
     method: 'GET',
     path: '/vehicles/eligibility/:vin',
+    scope: 'fleets:read',
     docs: eligibilityDocs.get,
     async answer(ctx, { params, header, closed }) {
       const wait = preferredWait(header('Prefer'));
@@ -45,6 +46,7 @@ export const eligibilityRoutes: Route[] = [
   {
     method: 'POST',
     path: '/vehicles/eligibility/:vin/refresh',
+    scope: 'fleets:write',
     docs: eligibilityDocs.refresh,
     async answer(ctx, { params }) {
       const [eligibility] = await verifyEligibility(ctx, { vins: [params.vin] });

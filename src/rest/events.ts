@@ -61,6 +61,7 @@ export const eventRoutes: Route[] = [
   {
     method: 'GET',
     path: '/events',
+    scope: 'fleets:read',
     docs: eventDocs.list,
     answer(ctx, request) {
       const filter = readFilter(request);
@@ -72,6 +73,7 @@ export const eventRoutes: Route[] = [
   {
     method: 'GET',
     path: '/events/stream',
+    scope: 'fleets:read',
     docs: eventDocs.stream,
     async answer(ctx, request) {
       const signal = request.closed(LONGEST_MS);
@@ -84,6 +86,7 @@ export const eventRoutes: Route[] = [
   {
     method: 'GET',
     path: '/events/:id',
+    scope: 'fleets:read',
     docs: eventDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getEvent(ctx, { id: params.id ?? '' })) }),
   },

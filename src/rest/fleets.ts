@@ -20,12 +20,14 @@ export const fleetRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets',
+    scope: 'fleets:read',
     docs: fleetDocs.list,
     answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleetsJson(ctx, { page, fields })),
   },
   {
     method: 'POST',
     path: '/fleets',
+    scope: 'fleets:write',
     body: 'json',
     docs: fleetDocs.create,
     async answer(ctx, { body }) {
@@ -36,6 +38,7 @@ export const fleetRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets/:fleetId',
+    scope: 'fleets:read',
     docs: fleetDocs.get,
     answer: async (ctx, { params }) => ({
       status: 200,
@@ -45,6 +48,7 @@ export const fleetRoutes: Route[] = [
   {
     method: 'PATCH',
     path: '/fleets/:fleetId',
+    scope: 'fleets:write',
     body: 'json',
     docs: fleetDocs.update,
     async answer(ctx, request) {
@@ -55,6 +59,7 @@ export const fleetRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/fleets/:fleetId',
+    scope: 'fleets:write',
     docs: fleetDocs.delete,
     answer: async (ctx, { params }) => ({
       status: 200,

@@ -5,7 +5,7 @@ import { importVehicles } from '../core/import-vehicles.ts';
 import { getImport, type Import, streamRejectedCsv } from '../core/imports.ts';
 import { readInput } from '../core/input.ts';
 import { importChanges } from '../core/subscriptions.ts';
-import { readIdempotencyKey } from '../http/idempotency.ts';
+import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
@@ -38,7 +38,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
     const { import: run, summary, rejected, duplicates, repeated } = imported;
     return {
       status: dryRun ? 200 : 201,
-      headers: { Location: `/imports/${run.id}`, ...(repeated && { 'Idempotent-Replayed': 'true' }) },
+      headers: { Location: `/imports/${run.id}`, ...(repeated && { [REPLAYED]: 'true' }) },
       body: { importId: run.id, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
     };
   } catch (error) {
@@ -68,17 +68,26 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
 }
 
 export const importRoutes: Route[] = [
-  { method: 'POST', path: '/vehicles/file', body: 'upload', docs: importDocs.upload, answer: uploadFile },
+  {
+    method: 'POST',
+    path: '/vehicles/file',
+    scope: 'fleets:write',
+    body: 'upload',
+    docs: importDocs.upload,
+    answer: uploadFile,
+  },
   {
     method: 'GET',
     path: '/imports/:id',
+    scope: 'fleets:read',
     docs: importDocs.get,
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getImport(ctx, { id: params.id ?? '' })) }),
   },
-  { method: 'GET', path: '/imports/:id/events', docs: importDocs.events, answer: followImport },
+  { method: 'GET', path: '/imports/:id/events', scope: 'fleets:read', docs: importDocs.events, answer: followImport },
   {
     method: 'GET',
     path: '/imports/:id/rejected.csv',
+    scope: 'fleets:read',
     docs: importDocs.rejectedCsv,
     answer: async (ctx, { params }) => ({
       status: 200,

@@ -6,6 +6,7 @@ export const manufacturerRoutes: Route[] = [
   {
     method: 'GET',
     path: '/manufacturers',
+    scope: 'fleets:read',
     docs: manufacturerDocs.list,
     async answer(ctx) {
       companyOf(ctx, 'fleets:read');

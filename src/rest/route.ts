@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { Context } from '../core/context.ts';
+import type { Context, Scope } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
 import {
   cursorOf,
@@ -48,6 +48,8 @@ export interface Route {
   path: string;
   /** `json` reads a JSON body; `upload` leaves the body to the handler, and repeated uploads too. */
   body?: 'json' | 'upload';
+  /** What the token must have, where scopes are in use; some requests need more, as core finds. */
+  scope: Scope;
   /** `optional` where contracts may be open to callers without a token; core decides. `none` asks nobody. */
   token?: 'optional' | 'none';
   docs: RouteDocs;

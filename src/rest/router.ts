@@ -3,12 +3,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import findMyWay from 'find-my-way';
-import type { Context } from '../core/context.ts';
-import { MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
+import { type Context, needScope } from '../core/context.ts';
+import { DomainError, MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { closedOf } from '../http/closed.ts';
-import { readIdempotencyKey } from '../http/idempotency.ts';
+import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
 import { headersOf } from '../http/status.ts';
@@ -78,6 +78,8 @@ export function restFace(services: HttpServices): RequestHandler {
     res.locals.route = place.path;
     const ctx = await openContext(services, req, res);
     if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
+    // In core, too, but here before anything answers: the body's reader, or what is remembered of an earlier request.
+    needScope(ctx, route.scope);
     const request: RestRequest = {
       params,
       query: req.query,
@@ -102,7 +104,10 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   const asked = createHash('sha256')
     .update(`${route.method} ${res.req.originalUrl} ${res.locals.digest ?? ''}`)
     .digest('hex');
-  const { status, headers, body } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
+  const { outcome, repeated } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
+  if (repeated) res.setHeader(REPLAYED, 'true');
+  if (outcome instanceof DomainError) throw outcome;
+  const { status, headers, body } = outcome;
   return { status, headers, ...(body && { json: body }) };
 }
 

@@ -26,6 +26,7 @@ export const vehicleRoutes: Route[] = [
   {
     method: 'GET',
     path: '/fleets/:fleetId/vehicles',
+    scope: 'fleets:read',
     docs: vehicleDocs.list,
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
@@ -36,6 +37,7 @@ export const vehicleRoutes: Route[] = [
   {
     method: 'POST',
     path: '/vehicles',
+    scope: 'fleets:write',
     body: 'json',
     docs: vehicleDocs.add,
     async answer(ctx, request) {
@@ -44,12 +46,27 @@ export const vehicleRoutes: Route[] = [
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },
   },
-  { method: 'DELETE', path: '/vehicles', body: 'json', docs: vehicleDocs.deleteMany, answer: deleteMany },
+  {
+    method: 'DELETE',
+    path: '/vehicles',
+    scope: 'fleets:write',
+    body: 'json',
+    docs: vehicleDocs.deleteMany,
+    answer: deleteMany,
+  },
   // The same for those whose proxies drop the body of a DELETE.
-  { method: 'POST', path: '/vehicles/delete', body: 'json', docs: vehicleDocs.deleteManyByPost, answer: deleteMany },
+  {
+    method: 'POST',
+    path: '/vehicles/delete',
+    scope: 'fleets:write',
+    body: 'json',
+    docs: vehicleDocs.deleteManyByPost,
+    answer: deleteMany,
+  },
   {
     method: 'GET',
     path: '/vehicles/:vehicleId',
+    scope: 'fleets:read',
     docs: vehicleDocs.get,
     answer: async (ctx, { params }) => ({
       status: 200,
@@ -59,6 +76,7 @@ export const vehicleRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/vehicles/:vehicleId',
+    scope: 'fleets:write',
     docs: vehicleDocs.delete,
     answer: async (ctx, { params }) => ({
       status: 200,

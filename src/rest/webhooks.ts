@@ -62,6 +62,7 @@ export const webhookRoutes: Route[] = [
   {
     method: 'POST',
     path: '/webhooks',
+    scope: 'fleets:write',
     body: 'json',
     docs: webhookDocs.create,
     async answer(ctx, { body }) {
@@ -72,6 +73,7 @@ export const webhookRoutes: Route[] = [
   {
     method: 'GET',
     path: '/webhooks',
+    scope: 'fleets:read',
     docs: webhookDocs.list,
     answer: (ctx, request) =>
       listAnswer(request, '/webhooks', async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
@@ -79,12 +81,14 @@ export const webhookRoutes: Route[] = [
   {
     method: 'GET',
     path: '/webhooks/:id',
+    scope: 'fleets:read',
     docs: webhookDocs.get,
     answer: async (ctx, request) => ({ status: 200, body: shape(await getWebhook(ctx, idOf(request))) }),
   },
   {
     method: 'PATCH',
     path: '/webhooks/:id',
+    scope: 'fleets:write',
     body: 'json',
     docs: webhookDocs.update,
     async answer(ctx, request) {
@@ -94,24 +98,28 @@ export const webhookRoutes: Route[] = [
   {
     method: 'DELETE',
     path: '/webhooks/:id',
+    scope: 'fleets:write',
     docs: webhookDocs.delete,
     answer: async (ctx, request) => ({ status: 200, body: shape(await deleteWebhook(ctx, idOf(request))) }),
   },
   {
     method: 'POST',
     path: '/webhooks/:id/rotate',
+    scope: 'fleets:write',
     docs: webhookDocs.rotate,
     answer: async (ctx, request) => ({ status: 200, body: withSecret(await rotateWebhookSecret(ctx, idOf(request))) }),
   },
   {
     method: 'POST',
     path: '/webhooks/:id/test',
+    scope: 'fleets:write',
     docs: webhookDocs.test,
     answer: async (ctx, request) => ({ status: 202, body: deliveryShape(await testWebhook(ctx, idOf(request))) }),
   },
   {
     method: 'GET',
     path: '/webhooks/:id/deliveries',
+    scope: 'fleets:read',
     docs: webhookDocs.deliveries,
     answer(ctx, request) {
       const webhookId = request.params.id ?? '';
@@ -125,6 +133,7 @@ export const webhookRoutes: Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
+    scope: 'fleets:write',
     docs: webhookDocs.redeliver,
     async answer(ctx, { params }) {
       const delivery = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });

@@ -26,9 +26,10 @@ export function operationOf(route: Route, schemas: Schemas): Json {
   };
 }
 
-const bearer = { bearer: [] };
-const securityOf = ({ token }: Route): Json[] =>
-  token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
+function securityOf({ token, scope }: Route): Json[] {
+  const bearer = { bearer: [scope] };
+  return token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
+}
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
@@ -94,12 +95,19 @@ function refusalsOf(route: Route, schemas: Schemas): Json {
   return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusalOf(codes, schemas)]));
 }
 
+/** Statuses of refusals that are given again under their Idempotency-Key. */
+const remembered = [400, 404, 409, 413];
+
 /** A reference to the answer for these codes of one status; the same for all operations that have just these. */
 export function refusalOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
   const name = codes.toSorted().join('.');
   schemas.responses[name] = {
     description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),
-    headers: headersNamed([...everyAnswer, ...codes.flatMap((code) => refusalHeaders[code] ?? [])]),
+    headers: headersNamed([
+      ...everyAnswer,
+      ...codes.flatMap((code) => refusalHeaders[code] ?? []),
+      ...(codes.some((code) => remembered.includes(statusOf[code])) ? ['Idempotent-Replayed' as const] : []),
+    ]),
     content: {
       'application/problem+json': {
         schema: schemas.of(problemJson, 'output'),

@@ -84,8 +84,9 @@ export const idempotencyKey: Json = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Makes it safe to send the request again: for 24 hours, the same key with the same request gets the first answer ' +
-    'instead of a second effect. Make a new one, such as a UUID, for each new request.',
+    'Makes it safe to send the request again: for 24 hours, the same key with the same request gets the first answer, ' +
+    'also a refusal (but for 401, 403, 429 and 5xx), instead of a second effect. Make a new one, such as a UUID, for each ' +
+    'new request. Without a token a key counts for the very same request only.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e][\\x20-\\x7e]{0,254}$' },
 };
 

@@ -33,7 +33,7 @@ const webhookJson = z
 
 const secret = field(
   z.string(),
-  'Verifies signatures as Standard Webhooks says. Shown this once.',
+  'Verifies signatures as Standard Webhooks says. Shown this once; a repetition with the same Idempotency-Key has the secret of that moment.',
   'whsec_8Zl3sXyKzQmYp1tVb0cN4dRfUe6hWgJk5oLi7aMxTqA=',
 );
 const webhookWithSecretJson = z
@@ -66,7 +66,8 @@ const deliveryJson = z
     description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
   });
 
-const scope = 'Needs `fleets:write` where scopes are in use, and `contracts:read` where contracts are among the types.';
+const scope =
+  'Where scopes are in use, it needs `contracts:read`, too, if events of contracts go there, or wait to be sent there.';
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
 const one = { 200: { description: 'The webhook.', schema: webhookJson } };
 
@@ -80,6 +81,7 @@ export const webhookDocs = {
     answers: {
       201: { description: 'The webhook, with its secret.', schema: webhookWithSecretJson, headers: ['Location'] },
     },
+    errors,
   },
   list: {
     operationId: 'listWebhooks',
@@ -118,7 +120,7 @@ export const webhookDocs = {
     operationId: 'rotateWebhookSecret',
     tag: 'Webhooks',
     summary: 'Get a new secret',
-    description: 'Gives the webhook a new secret. For 24 hours the old one signs, too.',
+    description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
     answers: { 200: { description: 'The webhook, with its new secret.', schema: webhookWithSecretJson } },
     errors,
   },
@@ -134,7 +136,9 @@ export const webhookDocs = {
     operationId: 'listDeliveries',
     tag: 'Webhooks',
     summary: 'List deliveries',
-    description: 'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days.',
+    description:
+      'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
+      'events of contracts need `contracts:read`.',
     query: ['deliveryState', 'limit', 'after'],
     answers: { 200: { description: 'The deliveries.', schema: z.array(deliveryJson), headers: ['Link'] } },
     errors,
@@ -144,7 +148,8 @@ export const webhookDocs = {
     tag: 'Webhooks',
     summary: 'Send a delivery again',
     description:
-      'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more attempt.',
+      'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +
+      'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
     answers: { 202: { description: 'The delivery, on its way.', schema: deliveryJson } },
     errors: [...errors, 'NOT_FOUND'],
   },

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { publishEvents } from '../src/core/publish-events.ts';
+import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { routes } from '../src/rest/router.ts';
+import type { Answer, Client, Headed, Json } from './support/client.ts';
+import { startGateway } from './support/gateway.ts';
+import { type Call, type Twin, twins } from './support/twins.ts';
+import { newWorld, type World } from './support/worlds.ts';
+
+const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on', CONTRACTS_AUTH: 'required' } });
+
+const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
+const without = (scope: string) => all.filter((other) => other !== scope);
+/** What tokens may have: nothing, one scope, all but one, or all. */
+const tokens: readonly string[][] = [[], ...all.map((scope) => [scope]), ...all.map(without), all];
+
+/** What an operation needs, as README's table of settings says; written here anew. */
+const scopeOf = (operation: string): string => {
+  const [method, path = ''] = operation.split(' ');
+  return `${path.startsWith('/contracts') ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;
+};
+
+/** All operations of both interfaces: REST's with the GraphQL field that does the same, if one does. */
+const operations = Object.entries(twins);
+const paired = operations.filter((entry): entry is [string, Twin] => typeof entry[1] !== 'string');
+const writing = paired.filter(([operation]) => !operation.startsWith('GET '));
+
+let companies = 0;
+/** A company whose contract has come up in events and deliveries, these with everything that an attempt leaves. */
+async function worldWithDeliveries(): Promise<World> {
+  const world = await newWorld(gateway, `company-${++companies}`);
+  while (await publishEvents(contextOf(gateway.services, 'test', null)));
+  await gateway.execute(
+    `update delivery d set state = 'FAILED', due_at = null, attempts = 1, attempted_at = now(), url = 'https://example.com/',
+       headers = '{}', status = 500, answer = e.data::text from event e where e.id = d.event_id and e.type <> 'webhook.test'`,
+  );
+  return world;
+}
+
+const withScopes = async (world: World, scopes: readonly string[]): Promise<Client> =>
+  gateway.as(world.company, { scope: scopes.join(' ') });
+
+async function askRest(client: Client, operation: string, { path, body }: Call, headers?: Headed): Promise<Answer> {
+  return client.send(operation.split(' ')[0] ?? '', path, body, headers);
+}
+
+async function askGraphql(client: Client, twin: Twin, call: Call, headers: Headed = {}): Promise<Answer> {
+  const { document: query } = twin;
+  const { variables, file } = call;
+  const accept: Headed = twin.streams ? { accept: 'text/event-stream' } : {};
+  return client.post('/graphql', file ? formOf(query, variables, file) : { query, variables }, {
+    ...accept,
+    ...headers,
+  });
+}
+
+function formOf(query: string, variables: Json, file: Blob): FormData {
+  const form = new FormData();
+  form.append('operations', JSON.stringify({ query, variables }));
+  form.append('map', '{"0":["variables.input.file"]}');
+  form.append('0', file, 'vins.csv');
+  return form;
+}
+
+const textOf = ({ body }: Answer) => (typeof body === 'string' ? body : JSON.stringify(body));
+const isForbidden = (answer: Answer) => /"code":"FORBIDDEN"/.test(textOf(answer));
+/** Of values that GraphQL's types do not allow: nothing was executed. */
+const isRefusedByTypes = ({ body }: Answer) => body?.errors?.length > 0 && body.errors.every(({ path }: Json) => !path);
+
+let shared: World;
+beforeAll(async () => {
+  shared = await worldWithDeliveries();
+});
+
+test('every operation of openapi.json is walked here, and says which scope it needs', () => {
+  expect(operations.map(([operation]) => operation).toSorted()).toEqual(
+    routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
+  );
+  const { paths }: Json = openApiDocument();
+  for (const [operation] of operations) {
+    const [method = '', path = ''] = operation.split(' ');
+    const { security } = paths[path.replaceAll(/:(\w+)/g, '{$1}')][method.toLowerCase()];
+    expect(security[0], operation).toEqual({ bearer: [scopeOf(operation)] });
+  }
+});
+
+describe.each(paired)('%s', (operation, twin) => {
+  test.each(Object.entries(twin.cases))('%s: nothing but the refusal without the scope', async (_, call) => {
+    for (const scopes of [without(scopeOf(operation)), []]) {
+      const client = await withScopes(shared, scopes);
+      const onRest = await askRest(client, operation, call(shared));
+      expect(onRest).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      expect(onRest.headers.get('www-authenticate')).toContain(`scope="${scopeOf(operation)}"`);
+      const onGraphql = await askGraphql(client, twin, call(shared));
+      if (!isRefusedByTypes(onGraphql)) expect(textOf(onGraphql)).toContain('"code":"FORBIDDEN"');
+    }
+  });
+});
+
+describe('What a token for fleets alone is told of contracts', () => {
+  test.each(paired)('%s: nothing', async (operation, twin) => {
+    const world = twin.writes ? await worldWithDeliveries() : shared;
+    const client = await withScopes(world, ['fleets:read', 'fleets:write']);
+    for (const call of Object.values(twin.cases)) {
+      for (const answer of [
+        await askRest(client, operation, call(world)),
+        await askGraphql(client, twin, call(world)),
+      ]) {
+        expect(textOf(answer)).not.toMatch(/driving-log|Driving log|type\W*contract\./);
+      }
+    }
+  });
+});
+
+const ways = {
+  REST: (client: Client, operation: string, _twin: Twin, call: Call, headers?: Headed) =>
+    askRest(client, operation, call, headers),
+  GraphQL: (client: Client, _operation: string, twin: Twin, call: Call, headers?: Headed) =>
+    askGraphql(client, twin, call, headers),
+};
+
+/** What an answer says, without what names the request. */
+const told = ({ status, body }: Answer) => ({
+  status,
+  body: JSON.parse(JSON.stringify(body ?? null, (key, value) => (key === 'requestId' ? undefined : value))),
+});
+
+describe.each(Object.entries(ways))('A repetition with an Idempotency-Key, in %s', (way, ask) => {
+  // Uploads are remembered by their import.
+  const keyed = writing.filter(
+    ([operation, { field }]) =>
+      field !== 'Mutation.importVehicles' && (way === 'GraphQL' || operation.startsWith('POST ')),
+  );
+
+  test.each(keyed)('%s: it gets the first outcome if it might ask anew, else nothing', async (operation, twin) => {
+    const world = await worldWithDeliveries();
+    for (const call of Object.values(twin.cases)) {
+      const send = (client: Client, headers?: Headed) => ask(client, operation, twin, call(world), headers);
+      const key = { 'idempotency-key': randomUUID() };
+      const first = await send(world.client, key);
+      if (isRefusedByTypes(first)) continue;
+      const repetitions = new Map<string[], Answer>();
+      for (const scopes of tokens) repetitions.set(scopes, await send(await withScopes(world, scopes), key));
+      for (const [scopes, answer] of repetitions) {
+        const forbidden = isForbidden(await send(await withScopes(world, scopes)));
+        const repeated = answer.headers.get('idempotent-replayed') === 'true';
+        // Asked anew, GraphQL may not come as far as to fields that the first answer has.
+        if (way === 'REST' || forbidden || scopes === all) expect([scopes, repeated]).toEqual([scopes, !forbidden]);
+        expect(isForbidden(answer)).toBe(!repeated);
+        if (repeated) expect(told(answer)).toEqual(told(first));
+        else expect(textOf(answer)).not.toMatch(/whsec_|"id":/);
+      }
+    }
+  });
+
+  test.each(keyed)('%s: nor does it learn that the key is used', async (operation, twin) => {
+    const key = { 'idempotency-key': randomUUID() };
+    await shared.client.post('/fleets', {}, key);
+    const [call] = Object.values(twin.cases);
+    const client = await withScopes(shared, without(scopeOf(operation)));
+    expect(isForbidden(await ask(client, operation, twin, call?.(shared) as Call, key))).toBe(true);
+  });
+});
+
+describe('What is below a mutation', () => {
+  test('is given again to those alone who may read it', async () => {
+    const world = await worldWithDeliveries();
+    const key = { 'idempotency-key': randomUUID() };
+    const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
+      fleet { name contracts { nodes { pack } } timeline(last: 20) { nodes { type } } } } }`;
+    const variables = { input: { id: world.fleetId, name: 'Another' } };
+    const first = await world.client.post('/graphql', { query, variables }, key);
+    expect(textOf(first)).toMatch(/driving-log.*contract\.created/);
+    for (const scopes of tokens) {
+      const again = await (await withScopes(world, scopes)).post('/graphql', { query, variables }, key);
+      const may = ['fleets:write', 'fleets:read', 'contracts:read'].every((scope) => scopes.includes(scope));
+      expect([scopes, /driving-log|contract\./.test(textOf(again)), isForbidden(again)]).toEqual([scopes, may, !may]);
+    }
+  });
+});
+
+describe('Whoever changes where events go must be allowed to read them', () => {
+  type Change = (
+    world: World,
+  ) => readonly [method: string, path: string, body?: unknown, mutation?: string, input?: Json];
+  const of = (world: World, more = '') => `/webhooks/${world.webhookId}${more}`;
+  const patch =
+    (fields: Json): Change =>
+    (world) => ['PATCH', of(world), fields, 'updateWebhook', { id: world.webhookId, ...fields }];
+  const url = 'https://example.org/elsewhere';
+  const changes: Record<string, Change> = {
+    url: patch({ url }),
+    'the same url': patch({ url: 'https://example.com/events' }),
+    types: patch({ types: ['fleet.created'] }),
+    'all types': patch({ types: [] }),
+    'url and types': patch({ url, types: ['fleet.created'] }),
+    pause: patch({ state: 'PAUSED' }),
+    activation: patch({ state: 'ACTIVE' }),
+    rotation: (world) => ['POST', of(world, '/rotate'), undefined, 'rotateWebhookSecret', { id: world.webhookId }],
+  };
+  const harmless: Record<string, Change> = {
+    description: patch({ description: 'Ours' }),
+    'a test': (world) => ['POST', of(world, '/test'), undefined, 'testWebhook', { id: world.webhookId }],
+    deletion: (world) => ['DELETE', of(world), undefined, 'deleteWebhook', { id: world.webhookId }],
+  };
+  /** What goes to a webhook, and whether that is of contracts. */
+  const situations: Record<string, [contracts: boolean, sql: string]> = {
+    'of all types': [true, `types = '{}'`],
+    'of a type of contracts': [true, `types = '{fleet.created,contract.deleted}'`],
+    'of other types': [false, `types = '{fleet.created,vehicle.added}'`],
+    'paused, of all types': [true, `types = '{}', state = 'PAUSED', held_from = 0`],
+    'paused, of other types': [false, `types = '{fleet.created}', state = 'PAUSED', held_from = 0`],
+    'of other types by now, with an event of contracts under way': [true, `types = '{fleet.created}'`],
+  };
+  const isContracts = (body: unknown) => JSON.stringify(body)?.includes('"types":[]') ?? false;
+
+  async function inSituation(situation: string): Promise<World> {
+    const world = await worldWithDeliveries();
+    await gateway.execute(`update webhook set ${situations[situation]?.[1]} where id = '${world.webhookId}'`);
+    if (situation.includes('under way')) {
+      await gateway.execute(`update delivery d set state = 'PENDING', due_at = now() + interval '1 day' from event e
+        where e.id = d.event_id and e.type = 'contract.created' and d.webhook_id = '${world.webhookId}'`);
+    }
+    return world;
+  }
+  const everything = (world: World) =>
+    gateway.execute(`select w::text, (select array_agg(d::text order by d.id) from delivery d where d.webhook_id = w.id)
+      from webhook w where company = '${world.company}' order by id`);
+  const graphql = (client: Client, mutation: string, input: Json) =>
+    client.post('/graphql', {
+      query: `mutation ($input: ${mutation[0]?.toUpperCase()}${mutation.slice(1)}Input!) { ${mutation}(input: $input) { __typename } }`,
+      variables: { input },
+    });
+
+  describe.each(Object.entries(situations))('a webhook %s', (situation, [contracts]) => {
+    test.each(Object.entries({ ...changes, ...harmless }))('%s', async (name, change) => {
+      for (const way of ['REST', 'GraphQL']) {
+        const world = await inSituation(situation);
+        const [method, path, body, mutation = '', input] = change(world);
+        const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+        const send = (client: Client) =>
+          way === 'REST' ? client.send(method, path, body) : graphql(client, mutation, input);
+        const before = await everything(world);
+        const answer = await send(narrow);
+        const needs = name in changes && (contracts || isContracts(body));
+        expect([way, isForbidden(answer)]).toEqual([way, needs]);
+        if (needs) expect(await everything(world)).toEqual(before);
+        else expect(answer.body.errors ?? []).toEqual([]);
+        const wide = await withScopes(world, ['fleets:write', 'contracts:read']);
+        if (needs) expect((await send(wide)).body.errors ?? []).toEqual([]);
+      }
+    });
+  });
+
+  test('creation', async () => {
+    const world = await worldWithDeliveries();
+    const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+    for (const types of [undefined, null, [], ['contract.started'], ['fleet.created', 'contract.ended']]) {
+      const input = { url, ...(types !== undefined && { types }) };
+      expect(await narrow.post('/webhooks', input)).toMatchObject({ status: 403 });
+      expect(isForbidden(await graphql(narrow, 'createWebhook', input))).toBe(true);
+    }
+    expect(await narrow.post('/webhooks', { url, types: ['fleet.created'] })).toMatchObject({ status: 201 });
+  });
+
+  test('redelivery', async () => {
+    const world = await worldWithDeliveries();
+    const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+    const { body: deliveries } = await world.client.get(of(world, '/deliveries'));
+    const byType = Map.groupBy(deliveries as Json[], ({ type }) => type.startsWith('contract.'));
+    const [ofContract, other] = [byType.get(true)?.[0], byType.get(false)?.[0]];
+    const before = await everything(world);
+    expect(await narrow.post(of(world, `/deliveries/${ofContract.id}/redeliver`))).toMatchObject({
+      status: 403,
+      body: { code: 'FORBIDDEN' },
+    });
+    const input = { webhookId: world.webhookId, deliveryId: ofContract.id };
+    expect(isForbidden(await graphql(narrow, 'redeliver', input))).toBe(true);
+    expect(await everything(world)).toEqual(before);
+    expect(await narrow.post(of(world, `/deliveries/${other.id}/redeliver`))).toMatchObject({ status: 202 });
+  });
+});
+
+test('deliveries of events that a token may not read are in no list, page or count of it', async () => {
+  const { webhookId } = shared;
+  const seen = async (scopes: string[]) => {
+    const client = await withScopes(shared, scopes);
+    const { body: whole } = await client.get(`/webhooks/${webhookId}/deliveries`);
+    const paged: Json[] = [];
+    for (let path = `/webhooks/${webhookId}/deliveries?limit=1`; path; ) {
+      const { body, headers } = await client.get(path);
+      paged.push(...body);
+      path = /<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? '';
+    }
+    const query = `{ webhook(id: "${webhookId}") { deliveries { totalCount nodes { id type } } } }`;
+    const { deliveries } = (await client.post('/graphql', { query })).body.data.webhook;
+    expect(paged).toEqual(whole);
+    expect(deliveries.nodes.map(({ id }: Json) => id)).toEqual(whole.map(({ id }: Json) => id));
+    expect(deliveries.totalCount).toBe(whole.length);
+    return whole.map(({ type }: Json) => type) as string[];
+  };
+  const [wide, narrow] = [await seen(['fleets:read', 'contracts:read']), await seen(['fleets:read'])];
+  expect(wide).toContain('contract.created');
+  expect(narrow).toEqual(wide.filter((type) => !type.startsWith('contract.')));
+});
