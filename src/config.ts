@@ -56,6 +56,7 @@ export const settings = z.object({
   RECHECK_INELIGIBLE_DAYS: whole(1, 3650).default(7),
   RECHECK_FAILED_DAYS: whole(1, 3650).default(1),
   EVENTS_KEEP_DAYS: whole(1, 36_500).default(400),
+  IMPORTS_KEEP_DAYS: whole(1, 36_500).default(90),
   WEBHOOK_LOOPBACK: onOff.optional(),
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
   WORKERS: onOff.default(true),

@@ -71,6 +71,34 @@ async function* rejections(ctx: Context, importId: string) {
   }
 }
 
+const IMPORTS_AT_ONCE = 100;
+const REJECTIONS_AT_ONCE = 5000;
+
+/** Forgets imports past their time with their refused rows, in small steps; gives whether there may be more. */
+export async function trimImports(ctx: Context): Promise<boolean> {
+  const oldest = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
+  return ctx.em.transactional(async () => {
+    const old = await write<{ id: string }>(
+      ctx,
+      sql`select id from import where finished_at < ${oldest}::timestamptz and state <> 'RUNNING'
+          order by finished_at limit ${IMPORTS_AT_ONCE} for update skip locked`,
+    );
+    const ids = sql`any(${old.map(({ id }) => id)}::uuid[])`;
+    const rejections = await write(
+      ctx,
+      sql`delete from import_rejection where (import_id, row) in (
+            select import_id, row from import_rejection where import_id = ${ids} limit ${REJECTIONS_AT_ONCE}
+          ) returning 1`,
+    );
+    await write(
+      ctx,
+      sql`delete from import i where i.id = ${ids}
+            and not exists (select from import_rejection r where r.import_id = i.id)`,
+    );
+    return old.length === IMPORTS_AT_ONCE || rejections.length === REJECTIONS_AT_ONCE;
+  });
+}
+
 // Imports are read from the primary: who asks is following one that moves on.
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = companyOf(ctx, 'fleets:read');

@@ -50,7 +50,8 @@ const ImportConnection = connectionType('Import', ImportRef);
 builder.objectField(FleetRef, 'imports', (t) =>
   t.field({
     type: ImportConnection,
-    description: 'The files that were uploaded for it, oldest first.',
+    description:
+      'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
     args: pageArgs,
     async resolve({ id }, args, { loaders }) {
       const slice = await loaders.importsOfFleet(id, { page: readPage(args) });
@@ -128,7 +129,7 @@ builder.mutationField('importVehicles', (t) =>
     type: ImportVehiclesPayload,
     nullable: true,
     description:
-      'Adds the vehicles of a file to a fleet, as one whole. Errors: FLEET_NOT_FOUND, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_FAILED, IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED.',
+      'Adds the vehicles of a file to a fleet, as one whole. Errors: FLEET_ID_MISSING, FLEET_NOT_FOUND, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_FAILED, IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED.',
     args: {
       input: t.arg({
         type: ImportVehiclesInput,

@@ -2,11 +2,12 @@ import type { Context } from '../core/context.ts';
 import { trimDeliveries } from '../core/deliver-webhooks.ts';
 import { trimEvents } from '../core/events.ts';
 import { failAbandonedImports } from '../core/imports/run.ts';
+import { trimImports } from '../core/imports.ts';
 import { forgetRateUse } from '../core/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/upkeep.ts';
 import type { Job } from './job.ts';
 
-/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, counts, deliveries and events. */
+/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, counts, imports, deliveries and events. */
 export function upkeep(open: () => Context): Job {
   return {
     kind: 'upkeep',
@@ -16,6 +17,7 @@ export function upkeep(open: () => Context): Job {
       await foldTallies(ctx);
       await forgetAnswers(ctx);
       await forgetRateUse(ctx);
+      while (!signal.aborted && (await trimImports(ctx)));
       while (!signal.aborted && (await trimDeliveries(ctx)));
       while (!signal.aborted && (await trimEvents(ctx)));
       return null;

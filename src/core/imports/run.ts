@@ -10,6 +10,7 @@ import {
   Unavailable,
   ValidationFailed,
 } from '../errors.ts';
+import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { type ImportRow, importColumns } from '../imports.ts';
 import { newId, write } from '../sql.ts';
 
@@ -27,8 +28,8 @@ export interface Wanted {
 }
 
 /**
- * Opens the import, or finds the one that this key or id has opened before: one that completed is `repeated`, one that
- * failed or was abandoned starts anew. Throws IdempotencyInProgress for one that runs, IdempotencyKeyReused for one
+ * Opens the import, or finds the one that this id, or in the last 24 hours this key, has opened before: one that completed
+ * is `repeated`, and so is one whose rows were refused under this key; one that failed or was abandoned starts anew. Throws IdempotencyInProgress for one that runs, IdempotencyKeyReused for one
  * that was asked something else, RateLimited when the company has too many uploads under way, and ValidationFailed.
  */
 export async function beginImport(ctx: Context, company: string, wanted: Wanted, key = '') {
@@ -40,6 +41,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
       ctx,
       sql`select pg_advisory_xact_lock(hashtextextended(${JSON.stringify(['uploads', company])}::text, 0))`,
     );
+    await forgetKey(ctx, company, key);
     const [before] = await write<ImportRow & { abandoned: boolean }>(
       ctx,
       sql`select ${importColumns}, i.due_at <= ${now}::timestamptz as abandoned from import i
@@ -47,7 +49,8 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
     );
     if (before) {
       if (!isSame(before, wanted)) throw new IdempotencyKeyReused();
-      if (before.state === 'COMPLETED') return { run: before, repeated: true };
+      const refused = before.state === 'FAILED' && before.digest !== null && before.idempotency_key === key;
+      if (before.state === 'COMPLETED' || refused) return { run: before, repeated: true };
       if (before.state === 'RUNNING' && !before.abandoned) {
         throw new IdempotencyInProgress('The first upload with this key or importId is still running.');
       }
@@ -59,7 +62,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
       ctx,
       before
         ? sql`update import i set state = 'RUNNING', received = 0, created = 0, existing = 0, rejected = 0,
-                duplicates = '[]', failure = null, started_at = ${now}::timestamptz, finished_at = null, due_at = ${lease}
+                duplicates = '[]', digest = null, failure = null, started_at = ${now}::timestamptz, finished_at = null, due_at = ${lease}
               where i.id = ${before.id} returning ${importColumns}`
         : sql`insert into import as i (id, company, fleet_id, mode, dry_run, idempotency_key, started_at, due_at)
               values (${importId}, ${company}, ${wanted.fleetId}, ${wanted.mode}, ${wanted.dryRun}, nullif(${key}, ''),
@@ -71,6 +74,14 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
     return { run, repeated: false };
   });
 }
+
+/** A key that is past its time may be used again. */
+const forgetKey = (ctx: Context, company: string, key: string) =>
+  write(
+    ctx,
+    sql`update import set idempotency_key = null where company = ${company} and idempotency_key = ${key}
+          and started_at <= ${ctx.now()}::timestamptz - make_interval(hours => ${IDEMPOTENCY_HOURS})`,
+  );
 
 const isSame = (before: ImportRow, { fleetId, mode, dryRun }: Wanted) =>
   before.fleet_id === fleetId.toLowerCase() && before.mode === mode && before.dry_run === dryRun;

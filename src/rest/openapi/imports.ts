@@ -65,7 +65,7 @@ export const importDocs = {
     operationId: 'getImport',
     tag: 'Imports',
     summary: 'Get an import',
-    description: 'How far an import is, or what became of it.',
+    description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
     answers: { 200: { description: 'The import.', schema: importJson } },
     errors: ['IMPORT_NOT_FOUND'],
   },

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { upkeep } from '../src/jobs/upkeep.ts';
+import type { Client, Json } from './support/client.ts';
+import { createFleet, newVin, uploadForm } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway({ settings: { IMPORTS_KEEP_DAYS: '7' } });
+const acme = await gateway.as('acme');
+
+const runUpkeep = async () => {
+  const job = upkeep(() => contextOf(gateway.services, 'job', null));
+  await job.run(new AbortController().signal);
+};
+const count = async (table: string, where = 'true'): Promise<number> => {
+  const [row] = await gateway.execute<{ count: number }>(`select count(*)::int as count from ${table} where ${where}`);
+  return row?.count ?? -1;
+};
+
+/** Ways to send a file with a key; each gives the import's id, or the code of the refusal. */
+const ways: Record<
+  string,
+  (client: Client, fleetId: string, csv: string, key: string, mode?: string) => Promise<Json>
+> = {
+  async REST(client, fleetId, csv, key, mode = 'partial') {
+    const form = uploadForm(fleetId, csv);
+    const { body } = await client.post(`/vehicles/file?mode=${mode}`, form, { 'idempotency-key': key });
+    return body;
+  },
+  async GraphQL(client, fleetId, csv, key, mode = 'partial') {
+    const query = 'mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) { import { id } } }';
+    const form = new FormData();
+    const input = { fleetId, file: null, mode: mode.toUpperCase() };
+    form.append('operations', JSON.stringify({ query, variables: { input } }));
+    form.append('map', '{"0":["variables.input.file"]}');
+    form.append('0', new Blob([csv], { type: 'text/csv' }), 'vins.csv');
+    const { data, errors } = (await client.post('/graphql', form, { 'idempotency-key': key })).body;
+    return errors ? errors[0].extensions : { importId: data.importVehicles.import.id };
+  },
+};
+
+describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (_, send) => {
+  test('holds for 24 hours, and not longer', async () => {
+    const [{ id: fleetId }, key, file] = [await createFleet(acme), crypto.randomUUID(), newVin()];
+    const { importId } = await send(acme, fleetId, file, key);
+    const age = (hours: number) =>
+      gateway.execute(`update import set started_at = now() - interval '${hours} hours' where id = '${importId}'`);
+    await age(23.9);
+    expect((await send(acme, fleetId, file, key)).importId).toBe(importId);
+    expect((await send(acme, fleetId, newVin(), key)).code).toBe('IDEMPOTENCY_KEY_REUSED');
+    await age(24.1);
+    const other = newVin();
+    const again = await send(acme, fleetId, other, key);
+    expect(again.importId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(again.importId).not.toBe(importId);
+    expect((await send(acme, fleetId, other, key)).importId).toBe(again.importId);
+    // The import itself stays what it was, and can still be named by its id.
+    expect(await acme.get(`/imports/${importId}`)).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
+  });
+
+  test.each(['partial', 'atomic'])('gives a refusal of its rows again, too (%s)', async (mode) => {
+    const [{ id: fleetId }, other, key, vin] = [
+      await createFleet(acme),
+      await createFleet(acme),
+      crypto.randomUUID(),
+      newVin(),
+    ];
+    await acme.post('/vehicles', { fleetId: other.id, vins: [vin] });
+    const first = await send(acme, fleetId, vin, key, mode);
+    expect(first).toMatchObject({ code: 'VALIDATION_FAILED', rejected: [{ code: 'VIN_IN_ANOTHER_FLEET' }] });
+    await acme.delete('/vehicles', { fleetId: other.id, vins: [vin] });
+    const again = await send(acme, fleetId, vin, key, mode);
+    expect({ ...again, requestId: '' }).toEqual({ ...first, requestId: '' });
+    expect((await send(acme, fleetId, newVin(), key, mode)).code).toBe('IDEMPOTENCY_KEY_REUSED');
+    expect(await send(acme, fleetId, vin, crypto.randomUUID(), mode)).not.toHaveProperty('code');
+  });
+});
+
+describe('Imports past IMPORTS_KEEP_DAYS', () => {
+  /** Imports as they are left behind, with so many refused rows each. */
+  async function leftBehind(imports: number, rows: number, fields: string): Promise<string> {
+    const { id: fleetId } = await createFleet(acme);
+    await gateway.execute(
+      `with made as (
+         insert into import (id, company, fleet_id, mode, dry_run, state, started_at, finished_at)
+         select gen_random_uuid(), 'acme', '${fleetId}', 'partial', false, ${fields} from generate_series(1, ${imports})
+         returning id
+       )
+       insert into import_rejection (import_id, row, value, code, message)
+       select made.id, n, 'x', 'VIN_INVALID_LENGTH', 'is too short' from made, generate_series(1, ${rows}) n`,
+    );
+    return fleetId;
+  }
+  const daysAgo = (days: number) => `now() - interval '${days} days'`;
+
+  test('go with their refused rows, however many there are; younger and running ones stay', async () => {
+    const stays = {
+      young: await leftBehind(3, 2, `'COMPLETED', ${daysAgo(8)}, ${daysAgo(6.99)}`),
+      failed: await leftBehind(1, 2, `'FAILED', ${daysAgo(6)}, ${daysAgo(6)}`),
+    };
+    const goes = {
+      many: await leftBehind(250, 3, `'COMPLETED', ${daysAgo(9)}, ${daysAgo(7.01)}`),
+      large: await leftBehind(2, 12_000, `'FAILED', ${daysAgo(400)}, ${daysAgo(400)}`),
+    };
+    const running = await leftBehind(1, 2, `'RUNNING', ${daysAgo(30)}, null`);
+    await gateway.execute(`update import set due_at = now() + interval '30 s' where fleet_id = '${running}'`);
+    // One that runs again, although it had ended once.
+    const again = await leftBehind(1, 2, `'RUNNING', ${daysAgo(30)}, ${daysAgo(20)}`);
+    await gateway.execute(`update import set due_at = now() + interval '30 s' where fleet_id = '${again}'`);
+    await runUpkeep();
+    const left = (fleetId: string) => count('import', `fleet_id = '${fleetId}'`);
+    expect(await Promise.all(Object.values(goes).map(left))).toEqual([0, 0]);
+    expect(await Promise.all([...Object.values(stays), running, again].map(left))).toEqual([3, 1, 1, 1]);
+    expect(await count('import_rejection r', 'not exists (select from import i where i.id = r.import_id)')).toBe(0);
+    const rejections = (fleetId: string) =>
+      count('import_rejection', `import_id in (select id from import where fleet_id = '${fleetId}')`);
+    expect(await Promise.all([...Object.values(stays), running, again].map(rejections))).toEqual([6, 2, 2, 2]);
+    await gateway.execute(`delete from fleet where id in ('${running}', '${again}')`);
+  });
+
+  test('go in steps: no statement takes many rows', async () => {
+    await leftBehind(2, 12_000, `'COMPLETED', ${daysAgo(9)}, ${daysAgo(8)}`);
+    const { orm } = gateway.database;
+    const taken: number[] = [];
+    const fork = orm.em.fork.bind(orm.em);
+    orm.em.fork = ((...args: Parameters<typeof fork>) => {
+      const em = fork(...args);
+      const getKysely = em.getKysely.bind(em);
+      em.getKysely = ((...options: Parameters<typeof getKysely>) => {
+        const kysely = getKysely(...options) as Json;
+        const executor = kysely.getExecutor();
+        const run = executor.executeQuery.bind(executor);
+        executor.executeQuery = async (...query: Json[]) => {
+          const result = await run(...query);
+          if (query[0].sql.includes('delete from import')) taken.push(result.rows.length);
+          return result;
+        };
+        return new Proxy(kysely, { get: (target, name) => (name === 'getExecutor' ? () => executor : target[name]) });
+      }) as typeof em.getKysely;
+      return em;
+    }) as typeof fork;
+    await runUpkeep();
+    orm.em.fork = fork;
+    expect(taken.length).toBeGreaterThan(4);
+    expect(Math.max(...taken)).toBeLessThanOrEqual(5000);
+    expect(await count('import', `finished_at < ${daysAgo(7)}`)).toBe(0);
+  });
+
+  test('one that has gone is not found', async () => {
+    const { id: fleetId } = await createFleet(acme);
+    const { body } = await acme.post('/vehicles/file', uploadForm(fleetId, `${newVin()}\nSHORT\n`));
+    await gateway.execute(`update import set finished_at = ${daysAgo(8)} where id = '${body.importId}'`);
+    await runUpkeep();
+    for (const path of [`/imports/${body.importId}`, body.rejectedCsv]) {
+      expect(await acme.get(path)).toMatchObject({ status: 404, body: { code: 'IMPORT_NOT_FOUND' } });
+    }
+    expect((await acme.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(1);
+  });
+});
