@@ -51,19 +51,21 @@ export class ValidationFailed extends DomainError {
   override readonly errors: readonly Fault[];
   override readonly errorsOmitted: number;
   override readonly details: Readonly<Record<string, unknown>>;
-  constructor(errors: readonly Fault[], message = summarise(errors), details: Record<string, unknown> = {}) {
-    super(message);
+  /** `omitted` are faults that stand in no list; those beyond the first hundred of `errors` are added. */
+  constructor(errors: readonly Fault[], message = '', details: Readonly<Record<string, unknown>> = {}, omitted = 0) {
+    super(message || summarise(errors, omitted));
     this.errors = errors.slice(0, MOST_FAULTS);
-    this.errorsOmitted = errors.length - this.errors.length;
+    this.errorsOmitted = omitted + errors.length - this.errors.length;
     this.details = details;
   }
 }
 
-function summarise(errors: readonly Fault[]): string {
+function summarise(errors: readonly Fault[], omitted: number): string {
   const [first] = errors;
   if (!first) return 'The request is not valid.';
   const place = first.path ? `${first.path}: ${first.message}` : first.message;
-  return errors.length === 1 ? place : `${place} (and ${errors.length - 1} more)`;
+  const others = errors.length - 1 + omitted;
+  return others === 0 ? place : `${place} (and ${others} more)`;
 }
 
 export class MalformedJson extends DomainError {

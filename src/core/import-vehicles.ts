@@ -115,6 +115,7 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
       run.failure ?? undefined,
       { importId: run.id, summary, rejected, duplicates },
+      refused - rejected.length,
     );
   }
   return { import: toImport(run), summary, rejected, duplicates, repeated };

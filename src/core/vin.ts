@@ -79,9 +79,16 @@ function faultOf(vin: string, value: string): VinFault {
   return characterFault(characters);
 }
 
+/** Whoever sees more wrong characters than that sees that it is no VIN. */
+const NAMED_CHARACTERS = 3;
+
 function characterFault(characters: readonly string[]): VinFault {
   const wrong = characters.flatMap((character, at) => (allowed(character) ? [] : [{ character, at }]));
-  const places = wrong.map(({ character, at }) => `${named(character)} at position ${at + 1}`).join(', ');
+  const first = wrong
+    .slice(0, NAMED_CHARACTERS)
+    .map(({ character, at }) => `${named(character)} at position ${at + 1}`);
+  const others = wrong.length - first.length;
+  const places = others > 0 ? `${first.join(', ')} and ${others} more` : first.join(', ');
   const message = `A VIN holds the digits 0-9 and the letters A-Z without I, O and Q; this one has ${places}.`;
   const suggestion = characters.map((character) => MISTAKEN[character] ?? character).join('');
   if (!isClean(suggestion)) return { code: 'VIN_INVALID_CHARACTER', message };

@@ -1,5 +1,19 @@
-import { GraphQLError, getVariableValues, Kind, type OperationDefinitionNode } from 'graphql';
-import { type Fault, PayloadTooLarge, ValidationFailed } from '../core/errors.ts';
+import {
+  GraphQLError,
+  GraphQLID,
+  type GraphQLLeafType,
+  GraphQLString,
+  getVariableValues,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  Kind,
+  type NamedTypeNode,
+  type OperationDefinitionNode,
+  typeFromAST,
+} from 'graphql';
+import { type Fault, MOST_FAULTS, PayloadTooLarge, ValidationFailed } from '../core/errors.ts';
 import { bounds, outOfBounds } from './guards.ts';
 import { schema } from './schema.ts';
 
@@ -21,19 +35,55 @@ const MOST_MEMBERS = 100;
  */
 export function readVariables(operation: OperationDefinitionNode, given: Values, { longest, hints }: Options): Values {
   bounded(given, longest, 0);
+  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
+    maxErrors: MOST_FAULTS,
+    hideSuggestions: !hints,
+  });
+  if (coerced) return coerced;
+  if (errors.length <= MOST_FAULTS) throw refusalOf(errors, 0);
+  // The last one says no more than that there are others.
+  throw refusalOf(errors.slice(0, MOST_FAULTS), countFaults(operation, given) - MOST_FAULTS);
+}
+
+/** How much is wrong in all, told without making an error of each: that would take a hundred times as long. */
+function countFaults({ variableDefinitions = [] }: OperationDefinitionNode, given: Values): number {
+  return sum(
+    variableDefinitions.map(({ variable, type, defaultValue }) => {
+      const value = given[variable.name.value];
+      return value === undefined && defaultValue ? 0 : faultsIn(value, typeFromAST(schema, type as NamedTypeNode));
+    }),
+  );
+}
+
+function faultsIn(value: unknown, type: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : faultsIn(value, type.ofType);
+  if (value == null) return 0;
+  if (isListType(type))
+    return Array.isArray(value) ? sum(value.map((one) => faultsIn(one, type.ofType))) : faultsIn(value, type.ofType);
+  if (!isInputObjectType(type)) return isLeafType(type) && !isRead(value, type) ? 1 : 0;
+  if (typeof value !== 'object') return 1;
+  const fields = type.getFields();
+  const unknown = Object.keys(value).filter((name) => !(name in fields)).length;
+  const known = Object.values(fields).filter(({ name, defaultValue }) => name in value || defaultValue === undefined);
+  return unknown + sum(known.map(({ name, type: of }) => faultsIn((value as Values)[name], of)));
+}
+
+function isRead(value: unknown, type: GraphQLLeafType): boolean {
+  // Nearly all lists are of these, and even an error that nobody looks at takes its time.
+  if (type === GraphQLString) return typeof value === 'string';
+  if (type === GraphQLID) return typeof value === 'string' || Number.isInteger(value);
   const { stackTraceLimit } = Error;
-  // Of a long list each wrong item makes errors, which nobody traces.
   Error.stackTraceLimit = 0;
   try {
-    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
-      hideSuggestions: !hints,
-    });
-    if (coerced) return coerced;
-    throw refusalOf(errors);
+    return type.parseValue(value) !== undefined;
+  } catch {
+    return false;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 /** Reading a value costs many times what sending it does, so its size is looked at first. */
 function bounded(value: unknown, longest: number, level: number): void {
@@ -58,8 +108,8 @@ function tooLarge(what: string): GraphQLError {
 }
 
 /** All wrong values as one refusal, as for a REST body. */
-function refusalOf(errors: readonly GraphQLError[]): GraphQLError {
-  const refusal = new ValidationFailed(errors.map(faultOf));
+function refusalOf(errors: readonly GraphQLError[], omitted: number): GraphQLError {
+  const refusal = new ValidationFailed(errors.map(faultOf), '', {}, omitted);
   // What GraphQL itself refuses is 200 for those who accept `application/json` alone.
   return new GraphQLError(refusal.message, {
     nodes: errors[0]?.nodes,

@@ -30,12 +30,12 @@ export function jsonReader(limit: number): ReadJson {
       if (Number(length) > limit) throw tooLarge(limit);
       const body = await readWhole(req);
       inspect(req, res, body);
-      return parsed(utf8.decode(body));
+      return bounded(parsed(utf8.decode(body)));
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     json(req, res, (error?: unknown) => (error ? reject(refusalOfBody(error)) : resolve()));
     await promise;
-    return req.body;
+    return bounded(req.body);
   };
 }
 
@@ -65,6 +65,16 @@ function parsed(text: string): unknown {
   } catch (error) {
     throw notJson(error as Error);
   }
+}
+
+/** More than any input has. */
+const MOST_MEMBERS = 1000;
+
+/** A body of a hundred thousand members takes its time each time that it is copied. */
+function bounded(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  if (Object.keys(body).length <= MOST_MEMBERS) return body;
+  throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members.`);
 }
 
 const tooLarge = (limit: number | undefined) => new PayloadTooLarge(`The body is larger than ${limit} bytes.`);

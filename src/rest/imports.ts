@@ -44,10 +44,8 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   } catch (error) {
     // A refusal for its rows has the same report as a success.
     if (!(error instanceof ValidationFailed) || typeof error.details.importId !== 'string') throw error;
-    throw new ValidationFailed(error.errors, error.message, {
-      ...error.details,
-      rejectedCsv: rejectedUrl(error.details.importId),
-    });
+    const details = { ...error.details, rejectedCsv: rejectedUrl(error.details.importId) };
+    throw new ValidationFailed(error.errors, error.message, details, error.errorsOmitted);
   } finally {
     await upload.discard();
   }
