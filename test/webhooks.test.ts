@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { Json } from './support/client.ts';
@@ -96,6 +97,37 @@ describe('A webhook', () => {
     await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' });
     const got = await receiver.some(path, 2);
     expect(got.map(({ event }) => event.type).toSorted()).toEqual(['fleet.created', 'fleet.updated']);
+  });
+
+  test('paused and active again and again while thousands of events come, it gets each it wants, and once', {
+    timeout: 60_000,
+  }, async () => {
+    const { path, client, webhook } = await subscribe({ types: ['fleet.created'] });
+    const company = `company-${paths}`;
+    const become = (state: string) => client.patch(`/webhooks/${webhook.id}`, { state });
+    const pauses = fc.sample(fc.array(fc.nat(60), { minLength: 6, maxLength: 10 }), 1)[0] ?? [];
+    for (const [round, ms] of pauses.entries()) {
+      await become('PAUSED');
+      await gateway.execute(`
+        insert into event (company, type, actor, at, data)
+        select '${company}', case when n % 40 = 0 then 'fleet.created' else 'fleet.updated' end, 'test', now(),
+          jsonb_build_object('n', ${round} * 700 + n) from generate_series(1, 700) n`);
+      if (round % 3 === 0) await delay(ms);
+      await become('ACTIVE');
+      await delay(ms);
+    }
+    const wanted = pauses.length * 17;
+    const got = await receiver.some(path, wanted, 50_000);
+    // What comes last of all comes when there is no more of the rest.
+    await createFleet(client);
+    await receiver.some(path, wanted + 1);
+    await until(async () => {
+      const [left] = await gateway.execute(`select from webhook where id = '${webhook.id}' and due_at is not null`);
+      return left ? null : true;
+    });
+    expect(got.map(({ event }) => event.type)).toEqual(Array(wanted).fill('fleet.created'));
+    expect(new Set(receiver.at(path).map(({ event }) => event.id)).size).toBe(wanted + 1);
+    expect(receiver.at(path)).toHaveLength(wanted + 1);
   });
 
   test('gets a test event in any state, once and only itself', async () => {
@@ -290,6 +322,56 @@ describe('A delivery', () => {
     expect(quick.state).toBe('ACTIVE');
     expect(receiver.at(slow.path)).toHaveLength(4);
     await slow.client.delete(`/webhooks/${slow.webhook.id}`);
+  });
+
+  test('waits for no other company, whose 20 receivers never answer', async () => {
+    const hog = await subscribe();
+    for (let index = 1; index < 20; index++) await hog.client.post('/webhooks', { url: receiver.url(hog.path) });
+    receiver.always(hog.path, hang);
+    const fleet = await createFleet(hog.client);
+    for (let index = 1; index < 30; index++) await hog.client.patch(`/fleets/${fleet.id}`, { name: `Name ${index}` });
+    await receiver.some(hog.path, 40);
+    const other = await subscribe();
+    await createFleet(other.client);
+    await receiver.some(other.path);
+    const { body: webhooks } = await hog.client.get('/webhooks');
+    for (const { id } of webhooks) {
+      const { body: deliveries } = await hog.client.get(`/webhooks/${id}/deliveries`);
+      expect(deliveries.filter(({ attempts }: Json) => attempts > 0)).toEqual([]);
+    }
+    for (const { id } of webhooks) await hog.client.delete(`/webhooks/${id}`);
+  });
+
+  test('waits for none of the same company to a receiver that has failed, of which one is tried at a time', async () => {
+    const failing = await subscribe();
+    const { client, path } = failing;
+    receiver.always(path, status(500));
+    const fleet = await createFleet(client);
+    await failing.delivery(({ attempts }) => attempts === 1);
+    receiver.always(path, hang);
+    for (let index = 0; index < 10; index++) await client.patch(`/fleets/${fleet.id}`, { name: `Name ${index}` });
+    await receiver.some(path, 2);
+    const { body: quick } = await client.post('/webhooks', { url: receiver.url(`${path}-quick`) });
+    await client.delete(`/fleets/${fleet.id}`);
+    await receiver.some(`${path}-quick`);
+    expect(receiver.at(path)).toHaveLength(2);
+    for (const { id } of [quick, failing.webhook]) await client.delete(`/webhooks/${id}`);
+  });
+
+  test('that waits for a paused webhook is sent when somebody asks for it, and tried no more until it is active', async () => {
+    const { path, client, webhook, delivery } = await subscribe();
+    receiver.always(path, status(500));
+    await createFleet(client);
+    const { id } = await delivery(({ attempts }) => attempts === 1);
+    const at = `/webhooks/${webhook.id}`;
+    await client.patch(at, { state: 'PAUSED' });
+    expect(await delivery(() => true)).toMatchObject({ state: 'PENDING', nextAttemptAt: null });
+    await passTime();
+    expect((await client.post(`${at}/deliveries/${id}/redeliver`)).body.nextAttemptAt).not.toBeNull();
+    expect(await delivery(({ attempts }) => attempts === 2)).toMatchObject({ state: 'PENDING', nextAttemptAt: null });
+    receiver.always(path, status(204));
+    await client.patch(at, { state: 'ACTIVE' });
+    expect(await delivery(({ state }) => state === 'SUCCEEDED')).toMatchObject({ attempts: 3 });
   });
 
   test('of a large event comes cut, with the address of the whole', async () => {

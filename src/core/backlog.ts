@@ -9,8 +9,13 @@ export interface Backlog {
   oldestSeconds: number;
 }
 
-/** Tables whose rows say by `due_at` when they need work. */
-const kinds = { vehicle: sql.table('vehicle'), import: sql.table('import'), delivery: sql.table('delivery') };
+/** Where the rows are that say by `due_at` when they need work. Deliveries of webhooks that are halted need none. */
+const kinds = {
+  vehicle: sql`vehicle`,
+  import: sql`import`,
+  delivery: sql`(select d.due_at from delivery d join webhook w on w.id = d.webhook_id and w.state = 'ACTIVE') delivery`,
+  webhook: sql`webhook`,
+};
 
 /** Counting further would cost more than the number is worth. */
 export const BACKLOG_MOST = 100_000;

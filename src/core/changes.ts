@@ -52,7 +52,8 @@ export class Changes extends EventEmitter<Events> {
 
 /** Statements that tell of a change when their transaction commits. */
 export const announce = {
-  due: (kind: 'vehicle' | 'import' | 'delivery'): RawBuilder<unknown> => sql`select pg_notify('due', ${kind})`,
+  due: (kind: 'vehicle' | 'import' | 'delivery' | 'webhook'): RawBuilder<unknown> =>
+    sql`select pg_notify('due', ${kind})`,
   event: (company: string): RawBuilder<unknown> => sql`select pg_notify('event', ${company})`,
   import: (id: string): RawBuilder<unknown> => sql`select pg_notify('import', ${id})`,
   eligibility: (news: EligibilityNews): RawBuilder<unknown> =>

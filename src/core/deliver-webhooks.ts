@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { type Event, eventObject } from './events.ts';
 import { holdPublishing } from './publish-events.ts';
@@ -24,40 +25,80 @@ export interface ClaimedDelivery {
 const LEASE_SECONDS = 30;
 
 /**
- * Claims up to `limit` deliveries that have come due, at most `perWebhook` of each webhook minus those under way
- * (`busy`: how many, by webhook), so that a slow one holds up no other.
+ * Deliveries of a company that are taken up together. Those of webhooks whose last attempt failed are apart, so that they
+ * hold up no others, and so are those that somebody asked for although their webhook is halted.
  */
-export async function claimDueDeliveries(
+export interface Party {
+  company: string;
+  kind: keyof typeof kinds;
+}
+
+/** Which webhooks `w` and which of their deliveries `d` are meant, and how many of one webhook are under way at a time. */
+const kinds = {
+  sound: { webhooks: sql`w.state = 'ACTIVE' and not w.failing`, deliveries: sql`true`, perWebhook: 4 },
+  failing: { webhooks: sql`w.state = 'ACTIVE' and w.failing`, deliveries: sql`true`, perWebhook: 1 },
+  asked: { webhooks: sql`w.state <> 'ACTIVE'`, deliveries: sql`d.asked`, perWebhook: 1 },
+};
+
+/** Webhooks `w`, and how much room each has for more; `busy` is how many deliveries each has under way in this process. */
+const webhooksOf = ({ kind, busy }: { kind: keyof typeof kinds; busy: ReadonlyMap<string, number> }) =>
+  sql`(select w.*, greatest(0, ${kinds[kind].perWebhook}::int - coalesce(busy.count, 0)) as room from webhook w
+       left join unnest(${[...busy.keys()]}::uuid[], ${[...busy.values()]}::int[]) busy(id, count) on busy.id = w.id
+       where ${kinds[kind].webhooks}) w`;
+
+/**
+ * Whose deliveries have come due by `now`, and whether any webhook of theirs has room; the longest waiting first. Locks
+ * nothing.
+ */
+export async function partiesDue(
   ctx: Context,
-  { limit, perWebhook, busy }: { limit: number; perWebhook: number; busy: ReadonlyMap<string, number> },
+  now: Date,
+  busy: ReadonlyMap<string, number>,
+): Promise<(Party & { room: boolean })[]> {
+  const ofKind = (kind: keyof typeof kinds) =>
+    sql`select w.company, ${kind}::text as kind, next.due_at, w.room from ${webhooksOf({ kind, busy })} cross join lateral (
+          select d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
+            and ${kinds[kind].deliveries} order by d.due_at limit 1
+        ) next`;
+  return write(
+    ctx,
+    sql`select company, kind, max(room) > 0 as room from (${ofKind('sound')} union all ${ofKind('failing')} union all ${ofKind('asked')}) due
+        group by company, kind order by min(due_at)`,
+  );
+}
+
+/** Claims up to `limit` deliveries of a party that have come due, the longest waiting first. */
+export async function claimDeliveries(
+  ctx: Context,
+  { company, kind }: Party,
+  { limit, busy }: { limit: number; busy: ReadonlyMap<string, number> },
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
   return write<ClaimedDelivery>(
     ctx,
-    sql`update delivery d set due_at = ${until}::timestamptz, claimed = true
-        from (
-          select due.id from webhook w
-          left join unnest(${[...busy.keys()]}::uuid[], ${[...busy.values()]}::int[]) busy(id, count) on busy.id = w.id
-          cross join lateral (
-            select id, due_at from delivery where webhook_id = w.id and due_at <= ${now}::timestamptz
-            order by due_at limit greatest(0, ${perWebhook}::int - coalesce(busy.count, 0)) for update skip locked
+    sql`with due as materialized (
+          select due.id from ${webhooksOf({ kind, busy })} cross join lateral (
+            select d.id, d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
+              and ${kinds[kind].deliveries} order by d.due_at limit w.room for update skip locked
           ) due
-          order by due.due_at limit ${limit}
-        ) due, webhook w, event e
+          where w.company = ${company} order by due.due_at limit ${limit}
+        )
+        update delivery d set due_at = ${until}::timestamptz, claimed = true
+        from due, webhook w, event e
         where d.id = due.id and w.id = d.webhook_id and e.id = d.event_id
         returning d.id, d.webhook_id, d.attempts, ${until}::text as until, w.url, ${eventObject} as event,
           case when w.old_secret_until > ${now}::timestamptz then array[w.secret, w.old_secret] else array[w.secret] end as secrets`,
   );
 }
 
-/** When the next delivery of any webhook but these comes due (ISO 8601), or null when none ever does. */
-export async function nextDeliveryDue(ctx: Context, except: readonly string[]): Promise<string | null> {
+/** When the first delivery after `now` comes due (ISO 8601), or null when none ever does. */
+export async function nextDeliveryDue(ctx: Context, now: Date): Promise<string | null> {
   const [row] = await write<{ due_at: string | null }>(
     ctx,
     sql`select ${sql.raw(isoSql('min(next.due_at)'))} as due_at from webhook w cross join lateral (
-          select due_at from delivery where webhook_id = w.id and due_at is not null order by due_at limit 1
-        ) next where w.id <> all(${except}::uuid[])`,
+          select due_at from delivery where webhook_id = w.id and due_at > ${now}::timestamptz order by due_at limit 1
+        ) next where w.state = 'ACTIVE'`,
   );
   return row?.due_at ?? null;
 }
@@ -101,25 +142,31 @@ export async function storeAttempt(ctx: Context, claimed: ClaimedDelivery, sent:
   const seconds = Math.max((delay ?? 0) * (1 + Math.random() * JITTER), sent.retryAfter ?? 0);
   const last = !succeeded && delay === undefined;
   await ctx.em.transactional(async () => {
-    // Whoever halts a webhook holds publishing, then locks it, then its deliveries: always in this order.
+    // Whoever halts a webhook holds publishing, then locks it: always in this order.
     if (last) await holdPublishing(ctx);
-    const [webhook] = await write<{ active: boolean }>(
+    const [webhook] = await write<{ failing: boolean }>(
       ctx,
-      sql`select state = 'ACTIVE' as active from webhook where id = ${claimed.webhook_id} for no key update`,
+      sql`select failing from webhook where id = ${claimed.webhook_id} for no key update`,
     );
     if (!webhook) return;
     const [stored] = await write<{ state: string; once: boolean }>(
       ctx,
-      sql`update delivery set claimed = false, attempts = attempts + 1, attempted_at = ${sent.at}::timestamptz,
+      sql`update delivery set claimed = false, asked = false, attempts = attempts + 1, attempted_at = ${sent.at}::timestamptz,
             url = ${claimed.url}, headers = ${JSON.stringify(sent.headers)}::jsonb, status = ${status}, answer = ${sent.answer},
             error = ${sent.error}, duration_ms = ${sent.durationMs},
             state = case when ${succeeded} then 'SUCCEEDED' when once or ${last} then 'FAILED' else 'PENDING' end,
-            due_at = case when ${succeeded} or once or ${last || !webhook.active} then null
+            due_at = case when ${succeeded} or once or ${last} then null
               else ${ctx.now()}::timestamptz + make_interval(secs => ${seconds}) end
           where id = ${claimed.id} and claimed and due_at = ${claimed.until}::timestamptz returning state, once`,
     );
     // Another process has taken over what took us too long.
-    if (stored?.state !== 'FAILED') return;
+    if (!stored) return;
+    if (webhook.failing === succeeded) {
+      await write(ctx, sql`update webhook set failing = ${!succeeded} where id = ${claimed.webhook_id}`);
+    }
+    // Whoever waits for the next delivery to come due thinks it is later than it now is.
+    if (stored.state === 'PENDING') await write(ctx, announce.due('delivery'));
+    if (stored.state !== 'FAILED') return;
     if (gone) await haltWebhook(ctx, claimed.webhook_id, 'DISABLED', 'The receiver answered 410 (Gone).');
     else if (!stored.once) await haltWebhook(ctx, claimed.webhook_id, 'PAUSED', exhausted(claimed, sent));
   });

@@ -74,8 +74,8 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
               ${ctx.now()}::timestamptz, ${data}::jsonb)
             returning id
           )
-          insert into delivery (webhook_id, event_id, once, due_at, created_at)
-          select ${webhook.id}::uuid, test.id, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
+          insert into delivery (webhook_id, event_id, once, asked, due_at, created_at)
+          select ${webhook.id}::uuid, test.id, true, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
           returning id`,
     );
     await write(ctx, announce.due('delivery'));
@@ -95,7 +95,8 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
     if (isOfContract(type)) needContracts(ctx);
     await write(
       ctx,
-      sql`update delivery set due_at = ${ctx.now()}::timestamptz, once = once or state <> 'PENDING', state = 'PENDING'
+      sql`update delivery set due_at = ${ctx.now()}::timestamptz, asked = true, once = once or state <> 'PENDING',
+            state = 'PENDING'
           where id = ${id} and not claimed`,
     );
     await write(ctx, announce.due('delivery'));
@@ -129,7 +130,10 @@ const deliveryJson: JsonSql<Sent> = {
   type: json.code('e.type'),
   state: json.code('d.state'),
   attempts: json.number('d.attempts'),
-  nextAttemptAt: json.orNull({ sql: `case when not d.claimed then ${isoSql('d.due_at')} end`, bare: true }),
+  nextAttemptAt: json.orNull({
+    sql: `case when not d.claimed and (d.asked or w.state = 'ACTIVE') then ${isoSql('d.due_at')} end`,
+    bare: true,
+  }),
   createdAt: json.time('d.created_at'),
   attemptedAt: json.orNull(json.time('d.attempted_at')),
   status: json.orNull(json.number('d.status')),
@@ -139,7 +143,7 @@ const deliveryJson: JsonSql<Sent> = {
   url: json.orNull(json.text('d.url')),
   headers: json.orNull(json.value('d.headers')),
 };
-const source = sql`delivery d join event e on e.id = d.event_id`;
+const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
 const columns = sql`${jsonObject(deliveryJson)} as json, ${eventObject} as event`;
 
 /** The body follows from the event: it is the same on each attempt. */

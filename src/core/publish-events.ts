@@ -12,7 +12,8 @@ const PUBLISHING_LOCK = 4_071_927;
 
 /**
  * Waits until nobody publishes, and lets nobody until the open transaction ends. Positions thereby become visible in
- * their order, and a webhook that changes its state does so between two events.
+ * their order, and a webhook is halted, or has caught up with the log, between two events. Everybody's events wait
+ * meanwhile: only for what takes a moment, however much the webhook has.
  */
 export async function holdPublishing(ctx: Context): Promise<void> {
   await write(ctx, sql`select pg_advisory_xact_lock(${PUBLISHING_LOCK}::bigint)`);
@@ -38,8 +39,10 @@ export async function publishEvents(ctx: Context): Promise<number> {
           ), delivered as (
             insert into delivery (webhook_id, event_id, due_at, created_at)
             select w.id, p.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
-            from published p join webhook w on w.company = p.company and w.state = 'ACTIVE'
+            from published p join webhook w on w.company = p.company and w.state = 'ACTIVE' and w.held_from is null
             where p.type <> 'webhook.test' and (w.types = '{}' or p.type = any(w.types))
+            -- One that is being deleted, with all its deliveries, holds up nobody.
+            for key share of w skip locked
             on conflict do nothing returning 1
           )
           select company, count(*)::int as events, exists (select from delivered) as deliveries from published group by 1`,

@@ -94,7 +94,7 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
   const company = companyOf(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
   return ctx.em.transactional(async () => {
-    await holdPublishing(ctx);
+    if (state === 'PAUSED') await holdPublishing(ctx);
     const before = await lockWebhook(ctx, company, webhookId);
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
@@ -119,7 +119,6 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
 export async function deleteWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
   const company = companyOf(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
-    await holdPublishing(ctx);
     const webhook = await lockWebhook(ctx, company, input.id);
     await write(ctx, sql`delete from webhook where id = ${webhook.id}`);
     return webhook;

@@ -13,6 +13,7 @@ export const Delivery = defineEntity({
   indexes: [
     { name: 'delivery_list', properties: ['webhookId', 'id'] },
     { name: 'delivery_due', properties: ['webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'delivery_asked', properties: ['webhookId', 'dueAt'], where: 'asked AND (due_at IS NOT NULL)' },
   ],
   properties: {
     id: p.uuid().primary().defaultRaw('new_uuid()'),
@@ -21,8 +22,10 @@ export const Delivery = defineEntity({
     eventId: p.uuid().persist(false),
     event: () => p.manyToOne(Event).ref().deleteRule('cascade').updateRule('no action'),
     state: p.enum(deliveryStates).default('PENDING'),
-    /** Somebody asked for it: one attempt, whatever the state of the webhook. */
+    /** One attempt, and no other after it. */
     once: p.boolean().default(false),
+    /** Somebody asked for the next attempt: it is made whatever the state of the webhook. */
+    asked: p.boolean().default(false),
     attempts: p.integer().default(0),
     /** When it is to be sent (again); while it is claimed, when the claim ends. Null: not by itself. */
     dueAt: time().nullable(),

@@ -7,7 +7,10 @@ export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
-  indexes: [{ name: 'webhook_list', properties: ['company', 'id'] }],
+  indexes: [
+    { name: 'webhook_list', properties: ['company', 'id'] },
+    { name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+  ],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
@@ -18,8 +21,12 @@ export const Webhook = defineEntity({
     state: p.enum(webhookStates).default('ACTIVE'),
     /** Why it is not active, for people; null where its owner wanted it so. */
     reason: p.text().nullable(),
-    /** While paused: the events after this position wait for it. */
+    /** While it is not active, and until it has caught up: the events after this position wait for it. */
     heldFrom: p.bigint().nullable(),
+    /** Since when what has waited is to be made due, step by step; null: there is nothing to do. */
+    dueAt: time().nullable(),
+    /** Whether its last attempt failed. */
+    failing: p.boolean().default(false),
     secret: p.text(),
     /** Still signs, beside the new one, until oldSecretUntil. */
     oldSecret: p.text().nullable(),

@@ -2,26 +2,34 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import {
   type ClaimedDelivery,
-  claimDueDeliveries,
+  claimDeliveries,
   nextDeliveryDue,
+  type Party,
+  partiesDue,
   sendDelivery,
   storeAttempt,
 } from '../core/deliver-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
 import type { Job } from './job.ts';
+import { Shares } from './shares.ts';
 
-/** Deliveries this process has under way at a time, in all and to one webhook. */
-const IN_FLIGHT = 64;
-const PER_WEBHOOK = 4;
+/** Deliveries this process has under way at a time. */
+const IN_FLIGHT = 128;
 /** At the end, receivers that have not answered are not waited for any longer. */
 const LONGEST_STOP_MS = 3_000;
 
-/** Sends deliveries that have come due. A webhook that is slow has its own few places and takes nobody else's. */
+const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
+
+/** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
 export function deliverWebhooks(open: () => Context, onError: (error: unknown) => void): Job {
   const { config, changes } = open().services;
   const sender = openSender({ loopback: config.WEBHOOK_LOOPBACK });
+  const shares = new Shares(IN_FLIGHT);
+  /** How many each webhook has under way. */
   const busy = new Map<string, number>();
   const sending = new Set<Promise<void>>();
+  /** Whether something is due that found no room, or may be. */
+  let waiting = false;
   let cut = false;
 
   async function deliver(claimed: ClaimedDelivery): Promise<void> {
@@ -31,41 +39,48 @@ export function deliverWebhooks(open: () => Context, onError: (error: unknown) =
     if (!cut) await storeAttempt(ctx, claimed, sent);
   }
 
-  function start(claimed: ClaimedDelivery): void {
+  function start(party: string, claimed: ClaimedDelivery): void {
     const id = claimed.webhook_id;
     busy.set(id, (busy.get(id) ?? 0) + 1);
+    shares.take(party);
     // What could not be stored comes due again when its claim ends.
     const one = deliver(claimed).catch(onError);
     sending.add(one);
     void one.then(() => {
-      const wasFull = sending.size === IN_FLIGHT || busy.get(id) === PER_WEBHOOK;
       sending.delete(one);
+      shares.giveBack(party);
       const left = (busy.get(id) ?? 1) - 1;
       if (left > 0) busy.set(id, left);
       else busy.delete(id);
-      // There is room again for what had to wait.
-      if (wasFull) changes.emit('due', 'delivery');
+      if (waiting) changes.emit('due', 'delivery');
     });
+  }
+
+  /** Gives each party that has something due by now its share; gives how many deliveries were begun. */
+  async function startDue(ctx: Context, now: Date, signal: AbortSignal): Promise<number> {
+    let started = 0;
+    waiting = true;
+    const parties = shares.inTurn(await partiesDue(ctx, now, busy), nameOf);
+    for (const party of parties) {
+      const limit = party.room ? shares.room(nameOf(party), { cautious: party.kind !== 'sound' }) : 0;
+      if (limit === 0 || signal.aborted) continue;
+      for (const one of await claimDeliveries(ctx, party, { limit, busy })) {
+        start(nameOf(party), one);
+        started += 1;
+      }
+    }
+    if (started === 0) waiting = parties.length > 0;
+    return started;
   }
 
   return {
     kind: 'delivery',
     async run(signal) {
       const ctx = open();
-      while (!signal.aborted && sending.size < IN_FLIGHT) {
-        const claimed = await claimDueDeliveries(ctx, {
-          limit: IN_FLIGHT - sending.size,
-          perWebhook: PER_WEBHOOK,
-          busy,
-        });
-        for (const one of claimed) start(one);
-        if (claimed.length === 0) {
-          const full = [...busy].filter(([, count]) => count >= PER_WEBHOOK).map(([id]) => id);
-          return nextDeliveryDue(ctx, full);
-        }
+      for (;;) {
+        const now = ctx.now();
+        if (signal.aborted || (await startDue(ctx, now, signal)) === 0) return nextDeliveryDue(ctx, now);
       }
-      // Whoever finishes rings.
-      return null;
     },
     async stop() {
       await Promise.race([Promise.all(sending), delay(LONGEST_STOP_MS, undefined, { ref: false })]);

@@ -5,6 +5,7 @@ import { type Step, traced } from '../telemetry/telemetry.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
+import { resumeWebhooks } from './resume-webhooks.ts';
 import { upkeep } from './upkeep.ts';
 import { verifyEligibility } from './verify-eligibility.ts';
 
@@ -27,7 +28,13 @@ const LONGEST_PAUSE_SECONDS = 30;
 export function startRunner({ open, changes, log }: Options): Runner {
   const end = new AbortController();
   const onError = (error: unknown) => log.warn({ err: error }, 'a job failed; what it left undone will come due again');
-  const jobs = [verifyEligibility(open, onError), publish(open), deliverWebhooks(open, onError), upkeep(open)];
+  const jobs = [
+    verifyEligibility(open, onError),
+    publish(open),
+    deliverWebhooks(open, onError),
+    resumeWebhooks(open),
+    upkeep(open),
+  ];
   const loops = jobs.map((job) => keepRunning(job, changes, end.signal, onError));
   return {
     async stop() {

@@ -1,0 +1,19 @@
+import type { Context } from '../core/context.ts';
+import { resumeStep, webhooksToResume } from '../core/resume-webhooks.ts';
+import type { Job } from './job.ts';
+
+/** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
+export function resumeWebhooks(open: () => Context): Job {
+  return {
+    kind: 'webhook',
+    async run(signal) {
+      const ctx = open();
+      for (let left = true; left && !signal.aborted; ) {
+        left = false;
+        for (const id of await webhooksToResume(ctx)) left = (await resumeStep(ctx, id)) || left;
+      }
+      return null;
+    },
+    stop: async () => {},
+  };
+}
