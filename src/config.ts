@@ -59,6 +59,7 @@ export const settings = z.object({
   IMPORTS_KEEP_DAYS: whole(1, 36_500).default(90),
   WEBHOOK_LOOPBACK: onOff.optional(),
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
+  PROVIDER_TIMEOUT_SECONDS: whole(1, 300).default(30),
   WORKERS: onOff.default(true),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   CORS_ORIGINS: list.default([]),

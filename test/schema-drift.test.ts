@@ -102,7 +102,7 @@ async function planOf({ sql, parameters, planned }: Statement): Promise<Plan> {
 }
 
 /** Indexes that hold nothing but the rows that are looked for. */
-const exact = ['vehicle_due', 'import_due'];
+const exact = ['vehicle_due_by_company', 'import_due'];
 /** So few rows that they are read as a whole. */
 const small = ['webhook'];
 

@@ -3,6 +3,7 @@ CREATE INDEX contract_fleet ON public.contract USING btree (fleet_id, id)
 CREATE INDEX contract_list ON public.contract USING btree (company, id)
 CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
 CREATE INDEX contract_vehicle ON public.contract USING btree (vehicle_id, id)
+CREATE INDEX delivery_asked ON public.delivery USING btree (webhook_id, due_at) WHERE (asked AND (due_at IS NOT NULL))
 CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX delivery_list ON public.delivery USING btree (webhook_id, id)
 CREATE INDEX event_contract ON public.event USING btree (contract_id, "position") WHERE (("position" IS NOT NULL) AND (contract_id IS NOT NULL))
@@ -18,12 +19,13 @@ CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
 CREATE INDEX import_fleet ON public.import USING btree (fleet_id, id)
-CREATE INDEX vehicle_due ON public.vehicle USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_list ON public.vehicle USING btree (fleet_id, id)
 CREATE INDEX vehicle_manufacturer ON public.vehicle USING btree (fleet_id, manufacturer, id)
 CREATE INDEX vehicle_status ON public.vehicle USING btree (fleet_id, status, id)
 CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)
 CREATE INDEX vehicle_vin_prefix ON public.vehicle USING btree (fleet_id, vin text_pattern_ops)
+CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX webhook_list ON public.webhook USING btree (company, id)
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (id) -- constraint
 CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (event_id, webhook_id) -- constraint

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
-import { recheckAfter } from './eligibility.ts';
+import { recheckAfter, unsupportedReason } from './eligibility.ts';
 import { ValidationFailed } from './errors.ts';
 import { ownerOfFleet } from './fleets.ts';
 import { id, mustBe, readInput } from './input.ts';
@@ -132,10 +132,10 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
   });
   return write<{ id: string; vin: string }>(
     ctx,
-    sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)
+    sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
         select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
           string_to_array(r.warnings, ','), ${ctx.now()}::timestamptz,
-          case when r.supported then 'PENDING' else 'UNSUPPORTED' end,
+          case when r.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`r`)},
           ${ctx.now()}::timestamptz + case when r.supported then interval '0' else ${recheckAfter(ctx, 'UNSUPPORTED')} end
         from unnest(
           ${rows.map((row) => row.id)}::uuid[], ${rows.map((row) => row.vin)}::text[],

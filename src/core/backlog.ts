@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
+import { companiesWithDue } from './due-vehicles.ts';
 import { write } from './sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
@@ -9,9 +10,11 @@ export interface Backlog {
   oldestSeconds: number;
 }
 
-/** Where the rows are that say by `due_at` when they need work. Deliveries of webhooks that are halted need none. */
+/**
+ * Where the rows are that say by `due_at` when they need work, in an index of all companies'. Vehicles have one by company;
+ * deliveries of webhooks that are halted need no work.
+ */
 const kinds = {
-  vehicle: sql`vehicle`,
   import: sql`import`,
   delivery: sql`(select d.due_at from delivery d join webhook w on w.id = d.webhook_id and w.state = 'ACTIVE') delivery`,
   webhook: sql`webhook`,
@@ -29,5 +32,13 @@ export async function readBacklog(ctx: Context): Promise<Backlog[]> {
             coalesce(extract(epoch from ${now} - min(due_at)), 0)::float8 as "oldestSeconds"
           from (select due_at from ${table} where due_at <= ${now} order by due_at limit ${BACKLOG_MOST}) due`,
   );
-  return write<Backlog>(ctx, sql`${sql.join(counts, sql` union all `)}`);
+  const vehicles = sql`
+    select 'vehicle'::text as kind,
+      (select count(*)::int from (
+        select from turn cross join lateral (select from vehicle where company = turn.company and due_at <= ${now}) own
+        limit ${BACKLOG_MOST}
+      ) due) as rows,
+      coalesce(extract(epoch from ${now} - min(due_at) filter (where due_at <= ${now})), 0)::float8 as "oldestSeconds"
+    from turn`;
+  return write<Backlog>(ctx, sql`with ${companiesWithDue} ${sql.join([vehicles, ...counts], sql` union all `)}`);
 }

@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { announce, newsOf } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from './errors.ts';
 import { mustBe, readInput } from './input.ts';
-import { write } from './sql.ts';
+import { read, write } from './sql.ts';
 import {
   type Eligibility,
   type EligibilityStatus,
@@ -26,7 +26,7 @@ export async function getAnswer(
   if (eligibility.status === 'UNSUPPORTED') throw new ManufacturerNotSupported(eligibility.manufacturer);
   if (eligibility.status === 'PENDING') {
     const { status, attempts, nextAttemptAt, reason } = eligibility;
-    throw new EligibilityInProgress(eligibility.vin, secondsUntil(ctx, nextAttemptAt), {
+    throw new EligibilityInProgress(eligibility.vin, await secondsToAnswer(ctx, nextAttemptAt), {
       eligibility: { status, attempts, nextAttemptAt, reason },
     });
   }
@@ -57,10 +57,46 @@ async function waitForAnswer(
   }
 }
 
-/** Never 0, so that nobody asks in a tight loop; never over a minute, since an answer may come sooner. */
-function secondsUntil(ctx: Context, time: string | null): number {
-  const seconds = time ? Math.ceil((Date.parse(time) - ctx.now().getTime()) / 1000) : 1;
-  return Math.min(Math.max(seconds, 1), 60);
+/** Whoever waits longer is told to look after a quarter of an hour: more places, or another's end, may change it all. */
+const LONGEST_WAIT_SECONDS = 900;
+/** What is not known of the pace of answers is told as so long at most. */
+const UNKNOWN_SECONDS = 60;
+/** The pace is that of the company's answers within this time, of so many at most. */
+const PACE_SECONDS = 60;
+const ANSWERS_LOOKED_AT = 100;
+const VEHICLES_LOOKED_AT = 10_000;
+
+/**
+ * In how many seconds an answer may be there: after the next attempt, and after what stands before it in the company's
+ * line, at the pace of the latest answers. Never 0, so that nobody asks in a tight loop.
+ */
+async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Promise<number> {
+  if (nextAttemptAt === null) return 1;
+  const away = (Date.parse(nextAttemptAt) - ctx.now().getTime()) / 1000;
+  const seconds = away > 0 ? away : await secondsInLine(ctx, nextAttemptAt);
+  return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
+}
+
+async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
+  const company = companyOf(ctx, 'fleets:read');
+  const now = ctx.now();
+  const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
+  const [line] = await read<{ before: number; answers: number; seconds: number | null }>(
+    ctx,
+    sql`select count(*)::int as answers, extract(epoch from ${now}::timestamptz - min(at))::float8 as seconds,
+          (select count(*)::int from (
+            select from vehicle where company = ${company} and due_at < ${dueAt}::timestamptz limit ${VEHICLES_LOOKED_AT}
+          ) first) as before
+        from (
+          select at from event where company = ${company} and type = 'eligibility.changed' and position is not null
+          order by position desc limit ${ANSWERS_LOOKED_AT}
+        ) latest where at > ${new Date(since)}::timestamptz`,
+  );
+  const { before = 0, answers = 0 } = line ?? {};
+  if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
+  // Where not all of them were looked at, the time since the first of them counts.
+  const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
+  return (before * seconds) / answers;
 }
 
 export const verifyEligibilityInput = z.object({
@@ -108,4 +144,11 @@ export function recheckAfter(ctx: Context, status: Exclude<EligibilityStatus, 'P
     FAILED: RECHECK_FAILED_DAYS,
   }[status];
   return sql`make_interval(hours => ${days * 24}) * (1 + random() / 10)`;
+}
+
+/** As SQL, why nobody is asked about a vehicle of table `of` that is not supported; null where it is. */
+export function unsupportedReason(ctx: Context, of: RawBuilder<unknown>) {
+  const { manufacturers } = ctx.services;
+  const reason = (brand: string | null) => sql`${JSON.stringify(manufacturers.unsupported(brand))}::jsonb`;
+  return sql`case when ${of}.supported then null when ${of}.manufacturer is null then ${reason(null)} else ${reason('')} end`;
 }

@@ -3,55 +3,17 @@ import type { Reason } from '../manufacturers/provider.ts';
 import type { Verification } from '../manufacturers/registry.ts';
 import { announce } from './changes.ts';
 import type { Context } from './context.ts';
+import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckAfter } from './eligibility.ts';
 import { holdFleetsOf } from './fleets.ts';
 import { type Fact, record } from './record-events.ts';
-import { isoSql } from './selection.ts';
 import { write } from './sql.ts';
 import type { EligibilityStatus } from './vehicles.ts';
 
-/** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
-export interface ClaimedVehicle {
-  id: string;
-  vin: string;
-  manufacturer: string | null;
-  /** The claim's end; whoever stores an answer shows by it that the claim is still theirs. */
-  until: string;
-}
-
-/** A claim lasts this long; a killed process's vehicles come due again after it. Longer than any one call may take. */
-const LEASE_SECONDS = 90;
-
-/**
- * Claims up to `limit` vehicles that have come due, the longest waiting first. Rows that another process is
- * claiming are skipped, so that any number of processes share the work without asking about a vehicle twice at a time.
- */
-export async function claimDueVehicles(ctx: Context, limit: number): Promise<ClaimedVehicle[]> {
-  const until = new Date(ctx.now().getTime() + LEASE_SECONDS * 1000).toISOString();
-  return write<ClaimedVehicle>(
-    ctx,
-    sql`update vehicle v set due_at = ${until}::timestamptz, claimed = true
-        from (
-          select id from vehicle where due_at <= ${ctx.now()}::timestamptz
-          order by due_at limit ${limit} for update skip locked
-        ) due
-        where v.id = due.id
-        returning v.id, v.vin, v.manufacturer, ${until}::text as until`,
-  );
-}
-
-/** When the next vehicle comes due (ISO 8601), or null when none ever does. */
-export async function nextVehicleDue(ctx: Context): Promise<string | null> {
-  const [row] = await write<{ next: string }>(
-    ctx,
-    sql`select ${sql.raw(isoSql('due_at'))} as next from vehicle where due_at is not null order by due_at limit 1`,
-  );
-  return row?.next ?? null;
-}
-
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
-  return ctx.services.manufacturers.verify(vehicle.vin, vehicle.manufacturer);
+  const { vin, manufacturer, company } = vehicle;
+  return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: deadlineOf(ctx, vehicle) });
 }
 
 /** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
@@ -59,7 +21,7 @@ const RETRY_CAP_SECONDS = 900;
 
 /**
  * Stores what the manufacturers said, in one statement. An answer stands until it has aged; no answer leaves everything
- * as it was but for the next attempt. Vehicles deleted meanwhile or just now, and claims that have run out, are passed over.
+ * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or just now, and claims that have run out, are passed over.
  */
 export async function storeVerifications(
   ctx: Context,
@@ -111,9 +73,10 @@ export async function storeVerifications(
             update vehicle v set
               faults = v.faults + fact.asked::int, claimed = false,
               attempts = case when v.status = 'PENDING' then v.faults + fact.asked::int else v.attempts end,
-              reason = case when v.status = 'PENDING' then fact.reason else v.reason end,
-              due_at = ${now}::timestamptz + make_interval(secs => greatest(fact.retry_after,
-                least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2)))
+              reason = case when v.status = 'PENDING' then coalesce(fact.reason, v.reason) else v.reason end,
+              due_at = ${now}::timestamptz + make_interval(secs => case when fact.asked
+                then greatest(fact.retry_after, least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2))
+                else fact.retry_after * (1 + random() / 4) end)
             from fact, mine where fact.id = v.id and mine.id = v.id and fact.status = 'PENDING'
             returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, false as answered
           )

@@ -18,7 +18,7 @@ export const Vehicle = defineEntity({
       name: 'vehicle_vin_prefix',
       expression: 'create index vehicle_vin_prefix on vehicle (fleet_id, vin text_pattern_ops)',
     },
-    { name: 'vehicle_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   // They count into vehicle_tally.
   triggers: [

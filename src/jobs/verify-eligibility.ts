@@ -1,28 +1,49 @@
 import type { Context } from '../core/context.ts';
-import {
-  askManufacturer,
-  type ClaimedVehicle,
-  claimDueVehicles,
-  nextVehicleDue,
-  storeVerifications,
-} from '../core/verification.ts';
+import { type ClaimedVehicle, claimDueVehicles, companiesDue, postponeVehicles } from '../core/due-vehicles.ts';
+import { askManufacturer, storeVerifications } from '../core/verification.ts';
+import type { Lane } from '../manufacturers/registry.ts';
 import type { Job } from './job.ts';
 
-/** Vehicles this process asks about at a time. Providers bound their own concurrency; this only keeps them busy. */
-const IN_FLIGHT = 512;
-/** Fewer are not worth a statement while others are still being asked about. */
-const WORTH_CLAIMING = 32;
 const STORED_AT_ONCE = 250;
+/** What a look found is good for so long, and for ten times as long as was spent in vain: looking costs little at any size. */
+const LOOK_MS = 50;
+const LOOK_SHARE = 10;
 
-/** Asks the manufacturers about vehicles that have come due. Answers are stored as they come, so a slow one holds up none. */
+/** The companies that have work, as the database last said. */
+interface Look {
+  companies: readonly string[];
+  /** When another one will. */
+  next: string | null;
+  /** For each provider, those that turned out to have nothing (more) for it. */
+  done: Map<Lane, Set<string>>;
+  at: number;
+  /** How long looking, and asking for what was not there, has taken, in ms. */
+  spent: number;
+}
+
+/**
+ * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
+ * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
+ */
 export function verifyEligibility(open: () => Context, onError: (error: unknown) => void): Job {
+  const { changes } = open().services;
   const asking = new Set<Promise<void>>();
   const answers: Parameters<typeof storeVerifications>[1] = [];
   let storing: Promise<void> | null = null;
-  let roomFreed = () => {};
+  let look: Look | null = null;
+  /** Something is due for which there was no place. */
+  let waiting = false;
+  /** Whose turn was when: a number that rises. */
+  const served = new Map<string, number>();
+  let turns = 0;
 
   async function ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {
-    answers.push({ vehicle, verification: await askManufacturer(ctx, vehicle) });
+    const verification = await askManufacturer(ctx, vehicle);
+    if (waiting && ctx.services.manufacturers.lanes.some(({ capacity }) => capacity.wanting)) {
+      waiting = false;
+      changes.emit('due', 'vehicle');
+    }
+    answers.push({ vehicle, verification });
     storing ??= store();
     await storing;
   }
@@ -36,36 +57,72 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
     }
   }
 
-  /** Fills the free places with vehicles that are due; false when there are no more of these. */
-  async function fill(ctx: Context): Promise<boolean> {
-    const room = IN_FLIGHT - asking.size;
-    if (room < WORTH_CLAIMING) return true;
-    const claimed = await claimDueVehicles(ctx, room);
-    for (const vehicle of claimed) {
-      // What could not be stored comes due again when its claim ends.
-      const one = ask(ctx, vehicle).catch(onError);
-      asking.add(one);
-      void one.then(() => {
-        asking.delete(one);
-        roomFreed();
-      });
+  function begin(ctx: Context, vehicle: ClaimedVehicle): void {
+    // What could not be stored comes due again when its claim ends.
+    const one = ask(ctx, vehicle).catch(onError);
+    asking.add(one);
+    void one.then(() => asking.delete(one));
+  }
+
+  /** A share for each company that has work for this provider, in turns, until there is no place or no work left. */
+  async function fill(ctx: Context, lane: Lane, found: Look, signal: AbortSignal): Promise<void> {
+    const { capacity } = lane;
+    const done = found.done.get(lane) ?? new Set();
+    found.done.set(lane, done);
+    for (let turn = found.companies.filter((one) => !done.has(one)); turn.length > 0 && !signal.aborted; ) {
+      const share = Math.max(1, Math.floor(capacity.room('') / turn.length));
+      const again: string[] = [];
+      for (const company of inTurn(turn, lane)) {
+        const limit = Math.min(share, capacity.room(company));
+        waiting ||= limit === 0;
+        if (limit > 0 && (await claim(ctx, lane, found, company, limit))) again.push(company);
+        else if (limit > 0) done.add(company);
+      }
+      turn = again;
     }
-    return claimed.length === room;
+  }
+
+  /** Those with the fewest under way first, and of these whoever was served longest ago. */
+  const inTurn = (companies: readonly string[], { capacity }: Lane) =>
+    companies.toSorted((a, b) => capacity.held(a) - capacity.held(b) || (served.get(a) ?? 0) - (served.get(b) ?? 0));
+
+  /** Starts up to `limit` vehicles of a company; false when there were fewer. */
+  async function claim(ctx: Context, lane: Lane, found: Look, company: string, limit: number): Promise<boolean> {
+    const start = performance.now();
+    const holds = lane.holds();
+    for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
+    const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
+    const claimed = await claimDueVehicles(ctx, { company, except, limit });
+    for (const vehicle of claimed) begin(ctx, vehicle);
+    if (claimed.length === 0) found.spent += performance.now() - start;
+    served.set(company, ++turns);
+    return claimed.length === limit;
+  }
+
+  async function lookAround(ctx: Context): Promise<Look> {
+    const at = performance.now();
+    const found = await companiesDue(ctx);
+    for (const company of served.keys()) if (!found.companies.includes(company)) served.delete(company);
+    return { ...found, done: new Map(), at, spent: performance.now() - at };
   }
 
   return {
     kind: 'vehicle',
     async run(signal) {
       const ctx = open();
-      while (!signal.aborted && (await fill(ctx))) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        roomFreed = resolve;
-        if (IN_FLIGHT - asking.size < WORTH_CLAIMING) await promise;
-      }
-      return nextVehicleDue(ctx);
+      waiting = false;
+      const fresh = !look || performance.now() >= goodUntil(look);
+      if (!look || fresh) look = await lookAround(ctx);
+      for (const lane of ctx.services.manufacturers.lanes) await fill(ctx, lane, look, signal);
+      // Who had no more may have some later; and what rang the bell may be something that this look did not see.
+      const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
+      return again ? inTime(goodUntil(look)) : look.next;
     },
     async stop() {
       await Promise.all(asking);
     },
   };
 }
+
+const inTime = (at: number): string => new Date(Date.now() + Math.max(0, at - performance.now())).toISOString();
+const goodUntil = ({ at, spent }: Look): number => at + Math.max(LOOK_MS, LOOK_SHARE * spent);

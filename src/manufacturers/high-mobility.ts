@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { BrandId } from './brands.ts';
 import { Fault } from './fault.ts';
-import type { ConnectivityStatus, Provider, ProviderAnswer, Reason } from './provider.ts';
+import {
+  type Asker,
+  type ConnectivityStatus,
+  isAbout,
+  type Provider,
+  type ProviderAnswer,
+  type Reason,
+} from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface HighMobilityOptions extends UpstreamOptions {
@@ -20,11 +27,21 @@ const eligibility = z.object({
   primary_user_assigned: z.boolean().nullish(),
 });
 
+/** What an error of a 422 points at, as a name or as JSON:API has it, and its words. */
 const refusal = z.object({
-  errors: z.array(
-    z.object({ title: z.string().nullish(), source: z.string().nullish(), detail: z.string().nullish() }),
-  ),
+  source: z
+    .union([
+      z.string(),
+      z
+        .object({ pointer: z.string().nullish(), parameter: z.string().nullish() })
+        .transform(({ pointer, parameter }) => pointer ?? parameter),
+    ])
+    .nullish()
+    .catch(null),
+  title: z.string().nullish().catch(null),
+  detail: z.string().nullish().catch(null),
 });
+const refusals = z.object({ errors: z.array(refusal.catch({})) });
 
 const deliveries = new Map([
   ['pull', 'PULL'],
@@ -83,17 +100,18 @@ export class HighMobility implements Provider {
     this.#upstream = new Upstream({ method: 'POST', url: `${url}/v1/access_tokens`, json: credentials }, options);
   }
 
-  async verify(vin: string, brand: string): Promise<ProviderAnswer> {
-    const reply = await this.#upstream.ask({
-      method: 'POST',
-      url: `${this.#url}/v1/eligibility`,
-      json: { vin, brand },
-    });
+  async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
+    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, json: { vin, brand } } as const;
+    const reply = await this.#upstream.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
-    if (status === 200) return answered(body);
+    if (status === 200) return answered(body, vin);
     if (status === 422) return refusedBy(body);
     return new Fault('UNEXPECTED', { raw: { status, body } }).answer;
+  }
+
+  get capacity() {
+    return this.#upstream.slots;
   }
 
   state() {
@@ -105,7 +123,9 @@ export class HighMobility implements Provider {
   }
 }
 
-function answered(body: unknown): ProviderAnswer {
+function answered(body: unknown, vin: string): ProviderAnswer {
+  // What is said of another vehicle is not kept with this one.
+  if (!isAbout(body, vin)) return new Fault('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
   const read = eligibility.safeParse(body);
   if (!read.success) return new Fault('BAD_ANSWER', { raw: body }).answer;
   const { eligible, data_delivery, connectivity_status, primary_user_assigned } = read.data;
@@ -135,10 +155,18 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
 
 /** Which field a 422 names: by its `source`, or by the words of its text where there is none. */
 function refusedBy(body: unknown): ProviderAnswer {
-  const read = refusal.safeParse(body);
+  const read = refusals.safeParse(body);
   const errors = read.success ? read.data.errors : [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
   // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
-  if (/\bbrand\b/i.test(named)) return { outcome: 'BRAND_REFUSED', raw: body };
-  return { outcome: 'FAILED', reason: /\bvin\b/i.test(named) ? vinRefused : refused, raw: body };
+  if (names(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
+  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRefused : refused, raw: body };
 }
+
+/** Whether one of the words is it: `/data/vin`, `vehicle_vin` and `vehicleVin` name the VIN, `province` does not. */
+const names = (text: string, word: RegExp): boolean =>
+  text
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .some((part) => word.test(part));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { UpstreamRequest } from './exchange.ts';
 import { Fault } from './fault.ts';
-import type { Provider, ProviderAnswer, Reason } from './provider.ts';
+import { type Asker, isAbout, type Provider, type ProviderAnswer, type Reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface MercedesOptions extends UpstreamOptions {
@@ -64,16 +65,22 @@ export class Mercedes implements Provider {
     );
   }
 
-  async verify(vin: string): Promise<ProviderAnswer> {
-    const first = await this.#compatibility(vin);
-    if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first);
-    const added = await this.#upstream.ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, json: [vin] });
-    if (added.outcome === 'NO_ANSWER' || added.status >= 300) return read(added);
-    const second = await this.#compatibility(vin);
+  async verify(vin: string, brand = 'mercedes-benz', asker?: Asker): Promise<ProviderAnswer> {
+    const ask = (request: UpstreamRequest) => this.#upstream.ask(brand, request, asker);
+    const compatibilities = { method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` } as const;
+    const first = await ask(compatibilities);
+    if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first, vin);
+    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, json: [vin] });
+    if (added.outcome === 'NO_ANSWER' || added.status >= 300) return read(added, vin);
+    const second = await ask(compatibilities);
     if (second.outcome === 'REPLY' && second.status === 404) {
       return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: second.body };
     }
-    return read(second);
+    return read(second, vin);
+  }
+
+  get capacity() {
+    return this.#upstream.slots;
   }
 
   state() {
@@ -83,17 +90,14 @@ export class Mercedes implements Provider {
   async close(): Promise<void> {
     await this.#upstream.close();
   }
-
-  #compatibility(vin: string) {
-    return this.#upstream.ask({ method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` });
-  }
 }
 
-function read(reply: Awaited<ReturnType<Upstream['ask']>>): ProviderAnswer {
+function read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): ProviderAnswer {
   if (reply.outcome === 'NO_ANSWER') return reply;
   const { status, body } = reply;
   if (status === 400) return { outcome: 'FAILED', reason: vinRefused, raw: body };
   if (status !== 200) return new Fault('UNEXPECTED', { raw: { status, body } }).answer;
+  if (!isAbout(body, vin)) return new Fault('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
   const answer = compatibility.safeParse(body);
   if (!answer.success) return new Fault('BAD_ANSWER', { raw: body }).answer;
   const { vehicleProvidesConnectivity, services } = answer.data;

@@ -37,10 +37,11 @@ export interface Failed {
   raw: unknown;
 }
 
-/** No answer, but there may be one later. `retryAfter` is in seconds, where the provider named it. */
+/** No answer, but there may be one later. `retryAfter` is in seconds: what the provider named, or what we know. */
 export interface NoAnswer {
   outcome: 'NO_ANSWER';
-  reason: Reason;
+  /** null: its turn did not come, and what was known of the vehicle still holds. */
+  reason: Reason | null;
   retryAfter?: number | undefined;
   /** false: nothing was sent, because the provider is resting or known to be down; no attempt was spent. */
   asked: boolean;
@@ -49,13 +50,40 @@ export interface NoAnswer {
 
 export type ProviderAnswer = Eligible | BrandRefused | Failed | NoAnswer;
 
-/** How a provider fares; times are null when there is nothing to wait for. */
-export interface ProviderState {
+/** How calls to a provider, or about one of its brands, fare; times are null when there is nothing to wait for. */
+export interface CircuitState {
   /** CLOSED: calls go through. OPEN: they fail at once until `probeAt`. PROBING: one call is finding out. */
   breaker: 'CLOSED' | 'OPEN' | 'PROBING';
+  /** Since when they do not go through. */
+  since: Date | null;
   probeAt: Date | null;
+  /** Why they do not. */
+  reason: Reason | null;
+}
+
+export interface ProviderState extends CircuitState {
   /** Until when the provider asked us to hold off. */
   pausedUntil: Date | null;
+  /** The brands that are held back though the provider is not. */
+  brands: ({ id: string } & CircuitState)[];
+  /** Nothing about these brands (null: any) is worth claiming for so many seconds. */
+  holds: { brand: string | null; seconds: number; reason: Reason }[];
+}
+
+/** For whom a vehicle is asked about, and until when (ms since 1970) all of it must be over. */
+export interface Asker {
+  company: string;
+  deadline: number;
+}
+
+/** How many more vehicles may be asked about now. */
+export interface Capacity {
+  /** For this company, with what starts within a moment. */
+  room(company: string): number;
+  /** How many of this company's are under way. */
+  held(company: string): number;
+  /** Whether it is time to claim more. */
+  readonly wanting: boolean;
 }
 
 /**
@@ -67,8 +95,15 @@ export interface Provider {
   readonly id: string;
   /** Slugs of the brands it serves. */
   readonly brands: ReadonlySet<string>;
-  verify(vin: string, brand: string): Promise<ProviderAnswer>;
+  readonly capacity: Capacity;
+  verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   state(): ProviderState;
   /** Ends the connections; calls still under way answer NO_ANSWER. */
   close(): Promise<void>;
+}
+
+/** Whether an answer is about the VIN that was asked; one that names none is taken for it. */
+export function isAbout(body: unknown, vin: string): boolean {
+  const named = typeof body === 'object' && body !== null && 'vin' in body ? body.vin : null;
+  return named === null || (typeof named === 'string' && named.trim().toUpperCase() === vin);
 }

@@ -3,7 +3,16 @@ import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, highMobilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
-import type { ConnectivityStatus, DataDelivery, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
+import type {
+  Asker,
+  Capacity,
+  ConnectivityStatus,
+  DataDelivery,
+  Provider,
+  ProviderAnswer,
+  ProviderState,
+  Reason,
+} from './provider.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
 import { candidateBrands, wmiTable } from './wmi.ts';
 
@@ -29,16 +38,28 @@ export interface Verified {
   raw: unknown;
 }
 
-/** No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent. */
+/**
+ * No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent; without
+ * a reason the one before still holds.
+ */
 export interface Unanswered {
   status: 'PENDING';
-  reason: Reason;
+  reason: Reason | null;
   retryAfter?: number | undefined;
   asked: boolean;
   raw: unknown;
 }
 
 export type Verification = Verified | Unanswered;
+
+/** A provider as seen by whoever chooses which vehicles to ask about next. Brands are the likeliest ones of vehicles. */
+export interface Lane {
+  capacity: Capacity;
+  /** Brands of vehicles that another provider is asked about. */
+  elsewhere: readonly string[];
+  /** Brands that nothing is sent about for so many seconds, and why. */
+  holds(): { brands: string[]; seconds: number; reason: Reason }[];
+}
 
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
@@ -50,8 +71,11 @@ export interface Manufacturers {
   supports(vin: string): boolean;
   /** The likeliest brand, or null when the VIN's maker is unknown. */
   manufacturerOf(vin: string): string | null;
+  /** Why nobody can be asked about a vehicle of this brand (null: unknown), where `supports` is false. */
+  unsupported(brand: string | null): Reason;
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
-  verify(vin: string, remembered?: string | null): Promise<Verification>;
+  verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification>;
+  lanes: readonly Lane[];
   state(): ({ id: string } & ProviderState)[];
   close(): Promise<void>;
 }
@@ -66,6 +90,8 @@ const orders: Partial<Record<BrandId, string[]>> = {
 export async function openManufacturers(config: Config): Promise<Manufacturers> {
   const narrowed = (served: readonly BrandId[]) =>
     served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
+  const timeoutMs = config.PROVIDER_TIMEOUT_SECONDS * 1000;
+  const care = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs };
   const providers: Provider[] = [];
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
@@ -74,7 +100,7 @@ export async function openManufacturers(config: Config): Promise<Manufacturers> 
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
         brands: narrowed(highMobilityBrands),
-        concurrency: config.PROVIDER_CONCURRENCY,
+        ...care,
       }),
     );
   }
@@ -85,7 +111,7 @@ export async function openManufacturers(config: Config): Promise<Manufacturers> 
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
-        concurrency: config.PROVIDER_CONCURRENCY,
+        ...care,
       }),
     );
   }
@@ -97,7 +123,7 @@ export async function openManufacturers(config: Config): Promise<Manufacturers> 
     id: 'sandbox',
     brands: narrowed(sandboxBrands),
     concurrency: 256,
-    timeoutMs: 15_000,
+    timeoutMs,
   });
   return manufacturersOf([client], () => sandbox.close());
 }
@@ -122,6 +148,16 @@ export function manufacturersOf(
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
   const names = new Map<string, string>(Object.entries(brands));
+  /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
+  const askedFirst = new Map(
+    brandIds.flatMap((id) => {
+      const candidates = [id, ...wmiTable.filter((row) => row.brands[0] === id).flatMap((row) => row.brands)];
+      const asked = candidates.find((one) => byBrand.has(one));
+      return asked ? [[id, asked] as const] : [];
+    }),
+  );
+  const unsupported = (brand: string | null) => (brand === null ? makerUnknown : noProvider);
+  const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
 
   return {
     list: () => structuredClone([...all]),
@@ -130,13 +166,15 @@ export function manufacturersOf(
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
 
-    async verify(vin, remembered) {
+    unsupported,
+
+    async verify(vin, remembered, asker) {
       const candidates = candidateBrands(vin);
       const refusals: unknown[] = [];
       for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
         const provider = byBrand.get(id);
         if (!provider) continue;
-        const answer = await ask(provider, vin, id);
+        const answer = await ask(provider, vin, id, asker);
         if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
         refusals.push(answer.raw);
       }
@@ -144,11 +182,22 @@ export function manufacturersOf(
         ...unknowns,
         status: 'UNSUPPORTED',
         manufacturer: candidates[0] ?? null,
-        reason: candidates.length === 0 ? makerUnknown : refusals.length === 0 ? noProvider : brandsRefused,
+        reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRefused,
         raw: refusals.length === 0 ? null : refusals,
       };
     },
 
+    lanes: providers.map((provider) => ({
+      capacity: provider.capacity,
+      elsewhere: brandIds.filter((id) => (providerOf(id) ?? provider) !== provider),
+      holds: () =>
+        provider.state().holds.map(({ brand, ...hold }) => ({
+          ...hold,
+          brands: brandIds.filter(
+            (id) => providerOf(id) === provider && (brand === null || askedFirst.get(id) === brand),
+          ),
+        })),
+    })),
     state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
     async close() {
       await Promise.all(providers.map((provider) => provider.close()));
@@ -158,7 +207,7 @@ export function manufacturersOf(
 }
 
 /** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
-function ask(provider: Provider, vin: string, brand: BrandId): ProviderAnswer | Promise<ProviderAnswer> {
+function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): ProviderAnswer | Promise<ProviderAnswer> {
   const labels = { 'fleet_gateway.provider': provider.id };
   return traced(
     () => ({
@@ -171,7 +220,7 @@ function ask(provider: Provider, vin: string, brand: BrandId): ProviderAnswer | 
       },
       measured: { metric: 'fleet_gateway.provider.call.duration', labels },
     }),
-    () => provider.verify(vin, brand),
+    () => provider.verify(vin, brand, asker),
     ({ outcome, ...answer }) => ({
       'fleet_gateway.outcome': outcome,
       ...('reason' in answer && answer.reason && { 'fleet_gateway.reason': answer.reason.code }),

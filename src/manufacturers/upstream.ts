@@ -1,112 +1,116 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  BrokenCircuitError,
-  type BulkheadPolicy,
-  bulkhead,
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  DelegateBackoff,
-  handleWhen,
-} from 'cockatiel';
 import { Agent } from 'undici';
 import { z } from 'zod';
 import { AccessToken, type IssuedToken } from './access-token.ts';
+import { type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
 import { exchange, type Reply, type UpstreamRequest } from './exchange.ts';
-import { Fault } from './fault.ts';
-import type { NoAnswer, ProviderState } from './provider.ts';
+import { Fault, reasonOf } from './fault.ts';
+import type { Asker, CircuitState, NoAnswer, ProviderState } from './provider.ts';
+import { Slots } from './slots.ts';
 
 export interface UpstreamOptions {
   /** Calls under way at the same time, and connections kept. */
   concurrency?: number;
   /** For one request and its whole answer. A call is at most four of them: token and question, each once more after a 401. */
   timeoutMs?: number;
-  /** Faults in a row that open the circuit. */
+  /** Faults in a row that open the circuit of a brand. */
   breakAfter?: number;
-  /** How long the circuit stays open at first; doubles with every probe that fails, up to a minute. */
+  /** How long a circuit stays open at first; doubles with every probe that fails, up to a minute. */
   probeAfterMs?: number;
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
   patienceMs?: number;
 }
 
-const LONGEST_BREAK_MS = 60_000;
 /** For a 429 that names no time: doubles while they go on. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
 const LARGEST_BODY = 256 * 1024;
+/** What has failed while its brand is held back waits longer than what was not asked, so that another one is the next probe. */
+const BEHIND_OTHERS = 1.5;
+
+/** Its turn did not come in time. */
+const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0, asked: false, raw: null };
+
+/** For whoever asks out of turn. */
+const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
 const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
 
 /**
  * A manufacturer's service behind an OAuth client-credentials token, treated with care: one shared token, bounded
- * concurrency on kept connections, a time-out per request, a pause for all when it asks for one, and a circuit breaker.
+ * concurrency on kept connections, a time-out per request, a pause for all when it asks for one, and circuit breakers.
  * What it answers is the provider's to read; that it did not answer is the same for every provider.
  */
 export class Upstream {
+  /** Places for calls, which companies take in turn. */
+  readonly slots: Slots;
   readonly #agent: Agent;
-  readonly #slots: BulkheadPolicy;
-  readonly #breaker: CircuitBreakerPolicy;
+  readonly #breakers: Breakers;
   readonly #token: AccessToken;
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
-  #probeAt = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
+  #closed = false;
 
   /** `token` is the request to the token endpoint. */
   constructor(token: UpstreamRequest, options: UpstreamOptions = {}) {
-    const { concurrency = 16, timeoutMs = 10_000, breakAfter = 5, probeAfterMs = 2_000, patienceMs = 2_000 } = options;
+    const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000, patienceMs = 2_000 } = options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
-    this.#slots = bulkhead(concurrency, Number.POSITIVE_INFINITY);
-    this.#breaker = circuitBreaker(
-      handleWhen((error) => error instanceof Fault && error.dead),
-      {
-        breaker: new ConsecutiveBreaker(breakAfter),
-        halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-          const delay = Math.min(LONGEST_BREAK_MS, probeAfterMs * 2 ** (attempt - 1));
-          this.#probeAt = Date.now() + delay;
-          return delay;
-        }),
-      },
-    );
+    this.slots = new Slots(concurrency);
+    this.#breakers = new Breakers({ breakAfter, probeAfterMs });
     this.#token = new AccessToken(() => this.#issue(token));
     this.#timeoutMs = timeoutMs;
     this.#patienceMs = patienceMs;
   }
 
-  /** Sends the request with the bearer token. Never throws for what the upstream said or failed to say. */
-  async ask(request: UpstreamRequest): Promise<Reply | NoAnswer> {
+  /**
+   * Sends the request about a vehicle of this brand with the bearer token, unless there is no time left for a whole
+   * call. Never throws for what the upstream said or failed to say.
+   */
+  async ask(brand: string, request: UpstreamRequest, { company, deadline }: Asker = anyone): Promise<Reply | NoAnswer> {
     try {
-      return await this.#slots.execute(async () => {
-        await this.#sitOutPause();
-        // While one call finds out whether the upstream is back, the others do not wait for it.
-        if (this.#breaker.state === CircuitState.HalfOpen) throw new BrokenCircuitError();
-        return await this.#breaker.execute(() => this.#authorised(request));
+      return await this.slots.run(company, async () => {
+        if (this.#closed || deadline - Date.now() < this.#timeoutMs) return notReached;
+        await this.#sitOutPause(deadline);
+        return await this.#breakers.watch(brand, async () => {
+          const start = performance.now();
+          return await this.#authorised(request, deadline).finally(() => this.slots.took(performance.now() - start));
+        });
       });
     } catch (error) {
-      return this.#noAnswer(error);
+      return this.#noAnswer(error, brand);
     }
   }
 
   state(): ProviderState {
-    const breaker = breakerStates[this.#breaker.state];
-    const future = (at: number) => (at > Date.now() ? new Date(at) : null);
+    const { provider, brands, holds } = this.#breakers;
+    const pauseMs = this.#pausedUntil - Date.now();
+    const pause = { brand: null, until: this.#pausedUntil, kind: 'BUSY' } as const;
     return {
-      breaker,
-      probeAt: breaker === 'OPEN' ? future(this.#probeAt) : null,
-      pausedUntil: future(this.#pausedUntil),
+      ...circuitOf(provider),
+      pausedUntil: pauseMs > 0 ? new Date(this.#pausedUntil) : null,
+      brands: brands.map((brand) => ({ id: brand.id, ...circuitOf(brand) })),
+      holds: (pauseMs > this.#patienceMs ? [pause, ...holds] : holds).map((hold) => ({
+        brand: hold.brand,
+        seconds: secondsOf(hold),
+        reason: reasonOf(hold.kind),
+      })),
     };
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#agent.destroy();
   }
 
-  async #authorised(request: UpstreamRequest): Promise<Reply> {
+  async #authorised(request: UpstreamRequest, deadline: number): Promise<Reply> {
     let reply: Reply | undefined;
     for (let tries = 0; tries < 2; tries++) {
       const token = await this.#token.get();
-      reply = await this.#send({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } });
+      reply = await this.#send(
+        { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } },
+        deadline,
+      );
       if (reply.status !== 401) return reply;
       this.#token.drop(token);
     }
@@ -114,17 +118,22 @@ export class Upstream {
   }
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
-    const { status, body } = await this.#send(request);
+    const { status, body } = await this.#send(request).catch((error) => {
+      // Without a token nobody's brand can be asked about.
+      if (error instanceof Fault && error.concerns === 'BRAND') error.concerns = 'PROVIDER';
+      throw error;
+    });
     if (status >= 400) throw new Fault('CREDENTIALS', { raw: { status, body } });
     const issued = issuedToken.safeParse(body);
     // The body is not kept here: it may hold a token.
-    if (!issued.success) throw new Fault('BAD_ANSWER', { raw: { status, tokenEndpoint: true } });
+    if (!issued.success) throw new Fault('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
     return issued.data;
   }
 
-  async #send(request: UpstreamRequest): Promise<Reply> {
+  async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
     try {
-      const reply = await exchange(this.#agent, request, this.#timeoutMs);
+      const leftMs = Math.max(0, deadline - Date.now());
+      const reply = await exchange(this.#agent, request, Math.min(this.#timeoutMs, leftMs));
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {
@@ -141,29 +150,37 @@ export class Upstream {
     this.#pausedUntil = Math.max(this.#pausedUntil, now + seconds * 1000);
   }
 
-  async #sitOutPause(): Promise<void> {
+  async #sitOutPause(deadline: number): Promise<void> {
     for (;;) {
       const left = this.#pausedUntil - Date.now();
       if (left <= 0) return;
-      if (left > this.#patienceMs) throw new Fault('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
+      const late = Date.now() + left > deadline - this.#timeoutMs;
+      if (left > this.#patienceMs || late)
+        throw new Fault('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
       await sleep(left);
     }
   }
 
-  #noAnswer(error: unknown): NoAnswer {
-    if (error instanceof Fault) return error.answer;
-    if (!(error instanceof BrokenCircuitError)) throw error;
+  #noAnswer(error: unknown, brand: string): NoAnswer {
     // The reason is the one that opened the circuit: whoever must act on it should read it.
-    const last = this.#breaker.lastFailure;
-    const opener = last && 'error' in last && last.error instanceof Fault ? last.error.kind : 'UNREACHABLE';
-    const retryAfter = Math.max(1, Math.ceil((this.#probeAt - Date.now()) / 1000));
-    return new Fault(opener, { retryAfter, asked: false }).answer;
+    if (error instanceof Held) {
+      return new Fault(error.hold.kind, { retryAfter: secondsOf(error.hold), asked: false }).answer;
+    }
+    if (!(error instanceof Fault)) throw error;
+    const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
+    if (!hold) return error.answer;
+    const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold) * BEHIND_OTHERS);
+    return { ...error.answer, retryAfter };
   }
 }
 
-const breakerStates = {
-  [CircuitState.Closed]: 'CLOSED',
-  [CircuitState.HalfOpen]: 'PROBING',
-  [CircuitState.Open]: 'OPEN',
-  [CircuitState.Isolated]: 'OPEN',
-} as const;
+const secondsOf = ({ until }: Hold): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
+
+const dateOf = (at: number | null): Date | null => (at === null ? null : new Date(at));
+
+const circuitOf = ({ state, since, probeAt, kind }: BreakerState): CircuitState => ({
+  breaker: state,
+  since: dateOf(since),
+  probeAt: dateOf(probeAt),
+  reason: kind && reasonOf(kind),
+});

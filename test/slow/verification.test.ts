@@ -334,7 +334,8 @@ describe('processes', { timeout: 120_000 }, () => {
         `with late as (update vehicle set due_at = now() where claimed returning 1) select count(*)::int as claimed from late`,
       );
     await database.close();
-    expect(row?.claimed).toBe(30);
+    // What was claimed was started, in all places but the one that is kept for others.
+    expect(row?.claimed).toBe(15);
 
     const next = await spawnGateway(settings, { issuer });
     for (const vin of vins) {

@@ -56,8 +56,14 @@ export const stall: Behaviour = (response) => {
   response.write('{"vin":"');
 };
 
-export const eligible = (extra: Record<string, unknown> = {}): Behaviour =>
-  json(200, { vin: 'ANY', eligible: true, data_delivery: ['pull', 'push'], ...extra });
+/** Eligible, about the VIN that was asked. */
+export const eligible =
+  (extra: Record<string, unknown> = {}): Behaviour =>
+  (response, received) =>
+    json(200, { vin: vinOf(received), eligible: true, data_delivery: ['pull', 'push'], ...extra })(response, received);
+
+/** What a request for an eligibility asks about. */
+export const vinOf = ({ body }: Received): string => JSON.parse(body).vin;
 
 /**
  * An upstream that speaks High Mobility's protocol (under `url`) and Mercedes-Benz Connect Your Fleet's (`url` and
@@ -153,7 +159,7 @@ export class UpstreamServer {
   }
 
   #answer({ endpoint, path, body }: Received): Behaviour {
-    if (endpoint === 'eligibility') return eligible({ vin: JSON.parse(body).vin });
+    if (endpoint === 'eligibility') return eligible();
     if (endpoint === 'vehicles') {
       for (const vin of JSON.parse(body)) this.account.add(vin);
       return json(201, null);

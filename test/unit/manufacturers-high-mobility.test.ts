@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
 import {
@@ -210,6 +211,77 @@ describe('High Mobility: the token', () => {
     expect(answer).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BAD_ANSWER' } });
     expect(JSON.stringify(answer)).not.toContain('tell-nobody');
   });
+});
+
+describe('High Mobility: a 422', () => {
+  const errors = (...list: unknown[]) => ({ errors: list });
+  test.each([
+    ['source: vin', errors({ title: 'No', source: 'vin' })],
+    ['source: /vin', errors({ title: 'No', source: '/vin' })],
+    ['a JSON pointer', errors({ title: 'No', source: { pointer: '/data/attributes/vin' } })],
+    ['a parameter', errors({ title: 'No', source: { parameter: 'vin' } })],
+    ['vehicle_vin', errors({ title: 'No', source: 'vehicle_vin' })],
+    ['vehicleVin', errors({ title: 'No', source: 'vehicleVin' })],
+    ['vehicles[0].vin', errors({ title: 'No', source: 'vehicles[0].vin' })],
+    ['words', errors({ title: 'Invalid VIN' })],
+    ['words beside a source of another kind', errors({ title: 'Invalid VIN', source: 7 })],
+    ['another error of another shape', errors('No', { title: 'No', source: 'vin' })],
+    ['a source, though the words name the brand', errors({ title: 'Not a VIN of this brand', source: 'vin' })],
+  ])('that points at the VIN is the customer’s to mend: %s', async (_name, body) => {
+    upstream.next('eligibility', json(422, body));
+    expect(await ask()).toMatchObject({
+      outcome: 'FAILED',
+      reason: { code: 'VIN_REFUSED', actor: 'CUSTOMER', retryable: false },
+    });
+  });
+
+  test.each([
+    ['another field', errors({ source: { pointer: '/province' } })],
+    ['nothing', errors()],
+    ['no list', { errors: 'vin' }],
+    ['no JSON', null],
+  ])('that points at %s is the manufacturer’s', async (_name, body) => {
+    upstream.next('eligibility', json(422, body));
+    expect(await ask()).toMatchObject({ outcome: 'FAILED', reason: { code: 'REFUSED', actor: 'MANUFACTURER' } });
+  });
+
+  test('that points at the brand by a JSON pointer refuses the brand', async () => {
+    upstream.next('eligibility', json(422, errors({ source: { pointer: '/brand' } })));
+    expect(await ask()).toMatchObject({ outcome: 'BRAND_REFUSED' });
+  });
+});
+
+describe('High Mobility: an answer about another VIN', () => {
+  const character = fc.constantFrom(...'ABCDEFGHJKLMNPRSTUVWXYZ0123456789');
+  const other = fc.oneof(
+    fc.string({ unit: character, minLength: 17, maxLength: 17 }),
+    fc.tuple(fc.nat(16), character).map(([at, one]) => VIN.slice(0, at) + one + VIN.slice(at + 1)),
+    fc.constantFrom('', ' ', 'ANY', VIN.slice(1), `${VIN}0`, 17, {}, [VIN], true),
+  );
+
+  test('is none: it is asked for again, and nothing of it is kept', async () => {
+    await fc.assert(
+      fc.asyncProperty(other, fc.boolean(), async (vin, yes) => {
+        fc.pre(vin !== VIN);
+        upstream.next('eligibility', eligible({ vin, eligible: yes, note: 'of-another' }));
+        const answer = await ask();
+        expect(answer).toMatchObject({
+          outcome: 'NO_ANSWER',
+          reason: { code: 'PROVIDER_BAD_ANSWER', actor: 'MANUFACTURER', retryable: true },
+        });
+        expect(JSON.stringify(answer)).not.toContain('of-another');
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test.each([[VIN], [VIN.toLowerCase()], [` ${VIN} `], [null], [undefined]])(
+    'is not one that names %j',
+    async (vin) => {
+      upstream.next('eligibility', eligible({ vin }));
+      expect(await ask()).toMatchObject({ outcome: 'ANSWERED' });
+    },
+  );
 });
 
 describe('High Mobility: a moody upstream gives no answer, and is asked again', () => {

@@ -116,3 +116,13 @@ test('Mercedes-Benz: an answer of another shape is asked for again', async () =>
   upstream.next('compatibilities', json(200, { vin: VIN }));
   expect(await ask()).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BAD_ANSWER' } });
 });
+
+test('Mercedes-Benz: an answer about another VIN is none, and nothing of it is kept', async () => {
+  upstream.next(
+    'compatibilities',
+    json(200, { vin: 'W1K2130041A123457', vehicleProvidesConnectivity: true, services: [] }),
+  );
+  const answer = await ask();
+  expect(answer).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BAD_ANSWER' } });
+  expect(JSON.stringify(answer)).not.toContain('W1K2130041A123457');
+});

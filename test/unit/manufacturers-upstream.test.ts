@@ -159,7 +159,7 @@ describe('Upstream: the circuit breaker', () => {
     upstream.always('eligibility', undefined);
     await pause(120);
     expect(await ask()).toMatchObject({ outcome: 'ANSWERED' });
-    expect(provider.state()).toEqual({ breaker: 'CLOSED', probeAt: null, pausedUntil: null });
+    expect(provider.state()).toMatchObject({ breaker: 'CLOSED', probeAt: null, pausedUntil: null, brands: [] });
     for (const answer of await askMany(20)) expect(answer.outcome).toBe('ANSWERED');
   });
 

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { inAnotherFleet } from '../add-vehicles.ts';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
-import { recheckAfter } from '../eligibility.ts';
+import { recheckAfter, unsupportedReason } from '../eligibility.ts';
 import { Unavailable } from '../errors.ts';
 import { holdFleet } from '../fleets.ts';
 import { type DuplicateRow, type ImportRow, importColumns } from '../imports.ts';
@@ -136,11 +136,11 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict
   const now = sql`${ctx.now()}::timestamptz`;
   const [known] = await write(ctx, sql`select from vehicle where company = ${run.company} limit 1`);
   const { numAffectedRows } = await sql`
-    insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, due_at)
+    insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
     select (${ids.prefix}::text || to_hex(${ids.start}::bigint + row_number() over ()))::uuid, ${run.company},
       ${run.fleet_id}::uuid, f.vin, f.manufacturer,
       case when f.warned then '{VIN_CHECK_DIGIT}'::text[] else '{}' end, ${now},
-      case when f.supported then 'PENDING' else 'UNSUPPORTED' end,
+      case when f.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`f`)},
       case when f.supported then ${now} else ${now} + ${recheckAfter(ctx, 'UNSUPPORTED')} end
     from ${firstRows(run)} ${known ? sql`where ${fleetOf(run, sql`f.vin`)} is null` : sql``}
     order by f.vin ${onConflict}`.execute(ctx.em.getKysely());

@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
+import { manufacturersOf } from '../../src/manufacturers/registry.ts';
+import { eligible, json, text, UpstreamServer } from '../support/upstream.ts';
+
+const VIN = 'WF0XXXGCDX1234567';
+
+let upstream: UpstreamServer;
+let provider: HighMobility;
+/** Brands that the upstream answers 500 about. */
+const broken = new Set<string>();
+
+function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
+  const { url } = upstream;
+  const brands = highMobilityBrands;
+  return new HighMobility({ url, clientId: 'client', clientSecret: 'secret', brands, probeAfterMs: 100, ...options });
+}
+
+const ask = (brand: string) => provider.verify(VIN, brand);
+const askOften = async (times: number, ...brands: string[]) => {
+  for (let time = 0; time < times; time++) for (const brand of brands) await ask(brand);
+};
+const askedAbout = (...brands: string[]) =>
+  upstream.received.filter(
+    ({ endpoint, body }) => endpoint === 'eligibility' && brands.includes(JSON.parse(body).brand),
+  ).length;
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+beforeEach(async () => {
+  broken.clear();
+  upstream = await UpstreamServer.start();
+  upstream.always('eligibility', (response, received) =>
+    (broken.has(JSON.parse(received.body).brand) ? json(500, {}) : eligible())(response, received),
+  );
+  provider = connect();
+});
+
+afterEach(async () => {
+  await provider.close();
+  await upstream.close();
+});
+
+describe('a broken brand', () => {
+  test('is held back alone: the others at its provider are asked about as before', async () => {
+    broken.add('renault');
+    await askOften(40, 'renault', 'bmw');
+    expect(askedAbout('renault')).toBeLessThan(12);
+    expect(askedAbout('bmw')).toBe(40);
+    expect(provider.state()).toMatchObject({
+      breaker: 'CLOSED',
+      since: null,
+      brands: [{ id: 'renault', since: expect.any(Date), reason: { code: 'PROVIDER_ERROR' } }],
+    });
+  });
+
+  test('is held back alone, whichever brands are broken and in whatever order vehicles come', async () => {
+    const brand = fc.constantFrom(...highMobilityBrands);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(brand, { maxLength: 3 }),
+        fc.array(brand, { minLength: 60, maxLength: 120 }),
+        async (bad, order) => {
+          await provider.close();
+          provider = connect({ probeAfterMs: 60_000 });
+          broken.clear();
+          for (const one of bad) broken.add(one);
+          upstream.received.length = 0;
+          // A brand that works is asked about in between, so that the provider is known to answer.
+          const well = highMobilityBrands.find((one) => !broken.has(one)) ?? '';
+          for (const one of order) {
+            await ask(well);
+            const answer = await ask(one);
+            if (!broken.has(one)) expect(answer).toMatchObject({ outcome: 'ANSWERED' });
+          }
+          for (const one of bad) expect(askedAbout(one)).toBeLessThanOrEqual(5);
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  test('is answered again soon after it is mended', async () => {
+    broken.add('renault');
+    await askOften(6, 'renault', 'bmw');
+    broken.clear();
+    await pause(120);
+    expect(await ask('renault')).toMatchObject({ outcome: 'ANSWERED' });
+    expect(provider.state().brands).toEqual([]);
+  });
+
+  test('the vehicle that a probe failed with waits longer than those that were not asked about', async () => {
+    broken.add('renault');
+    await askOften(5, 'renault');
+    await pause(120);
+    const probe = await ask('renault');
+    const other = await ask('renault');
+    expect([probe, other]).toMatchObject([{ asked: true }, { asked: false }]);
+    const seconds = (answer: object) => ('retryAfter' in answer ? Number(answer.retryAfter) : 0);
+    // Those that were not asked about wait up to a quarter longer than they are told.
+    expect(seconds(probe)).toBeGreaterThan(seconds(other) * 1.25);
+  });
+});
+
+describe('a provider that is wholly down', () => {
+  test('is not asked brand by brand', async () => {
+    for (const brand of highMobilityBrands) broken.add(brand);
+    provider = connect({ probeAfterMs: 60_000 });
+    await askOften(20, ...highMobilityBrands);
+    expect(askedAbout(...highMobilityBrands)).toBeLessThanOrEqual(6);
+    expect(provider.state()).toMatchObject({ breaker: 'OPEN', reason: { code: 'PROVIDER_ERROR' } });
+  });
+
+  test('is probed with one vehicle for all of its brands, and asked about all of them once it is back', async () => {
+    for (const brand of highMobilityBrands) broken.add(brand);
+    await askOften(5, 'renault', 'bmw', 'fiat');
+    const before = askedAbout(...highMobilityBrands);
+    await pause(120);
+    await askOften(1, 'renault', 'bmw', 'fiat');
+    expect(askedAbout(...highMobilityBrands)).toBe(before + 1);
+    broken.clear();
+    await pause(250);
+    for (const brand of highMobilityBrands) expect(await ask(brand)).toMatchObject({ outcome: 'ANSWERED' });
+  });
+
+  test.each([
+    ['credentials that are refused', () => upstream.always('eligibility', text(401, 'no'))],
+    ['a token endpoint that fails', () => upstream.always('token', json(500, {}))],
+  ])('%s hold back every brand, though one alone was asked about', async (_name, fails) => {
+    fails();
+    await askOften(5, 'renault');
+    const before = upstream.received.length;
+    expect(await ask('bmw')).toMatchObject({ asked: false });
+    expect(upstream.received.length).toBe(before);
+    expect(provider.state().breaker).toBe('OPEN');
+  });
+
+  test('429 holds back every brand, and breaks none', async () => {
+    upstream.next('eligibility', json(429, {}, { 'retry-after': '60' }));
+    await ask('renault');
+    expect(await ask('bmw')).toMatchObject({ asked: false, reason: { code: 'PROVIDER_BUSY' } });
+    expect(provider.state()).toMatchObject({ breaker: 'CLOSED', brands: [], holds: [{ brand: null }] });
+  });
+});
+
+test('what is held back is known by brand before anything is claimed, also for brands asked about as another', async () => {
+  const { lanes } = manufacturersOf([provider]);
+  broken.add('renault');
+  await askOften(5, 'renault');
+  // Dacia's vehicles are asked about as Renault's where nobody serves Dacia.
+  expect(lanes.flatMap((lane) => lane.holds())).toMatchObject([{ brands: ['dacia', 'renault'] }]);
+});
