@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Client } from './support/client.ts';
-import { addVehicle, newVin, unknownId } from './support/factories.ts';
+import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 /** Verifies through the sandbox; a VIN's last digit says how it answers. */
@@ -82,6 +82,27 @@ describe('GET /vehicles/eligibility/{vin}', () => {
     }
   });
 
+  test.each(['JSON', 'file'])('UNSUPPORTED has its reason from the start, by %s', async (way) => {
+    const fleet = await createFleet(patient);
+    const [known, unknown] = [newVin(0, 'WP0'), newVin(0, 'ZZZ')];
+    if (way === 'JSON') await addVehicles(patient, [known, unknown], fleet);
+    else await patient.post('/vehicles/file', uploadForm(fleet.id, `vin\n${known}\n${unknown}`));
+    const query = 'query ($vin: String!) { eligibility(vin: $vin) { status reason { code message actor retryable } } }';
+    for (const [vin, code, actor] of [
+      [known, 'MANUFACTURER_NOT_SUPPORTED', 'OPERATOR'],
+      [unknown, 'MANUFACTURER_UNKNOWN', 'CUSTOMER'],
+    ]) {
+      const { body } = await patient.post('/graphql', { query, variables: { vin } });
+      expect(body.data.eligibility).toEqual({
+        status: 'UNSUPPORTED',
+        reason: { code, actor, message: expect.any(String), retryable: false },
+      });
+    }
+    const { vin } = await addVehicle(patient);
+    const { body } = await patient.post('/graphql', { query, variables: { vin } });
+    expect(body.data.eligibility).toEqual({ status: 'PENDING', reason: null });
+  });
+
   test('a VIN in no fleet of the company, or malformed, is 404', async () => {
     const { vin } = await addVehicle(await gateway.as('globex'), newVin(1));
     for (const none of [vin, newVin(), 'WBA123', unknownId, '1.0E+16', `${vin}x`]) {
@@ -101,6 +122,65 @@ describe('GET /vehicles/eligibility/{vin}', () => {
       status: 200,
       body: { status: 'ELIGIBLE', attempts: 3 },
     });
+  });
+});
+
+describe('Retry-After of 409', () => {
+  const company = async (name: string) => idle.as(name);
+  const retryAfter = async (client: Client, vin: string) => {
+    const { status, headers } = await eligibilityOf(vin, {}, client);
+    expect(status).toBe(409);
+    return Number(headers.get('retry-after'));
+  };
+  const setDue = (vins: readonly string[], due: string) =>
+    idle.execute(`update vehicle set due_at = ${due} where vin in (${vins.map((vin) => `'${vin}'`).join()})`);
+  /** So many answers of the company in the last seconds, as their events tell. */
+  const answered = (name: string, count: number, seconds: number) =>
+    idle.execute(`insert into event (type, company, actor, at, position)
+      select 'eligibility.changed', '${name}', 'system', now() - interval '1 second' * ${seconds} * n / ${count},
+        (select coalesce(max(position), 0) from event) + n from generate_series(${count}, 1, -1) n`);
+
+  test('is the time to the next attempt, up to a quarter of an hour', async () => {
+    const client = await company('next-attempt');
+    const { vin } = await addVehicle(client);
+    for (const [seconds, told] of [
+      [40, 40],
+      [400, 400],
+      [90_000, 900],
+    ] as const) {
+      await setDue([vin], `now() + interval '${seconds} seconds'`);
+      const wait = await retryAfter(client, vin);
+      expect(wait).toBeGreaterThan(told - 5);
+      expect(wait).toBeLessThanOrEqual(told);
+    }
+  });
+
+  test('is the time that the vehicles before it take, at the pace of the latest answers', async () => {
+    const client = await company('in-line');
+    const vins = newVins(241);
+    const last = vins.at(-1) ?? '';
+    await addVehicles(client, vins);
+    await setDue(vins, `now() - interval '30 seconds'`);
+    await setDue([last], `now() - interval '20 seconds'`);
+    // Nobody has been answered: nothing is known of the pace.
+    expect(await retryAfter(client, last)).toBe(60);
+    expect(await retryAfter(client, vins[0] ?? '')).toBe(1);
+    // 50 in the 20 seconds since it came due are 2.5 a second; another company's do not count.
+    await answered('in-line', 50, 19);
+    await answered('another', 500, 1);
+    const wait = await retryAfter(client, last);
+    expect(wait).toBeGreaterThan(80);
+    expect(wait).toBeLessThan(130);
+    await answered('in-line', 500, 1);
+    expect(await retryAfter(client, last)).toBeLessThan(10);
+  });
+
+  test('is a second for a vehicle that is being asked about, and never less', async () => {
+    const client = await company('claimed');
+    const { vin } = await addVehicle(client);
+    expect(await retryAfter(client, vin)).toBe(1);
+    await idle.execute(`update vehicle set claimed = true, due_at = now() + interval '2 minutes' where vin = '${vin}'`);
+    expect(await retryAfter(client, vin)).toBe(1);
   });
 });
 

@@ -14,7 +14,10 @@ export const EligibilityStatusType = builder.enumType('EligibilityStatus', {
     ELIGIBLE: { description: 'The manufacturer can deliver data of this vehicle.' },
     INELIGIBLE: { description: 'The manufacturer cannot deliver data of this vehicle.' },
     UNSUPPORTED: { description: 'No configured provider answers for the manufacturer, so nobody can be asked.' },
-    FAILED: { description: 'There is no answer and there will be none until somebody acts; `reason` says who.' },
+    FAILED: {
+      description:
+        'There is no answer and there will be none until somebody acts; `reason` says who. It is not tried again before its re-check.',
+    },
   },
 });
 
@@ -50,7 +53,9 @@ const EligibilityReason = builder.objectRef<NonNullable<Eligibility['reason']>>(
     code: t.exposeString('code', { description: 'A stable code, to branch on.' }),
     message: t.exposeString('message', { description: 'The same for people, in English.' }),
     actor: t.field({ type: Actor, description: 'Who must act.', resolve: ({ actor }) => actor }),
-    retryable: t.exposeBoolean('retryable', { description: 'Whether it is tried again by itself.' }),
+    retryable: t.exposeBoolean('retryable', {
+      description: 'Whether asking again may change it. Where there is no answer yet, it is tried again by itself.',
+    }),
   }),
 });
 
@@ -102,7 +107,8 @@ builder.objectType(EligibilityRef, {
     nextAttemptAt: t.expose('nextAttemptAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the manufacturer is asked next, since answers age; null while it is being asked.',
+      description:
+        'When the manufacturer is asked next: the next attempt while PENDING, else the re-check, since answers age (FAILED too). Null while it is being asked.',
     }),
   }),
 });

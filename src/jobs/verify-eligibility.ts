@@ -1,7 +1,7 @@
 import type { Context } from '../core/context.ts';
 import { type ClaimedVehicle, claimDueVehicles, companiesDue, postponeVehicles } from '../core/due-vehicles.ts';
 import { askManufacturer, storeVerifications } from '../core/verification.ts';
-import type { Lane } from '../manufacturers/registry.ts';
+import type { Lane } from '../manufacturers/lanes.ts';
 import type { Job } from './job.ts';
 
 const STORED_AT_ONCE = 250;

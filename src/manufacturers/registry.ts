@@ -2,10 +2,10 @@ import type { Config } from '../config.ts';
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, highMobilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
+import { type Lane, lanesOf } from './lanes.ts';
 import { Mercedes } from './mercedes.ts';
 import type {
   Asker,
-  Capacity,
   ConnectivityStatus,
   DataDelivery,
   Provider,
@@ -51,15 +51,6 @@ export interface Unanswered {
 }
 
 export type Verification = Verified | Unanswered;
-
-/** A provider as seen by whoever chooses which vehicles to ask about next. Brands are the likeliest ones of vehicles. */
-export interface Lane {
-  capacity: Capacity;
-  /** Brands of vehicles that another provider is asked about. */
-  elsewhere: readonly string[];
-  /** Brands that nothing is sent about for so many seconds, and why. */
-  holds(): { brands: string[]; seconds: number; reason: Reason }[];
-}
 
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
@@ -148,16 +139,7 @@ export function manufacturersOf(
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
   const names = new Map<string, string>(Object.entries(brands));
-  /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
-  const askedFirst = new Map(
-    brandIds.flatMap((id) => {
-      const candidates = [id, ...wmiTable.filter((row) => row.brands[0] === id).flatMap((row) => row.brands)];
-      const asked = candidates.find((one) => byBrand.has(one));
-      return asked ? [[id, asked] as const] : [];
-    }),
-  );
   const unsupported = (brand: string | null) => (brand === null ? makerUnknown : noProvider);
-  const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
 
   return {
     list: () => structuredClone([...all]),
@@ -187,17 +169,7 @@ export function manufacturersOf(
       };
     },
 
-    lanes: providers.map((provider) => ({
-      capacity: provider.capacity,
-      elsewhere: brandIds.filter((id) => (providerOf(id) ?? provider) !== provider),
-      holds: () =>
-        provider.state().holds.map(({ brand, ...hold }) => ({
-          ...hold,
-          brands: brandIds.filter(
-            (id) => providerOf(id) === provider && (brand === null || askedFirst.get(id) === brand),
-          ),
-        })),
-    })),
+    lanes: lanesOf(providers, byBrand),
     state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
     async close() {
       await Promise.all(providers.map((provider) => provider.close()));

@@ -26,7 +26,7 @@ const eligibilityJson = z
     verifiedAt: field(z.iso.datetime().nullable(), 'When it answered.', '2026-11-20T08:00:02.000Z'),
     nextAttemptAt: field(
       z.iso.datetime().nullable(),
-      'When it is asked again; null while it is being asked.',
+      'When it is asked next: the next attempt while `PENDING`, else the re-check, since answers age (`FAILED` too). Null while it is being asked.',
       '2026-12-20T08:00:02.000Z',
     ),
   })
@@ -38,12 +38,14 @@ export const eligibilityDocs = {
     tag: 'Eligibility',
     summary: 'Get the eligibility of a vehicle',
     description:
-      'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409. ' +
+      'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
+      'as far as is known: the next attempt, or the vehicles before it at the pace of the latest answers. ' +
       'Send `Prefer: wait=10` to wait for it.',
     prefer: true,
     answers: {
       200: {
-        description: 'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help.',
+        description:
+          'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
         schema: eligibilityJson,
         headers: ['Preference-Applied'],
       },

@@ -1,0 +1,156 @@
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import type { Client } from '../support/client.ts';
+import { databaseEnv } from '../support/database.ts';
+import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
+import { askingAt, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { type Behaviour, eligible, json, slow, UpstreamServer, vinOf } from '../support/upstream.ts';
+
+/** On a server several processes share the work; the embedded database has one. */
+const shared = inject('database').kind === 'postgresql';
+const issuer = await testIssuer();
+const spare = await Promise.all(Array.from({ length: 22 }, databaseEnv));
+
+interface World {
+  upstream: UpstreamServer;
+  as(company: string): Client;
+}
+
+/** Gateways on a database and an upstream of their own. */
+async function start(processes: number, settings: NodeJS.ProcessEnv, answer: Behaviour): Promise<World> {
+  const env = spare.pop();
+  if (!env) throw new Error('more databases are needed');
+  const upstream = await UpstreamServer.start();
+  onTestFinished(() => upstream.close());
+  upstream.always('eligibility', answer);
+  const gateways = await Promise.all(
+    Array.from({ length: processes }, () => spawnGateway({ ...env, ...askingAt(upstream), ...settings }, { issuer })),
+  );
+  return {
+    upstream,
+    as: (company) => gateways[0]?.as(company) as Client,
+  };
+}
+
+const asked = ({ upstream }: World) =>
+  upstream.received.filter(({ endpoint }) => endpoint === 'eligibility').map((one) => vinOf(one));
+
+async function countOf(client: Client, fleetId: string, status: string): Promise<number> {
+  const query = `{ fleet(id: "${fleetId}") { eligibilitySummary { ${status} } } }`;
+  return (await client.post('/graphql', { query })).body.data.fleet.eligibilitySummary[status];
+}
+
+/** Adds 700 vehicles and gives how fast they were asked about, as a share of what the provider could do. */
+async function shareOfCeiling(latency: number, concurrency: number, processes: number, timeout: number) {
+  const settings = { PROVIDER_CONCURRENCY: String(concurrency), PROVIDER_TIMEOUT_SECONDS: String(timeout) };
+  const times: number[] = [];
+  const world = await start(processes, settings, (response, received) => {
+    times.push(performance.now());
+    return slow(latency * 1000, eligible())(response, received);
+  });
+  const client = world.as('acme');
+  const { id } = await createFleet(client);
+  const vins = newVins(700);
+  const ideal = (vins.length * latency) / (concurrency * processes);
+  await client.post('/vehicles', { fleetId: id, vins });
+  await until(
+    async () => ((await countOf(client, id, 'eligible')) === vins.length ? true : null),
+    ideal * 2_000 + 20_000,
+  );
+  const requests = asked(world);
+  expect(new Set(requests).size).toBe(vins.length);
+  expect(requests).toHaveLength(vins.length);
+  return ideal / (((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000 + latency);
+}
+
+/** A twentieth of 1, 3, 6 and 20 s; time-outs, and with them claims, are as much shorter: 8 s rather than 120. */
+const latencies = [0.05, 0.15, 0.3, 1];
+
+describe('a provider that is slow: 700 vehicles are answered once each, at 80 % of the ceiling', () => {
+  for (const processes of shared ? [1, 3] : [1]) {
+    for (const concurrency of [2, 16]) {
+      const name = `${latencies.join(', ')} s, ${concurrency} at a time, ${processes} process(es)`;
+      test(name, { timeout: 900_000 }, async () => {
+        const shares = await Promise.all(
+          latencies.map((latency) => shareOfCeiling(latency, concurrency, processes, 2)),
+        );
+        // So many processes beside each other are slow themselves: what takes seconds only is no measure.
+        const measured = latencies.filter((latency) => (700 * latency) / (concurrency * processes) > 14);
+        expect(measured).not.toEqual([]);
+        expect(Math.min(...shares.slice(-measured.length))).toBeGreaterThan(0.8);
+      });
+    }
+  }
+
+  test('6 s, 16 at a time, one process, with claims as long as they are', { timeout: 900_000 }, async () => {
+    expect(await shareOfCeiling(6, 16, 1, 30)).toBeGreaterThan(0.8);
+  });
+});
+
+test('one brand is broken: the others at its provider are answered at 95 % of their pace', {
+  timeout: 300_000,
+}, async () => {
+  const isBroken = (vin: string) => vin.startsWith('VF1');
+  /** Seconds from the first question about one of the others to the last. */
+  const world = async (others: string[]) => {
+    const times: number[] = [];
+    const answer: Behaviour = (response, received) => {
+      if (isBroken(vinOf(received))) return json(500, {})(response, received);
+      times.push(performance.now());
+      return eligible()(response, received);
+    };
+    const world = await start(1, {}, slow(150, answer));
+    const client = world.as('acme');
+    const { id } = await createFleet(client);
+    const vins = newVins(2_000);
+    await client.post('/vehicles', { fleetId: id, vins: [...others, ...vins] });
+    await until(async () => ((await countOf(client, id, 'eligible')) === vins.length ? true : null), 200_000);
+    return { seconds: ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000, asked: asked(world) };
+  };
+  // Side by side, so that what else this machine does is the same for both. The broken ones come due first.
+  const [alone, beside] = await Promise.all([world([]), world(Array.from({ length: 3_000 }, () => newVin(0, 'VF1')))]);
+  expect(alone.seconds / beside.seconds).toBeGreaterThan(0.95);
+  expect(beside.asked.filter(isBroken).length).toBeLessThan(40);
+});
+
+describe('one company has 5,000 vehicles due: another’s single one is answered within three times its time alone', () => {
+  /** Seconds from adding a vehicle to its answer. */
+  const secondsOf = async (client: Client): Promise<number> => {
+    const vin = newVin();
+    const { id } = await createFleet(client);
+    const begin = performance.now();
+    await addVehicles(client, [vin], { id });
+    await until(async () => {
+      const { status } = await client.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=30' });
+      return status === 200 ? true : null;
+    }, 60_000);
+    return (performance.now() - begin) / 1000;
+  };
+  const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+  const fiveOf = async (world: World, name: string) => {
+    const seconds: number[] = [];
+    for (let at = 0; at < 5; at++) seconds.push(await secondsOf(world.as(`${name}-${at}`)));
+    return seconds;
+  };
+
+  test.each([
+    ['all alike', 2, 500, 500],
+    ['all alike', 16, 500, 500],
+    ['its own are much slower', 16, 10_000, 300],
+  ])(
+    '%s, %i at a time, its own take %i ms, the other %i ms',
+    { timeout: 200_000 },
+    async (_name, concurrency, slowMs, ms) => {
+      const answer: Behaviour = (response, received) =>
+        slow(vinOf(received).endsWith('8') ? slowMs : ms, eligible())(response, received);
+      const world = await start(1, { PROVIDER_CONCURRENCY: String(concurrency) }, answer);
+      const alone = median(await fiveOf(world, 'before'));
+      const client = world.as('acme');
+      const { id } = await createFleet(client);
+      await client.post('/vehicles', { fleetId: id, vins: newVins(5_000, 8) });
+      await until(() => (asked(world).filter((vin) => vin.endsWith('8')).length >= concurrency * 0.9 ? true : null));
+      expect(Math.max(...(await fiveOf(world, 'beside')))).toBeLessThan(3 * alone);
+      expect(await countOf(client, id, 'pending')).toBeGreaterThan(1_000);
+    },
+  );
+});
