@@ -75,31 +75,29 @@ export async function claimDueVehicles(
   );
 }
 
-const LOOKED_AT = 1000;
+const POSTPONED_AT_ONCE = 1000;
 
 /**
- * Lets due vehicles of these brands wait for about so many seconds, where they stand first among the company's, since
- * nobody can be asked about them; those that have no answer yet show why.
+ * Lets due vehicles of these brands wait for about so many seconds, where they are among the company's first thousand,
+ * since nobody can be asked about them; those that have no answer yet show why.
  */
 export async function postponeVehicles(
   ctx: Context,
   { company, brands, seconds, reason }: { company: string; brands: readonly string[]; seconds: number; reason: Reason },
 ): Promise<void> {
   const now = sql`${ctx.now()}::timestamptz`;
-  for (let postponed = LOOKED_AT; postponed > LOOKED_AT / 2; ) {
-    const rows = await write(
-      ctx,
-      sql`with first as (
-            select id, manufacturer from vehicle where company = ${company} and due_at <= ${now} order by due_at limit ${LOOKED_AT}
-          ), due as (
-            select id from vehicle where due_at <= ${now}
-              and id = any(array(select id from first where manufacturer = any(${brands}::text[]))) for update skip locked
-          )
-          update vehicle v set claimed = false,
-            due_at = ${now} + make_interval(secs => ${seconds}::real * (1 + random() / 4)),
-            reason = case when v.status = 'PENDING' then ${JSON.stringify(reason)}::jsonb else v.reason end
-          from due where v.id = due.id returning 1`,
-    );
-    postponed = rows.length;
-  }
+  await write(
+    ctx,
+    sql`with first as (
+          select id, manufacturer from vehicle where company = ${company} and due_at <= ${now}
+          order by due_at limit ${POSTPONED_AT_ONCE}
+        ), due as (
+          select id from vehicle where due_at <= ${now}
+            and id = any(array(select id from first where manufacturer = any(${brands}::text[]))) for update skip locked
+        )
+        update vehicle v set claimed = false,
+          due_at = ${now} + make_interval(secs => ${seconds}::real * (1 + random() / 4)),
+          reason = case when v.status = 'PENDING' then ${JSON.stringify(reason)}::jsonb else v.reason end
+        from due where v.id = due.id`,
+  );
 }

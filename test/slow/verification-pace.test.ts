@@ -35,9 +35,11 @@ async function start(processes: number, settings: NodeJS.ProcessEnv, answer: Beh
 const asked = ({ upstream }: World) =>
   upstream.received.filter(({ endpoint }) => endpoint === 'eligibility').map((one) => vinOf(one));
 
-async function countOf(client: Client, fleetId: string, status: string): Promise<number> {
+/** How many vehicles of acme's fleet have this status. */
+async function countOf(world: World, fleetId: string, status: string): Promise<number> {
   const query = `{ fleet(id: "${fleetId}") { eligibilitySummary { ${status} } } }`;
-  return (await client.post('/graphql', { query })).body.data.fleet.eligibilitySummary[status];
+  // With a new token each time: one runs out before the longest trials do.
+  return (await world.as('acme').post('/graphql', { query })).body.data.fleet.eligibilitySummary[status];
 }
 
 /** Adds 700 vehicles and gives how fast they were asked about, as a share of what the provider could do. */
@@ -54,7 +56,7 @@ async function shareOfCeiling(latency: number, concurrency: number, processes: n
   const ideal = (vins.length * latency) / (concurrency * processes);
   await client.post('/vehicles', { fleetId: id, vins });
   await until(
-    async () => ((await countOf(client, id, 'eligible')) === vins.length ? true : null),
+    async () => ((await countOf(world, id, 'eligible')) === vins.length ? true : null),
     ideal * 2_000 + 20_000,
   );
   const requests = asked(world);
@@ -74,10 +76,13 @@ describe('a provider that is slow: 700 vehicles are answered once each, at 80 % 
         const shares = await Promise.all(
           latencies.map((latency) => shareOfCeiling(latency, concurrency, processes, 2)),
         );
-        // So many processes beside each other are slow themselves: what takes seconds only is no measure.
-        const measured = latencies.filter((latency) => (700 * latency) / (concurrency * processes) > 14);
+        // So many processes beside each other are slow themselves: what is over within seconds is no measure.
+        const measured = shares.filter((_, at) => {
+          const latency = latencies[at] ?? 0;
+          return latency >= 0.3 && (700 * latency) / (concurrency * processes) > 14;
+        });
         expect(measured).not.toEqual([]);
-        expect(Math.min(...shares.slice(-measured.length))).toBeGreaterThan(0.8);
+        expect(Math.min(...measured), `shares of the ceiling: ${shares}`).toBeGreaterThan(0.8);
       });
     }
   }
@@ -104,7 +109,7 @@ test('one brand is broken: the others at its provider are answered at 95 % of th
     const { id } = await createFleet(client);
     const vins = newVins(2_000);
     await client.post('/vehicles', { fleetId: id, vins: [...others, ...vins] });
-    await until(async () => ((await countOf(client, id, 'eligible')) === vins.length ? true : null), 200_000);
+    await until(async () => ((await countOf(world, id, 'eligible')) === vins.length ? true : null), 200_000);
     return { seconds: ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000, asked: asked(world) };
   };
   // Side by side, so that what else this machine does is the same for both. The broken ones come due first.
@@ -150,7 +155,7 @@ describe('one company has 5,000 vehicles due: another’s single one is answered
       await client.post('/vehicles', { fleetId: id, vins: newVins(5_000, 8) });
       await until(() => (asked(world).filter((vin) => vin.endsWith('8')).length >= concurrency * 0.9 ? true : null));
       expect(Math.max(...(await fiveOf(world, 'beside')))).toBeLessThan(3 * alone);
-      expect(await countOf(client, id, 'pending')).toBeGreaterThan(1_000);
+      expect(await countOf(world, id, 'pending')).toBeGreaterThan(1_000);
     },
   );
 });
