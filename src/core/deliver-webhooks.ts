@@ -1,14 +1,11 @@
 import { sql } from 'kysely';
-import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { type Event, eventObject } from './events.ts';
-import { holdPublishing } from './publish-events.ts';
 import { isoSql } from './selection.ts';
 import { firstIdOf, write } from './sql.ts';
 import { payloadOf } from './webhooks/payload.ts';
 import type { Attempt, Sender } from './webhooks/sender.ts';
 import { signedHeaders } from './webhooks/signature.ts';
-import { haltWebhook } from './webhooks/state.ts';
 
 /** A delivery that this process has claimed until `until`, with all that sending it takes. */
 export interface ClaimedDelivery {
@@ -123,58 +120,6 @@ export async function sendDelivery(
     ...signedHeaders(event.id, body, secrets, at),
   };
   return { ...(await sender.send(url, headers, body)), headers, at };
-}
-
-/** Seconds after each failed attempt until the next; after the last there is none. */
-export const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
-/** Each delay is up to so much longer, so that what failed together does not come back together. */
-const JITTER = 0.1;
-
-/**
- * Stores what came of an attempt. 2xx alone is success. A failure comes due again by the schedule, or when the receiver
- * asked for it if that is later; the last one pauses the webhook, and 410 disables it.
- */
-export async function storeAttempt(ctx: Context, claimed: ClaimedDelivery, sent: Sent): Promise<void> {
-  const { status } = sent;
-  const succeeded = status !== null && status >= 200 && status < 300;
-  const gone = status === 410;
-  const delay = gone ? undefined : RETRY_SECONDS[claimed.attempts];
-  const seconds = Math.max((delay ?? 0) * (1 + Math.random() * JITTER), sent.retryAfter ?? 0);
-  const last = !succeeded && delay === undefined;
-  await ctx.em.transactional(async () => {
-    // Whoever halts a webhook holds publishing, then locks it: always in this order.
-    if (last) await holdPublishing(ctx);
-    const [webhook] = await write<{ failing: boolean }>(
-      ctx,
-      sql`select failing from webhook where id = ${claimed.webhook_id} for no key update`,
-    );
-    if (!webhook) return;
-    const [stored] = await write<{ state: string; once: boolean }>(
-      ctx,
-      sql`update delivery set claimed = false, asked = false, attempts = attempts + 1, attempted_at = ${sent.at}::timestamptz,
-            url = ${claimed.url}, headers = ${JSON.stringify(sent.headers)}::jsonb, status = ${status}, answer = ${sent.answer},
-            error = ${sent.error}, duration_ms = ${sent.durationMs},
-            state = case when ${succeeded} then 'SUCCEEDED' when once or ${last} then 'FAILED' else 'PENDING' end,
-            due_at = case when ${succeeded} or once or ${last} then null
-              else ${ctx.now()}::timestamptz + make_interval(secs => ${seconds}) end
-          where id = ${claimed.id} and claimed and due_at = ${claimed.until}::timestamptz returning state, once`,
-    );
-    // Another process has taken over what took us too long.
-    if (!stored) return;
-    if (webhook.failing === succeeded) {
-      await write(ctx, sql`update webhook set failing = ${!succeeded} where id = ${claimed.webhook_id}`);
-    }
-    // Whoever waits for the next delivery to come due thinks it is later than it now is.
-    if (stored.state === 'PENDING') await write(ctx, announce.due('delivery'));
-    if (stored.state !== 'FAILED') return;
-    if (gone) await haltWebhook(ctx, claimed.webhook_id, 'DISABLED', 'The receiver answered 410 (Gone).');
-    else if (!stored.once) await haltWebhook(ctx, claimed.webhook_id, 'PAUSED', exhausted(claimed, sent));
-  });
-}
-
-function exhausted({ event, attempts }: ClaimedDelivery, { status, error }: Sent): string {
-  const last = status === null ? error : `The last answer was ${status}.`;
-  return `The event ${event.id} could not be delivered in ${attempts + 1} attempts. ${last}`;
 }
 
 /** Finished deliveries are kept this long. */

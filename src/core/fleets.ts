@@ -1,14 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
-import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
-import { againAfterDeadlock } from './deadlock.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
 import { email, id, readInput, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
-import { record, recordEach, vehicleBatches } from './record-events.ts';
-import { removingContracts } from './remove-contracts.ts';
+import { record, recordEach } from './record-events.ts';
 import {
   everyMember,
   type JsonPage,
@@ -116,26 +113,6 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
   return Object.fromEntries(changed.map((name) => [name, { from: before[name], to: fields[name] }]));
 }
 
-/** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
-export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
-  const company = companyOf(caller, 'fleets:write');
-  // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
-  return againAfterDeadlock(caller, async (ctx) => {
-    // Locked by a statement of its own: only the next one sees all that came before.
-    await lockedFleet(ctx, company, input.id, sql`for update`);
-    const fleet = await readFleet(ctx, write, company, input.id);
-    await write(ctx, sql`with ${removingContracts(ctx, sql`c.fleet_id = ${fleet.id}`)} select`);
-    // Nobody else takes vehicles away while the fleet is locked, and its deletion takes them all.
-    const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
-    await write(ctx, recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
-    await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
-    const { name, vehicleCount } = fleet;
-    await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
-    if (vehicleCount > 0) await write(ctx, announce.removed(company, null));
-    return fleet;
-  });
-}
-
 /** One fleet of the caller's company; throws FleetNotFound. */
 export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
   return readFleet(ctx, read, companyOf(ctx, 'fleets:read'), input.id);
@@ -195,8 +172,8 @@ export function fleetsMatching(filter: unknown) {
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
-/** `from` says of which database: a change is read back where it was made. */
-async function readFleet(ctx: Context, from: typeof read, company: string, fleetId: string): Promise<Fleet> {
+/** A fleet of the company; `from` says of which database: a change is read back where it was made. Throws FleetNotFound. */
+export async function readFleet(ctx: Context, from: typeof read, company: string, fleetId: string): Promise<Fleet> {
   const [row] = isId(fleetId)
     ? await from<{ json: string }>(
         ctx,
@@ -218,7 +195,8 @@ export const ownerOfFleet = (ctx: Context, company: string | null, fleetId: stri
 export const holdFleet = (ctx: Context, company: string | null, fleetId: string): Promise<string> =>
   lockedFleet(ctx, company, fleetId, sql`for key share`);
 
-async function lockedFleet(
+/** ownerOfFleet with a lock. */
+export async function lockedFleet(
   ctx: Context,
   company: string | null,
   fleetId: string,

@@ -1,8 +1,8 @@
+import { deleteFleet } from '../core/delete-fleet.ts';
 import {
   countFleets,
   createFleet,
   createFleetInput,
-  deleteFleet,
   everyFleetMember,
   type Fleet,
   fleetFilter,

@@ -7,14 +7,15 @@ import {
   type Party,
   partiesDue,
   sendDelivery,
-  storeAttempt,
 } from '../core/deliver-webhooks.ts';
+import { type Attempted, storeAttempts } from '../core/store-attempts.ts';
 import { openSender } from '../core/webhooks/sender.ts';
+import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
 import { Shares } from './shares.ts';
 
 /** Deliveries this process has under way at a time. */
-const IN_FLIGHT = 128;
+const IN_FLIGHT = 160;
 /** At the end, receivers that have not answered are not waited for any longer. */
 const LONGEST_STOP_MS = 3_000;
 
@@ -32,11 +33,16 @@ export function deliverWebhooks(open: () => Context, onError: (error: unknown) =
   let waiting = false;
   let cut = false;
 
-  async function deliver(claimed: ClaimedDelivery): Promise<void> {
-    const ctx = open();
-    const sent = await sendDelivery(ctx, sender, claimed);
+  /** What is to be stored of each party: while one statement runs, the next attempts gather. */
+  const stores = new Map<string, ReturnType<typeof gathering<Attempted>>>();
+
+  async function deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
+    const sent = await sendDelivery(open(), sender, claimed);
     // What we cut off ourselves is no fault of the receiver: it comes due again when its claim ends.
-    if (!cut) await storeAttempt(ctx, claimed, sent);
+    if (cut) return;
+    const store = stores.get(party) ?? gathering((attempted) => storeAttempts(open(), attempted));
+    stores.set(party, store);
+    await store({ claimed, sent });
   }
 
   function start(party: string, claimed: ClaimedDelivery): void {
@@ -44,11 +50,11 @@ export function deliverWebhooks(open: () => Context, onError: (error: unknown) =
     busy.set(id, (busy.get(id) ?? 0) + 1);
     shares.take(party);
     // What could not be stored comes due again when its claim ends.
-    const one = deliver(claimed).catch(onError);
+    const one = deliver(party, claimed).catch(onError);
     sending.add(one);
     void one.then(() => {
       sending.delete(one);
-      shares.giveBack(party);
+      if (shares.giveBack(party) === 0) stores.delete(party);
       const left = (busy.get(id) ?? 1) - 1;
       if (left > 0) busy.set(id, left);
       else busy.delete(id);

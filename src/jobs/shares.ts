@@ -1,7 +1,12 @@
+/** One in so many slots is for parties that come with none. */
+const KEPT = 4;
+/** A cautious party takes one slot for so many that it leaves. */
+const CAUTIOUS = 7;
+
 /**
  * Slots that are shared by parties, so that nobody waits long because others hold all of them. A party may take as many
- * as it then leaves free; a cautious one much fewer, and none of those that are kept for the others. Whoever comes
- * with nothing thereby finds something free, and who is alone gets half.
+ * as it then leaves free, beside those that are kept; a cautious one fewer. Whoever holds none gets one of those that are
+ * kept, unless it is cautious.
  */
 export class Shares {
   readonly #slots: number;
@@ -23,9 +28,9 @@ export class Shares {
   room(party: string, { cautious }: { cautious: boolean }): number {
     const held = this.#held.get(party) ?? 0;
     const parts = cautious ? CAUTIOUS : 1;
-    const free = this.free - (cautious ? Math.floor(this.#slots / KEPT) : 0);
-    const share = Math.floor((free - parts * held) / (parts + 1));
-    return Math.max(share, held === 0 && free > 0 ? 1 : 0);
+    const open = this.free - Math.floor(this.#slots / KEPT);
+    const share = Math.floor((open - parts * held) / (parts + 1));
+    return Math.max(share, held === 0 && (cautious ? open : this.free) > 0 ? 1 : 0);
   }
 
   take(party: string): void {
@@ -34,11 +39,13 @@ export class Shares {
     this.#taken += 1;
   }
 
-  giveBack(party: string): void {
+  /** Gives how many the party still holds. */
+  giveBack(party: string): number {
     const left = (this.#held.get(party) ?? 1) - 1;
     if (left > 0) this.#held.set(party, left);
     else this.#held.delete(party);
     this.#taken -= 1;
+    return left;
   }
 
   /** These parties in their turn: who took some last comes last. The others are forgotten. */
@@ -49,8 +56,3 @@ export class Shares {
     return parties.toSorted((a, b) => turn(a) - turn(b));
   }
 }
-
-/** A cautious party takes one for so many that it leaves. */
-const CAUTIOUS = 7;
-/** Cautious parties leave one in so many alone. */
-const KEPT = 4;

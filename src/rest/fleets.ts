@@ -1,4 +1,5 @@
-import { createFleet, deleteFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets.ts';
+import { deleteFleet } from '../core/delete-fleet.ts';
+import { createFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';

@@ -1,0 +1,22 @@
+/**
+ * A function that does `work` with what it is called with, one call after another: what comes meanwhile gathers for the
+ * next. Each call resolves, or fails, with the work that took its item.
+ */
+export function gathering<T>(work: (items: readonly T[]) => Promise<void>): (item: T) => Promise<void> {
+  let next: { items: T[]; done: Promise<void> } | null = null;
+  let underWay: Promise<unknown> = Promise.resolve();
+  return (item) => {
+    if (next) {
+      next.items.push(item);
+      return next.done;
+    }
+    const items = [item];
+    const done = underWay.then(() => {
+      next = null;
+      return work(items);
+    });
+    next = { items, done };
+    underWay = done.catch(() => {});
+    return done;
+  };
+}
