@@ -79,6 +79,18 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
     expect(await followLinks(list, 5)).toEqual([[]]);
   });
 
+  test.each(['1001', '9999', '10000', '9'.repeat(15), '9'.repeat(16), '9'.repeat(400)])(
+    'limit=%s says how much there is at most',
+    async (limit) => {
+      const list = await listWith('wrong limits', 0);
+      const { status, body } = await list.client.get(withQuery(list.path, `limit=${limit}`));
+      expect([status, body.errors]).toEqual([
+        400,
+        [{ path: 'limit', code: expect.any(String), message: 'is at most 1000' }],
+      ]);
+    },
+  );
+
   test.each(['0', '1001', '-1', '1.5', 'x', '', '1e2', ' 1'])('limit=%s is 400', async (limit) => {
     const list = await listWith('wrong limits', 0);
     const { status, body } = await list.client.get(withQuery(list.path, `limit=${encodeURIComponent(limit)}`));

@@ -45,7 +45,7 @@ export async function deleteContract(ctx: Context, input: { id: string }): Promi
     ? await write<{ json: Contract }>(
         ctx,
         sql`with ${removingContracts(ctx, sql`c.id = ${input.id} ${ofCompany(company)}`)}
-            select ${contractObject} as json from c join vehicle v on v.id = c.vehicle_id`,
+            select ${contractObject} as json from c ${beside(ctx)}`,
       )
     : [];
   if (!row) throw new ContractNotFound();
@@ -58,7 +58,7 @@ export async function getContract(ctx: Context, input: { id: string }): Promise<
   const [row] = isId(input.id)
     ? await read<{ json: Contract }>(
         ctx,
-        sql`select ${contractObject} as json from ${source} where c.id = ${input.id} ${ofCompany(company)}`,
+        sql`select ${contractObject} as json from ${source(ctx)} where c.id = ${input.id} ${ofCompany(company)}`,
       )
     : [];
   if (!row) throw new ContractNotFound();
@@ -74,7 +74,7 @@ export async function listContracts(
   const { within, tail } = pageSql(input.page, sql`c.id`);
   const rows = await read<{ json: Contract }>(
     ctx,
-    sql`select ${contractObject} as json from ${source} where c.company = ${company} ${matching(ctx, input.filter)} ${within} ${tail}`,
+    sql`select ${contractObject} as json from ${source(ctx)} where c.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
     input.filter ? ALL_ROWS : input.page.limit,
   );
   return sliceOf(
@@ -88,7 +88,7 @@ export async function listContractsJson(
   ctx: Context,
   input: { company: string; page: Page; fields: Selection<Contract> },
 ): Promise<JsonPage> {
-  const ofCompanyAsked = sql`${source} where c.company = ${companyAsked(ctx, input.company)}`;
+  const ofCompanyAsked = sql`${source(ctx)} where c.company = ${companyAsked(ctx, input.company)}`;
   return readJsonPage(ctx, jsonText(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
 }
 
@@ -100,7 +100,7 @@ export async function countContracts(
   const company = companyAsked(ctx, input.company);
   const [row] = await read<{ count: number }>(
     ctx,
-    sql`select count(*)::int as count from ${source} where c.company = ${company} ${matching(ctx, input.filter)}`,
+    sql`select count(*)::int as count from ${source(ctx)} where c.company = ${company} ${matching(input.filter)}`,
     ALL_ROWS,
   );
   return row?.count ?? 0;
@@ -130,8 +130,8 @@ export async function contractsOfParents(
     sql`select parent.id as parent, page.contracts from unnest(${input.ids}::uuid[]) parent(id)
         cross join lateral (
           select coalesce(json_agg(c.json), '[]') as contracts from (
-            select ${contractObject} as json from ${source}
-            where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(ctx, input.filter)} ${within} ${tail}
+            select ${contractObject} as json from ${source(ctx)}
+            where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(input.filter)} ${within} ${tail}
           ) c
         ) page`,
     input.filter ? ALL_ROWS : input.ids.length * input.page.limit,
@@ -145,8 +145,8 @@ export async function countContractsOfParents(ctx: Context, input: ContractsOfPa
   const column = parentColumn[input.parent];
   const rows = await read<{ parent: string; count: number }>(
     ctx,
-    sql`select ${column} as parent, count(*)::int as count from ${source}
-        where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(ctx, input.filter)} group by 1`,
+    sql`select ${column} as parent, count(*)::int as count from ${source(ctx)}
+        where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(input.filter)} group by 1`,
     ALL_ROWS,
   );
   const counts = new Map(rows.map((row) => [row.parent, row.count]));
@@ -161,23 +161,22 @@ function companyAsked(ctx: Context, company: string): string {
 
 const ofCompany = (company: string | null) => (company === null ? sql`` : sql`and c.company = ${company}`);
 
-const byStatus: Record<ContractStatus, (now: Date) => RawBuilder<unknown>> = {
-  SCHEDULED: (now) => sql`and c.starts_at > ${now}::timestamptz`,
-  ACTIVE: (now) => sql`and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz`,
-  ENDED: (now) => sql`and c.ends_at <= ${now}::timestamptz`,
-};
-
-function matching(ctx: Context, filter?: ContractFilter | null) {
+function matching(filter?: ContractFilter | null) {
   const { fleetId, vin, pack, status } = readInput(contractFilter, filter ?? {});
   return sql`${fleetId ? sql`and c.fleet_id = ${isId(fleetId) ? fleetId : null}::uuid` : sql``}
     ${vin ? sql`and v.vin = ${vinOrNull(vin)}` : sql``} ${pack ? sql`and c.pack = ${pack}` : sql``}
-    ${status ? byStatus[status](ctx.now()) : sql``}`;
+    ${status ? sql`and ${sql.raw(statusSql)} = ${status}` : sql``}`;
 }
 
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
   now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
 
-const source = sql`contract c join vehicle v on v.id = c.vehicle_id`;
+const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
+
+/** What stands beside a contract `c`: its vehicle, and the time that its status follows from. */
+const beside = (ctx: Context) =>
+  sql`join vehicle v on v.id = c.vehicle_id cross join (select ${ctx.now()}::timestamptz as now) clock`;
+const source = (ctx: Context) => sql`contract c ${beside(ctx)}`;
 
 const contractJson: JsonSql<Contract> = {
   id: json.code('c.id'),
@@ -191,9 +190,7 @@ const contractJson: JsonSql<Contract> = {
   from: json.time('c.starts_at'),
   to: json.time('c.ends_at'),
   pack: json.text('c.pack'),
-  status: json.code(
-    `case when now() < c.starts_at then 'SCHEDULED' when now() < c.ends_at then 'ACTIVE' else 'ENDED' end`,
-  ),
+  status: json.code(statusSql),
   createdAt: json.time('c.created_at'),
 };
 const contractObject = jsonObject(contractJson);

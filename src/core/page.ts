@@ -3,10 +3,8 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from './errors.ts';
 import { readInput } from './input.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
-
-export const PAGE_DEFAULT = 50;
-export const PAGE_MAX = 1000;
 
 /** How many items a page may be asked to hold. */
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);

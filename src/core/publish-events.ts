@@ -4,6 +4,7 @@ import type { Context } from './context.ts';
 import { contractData, recordEach } from './record-events.ts';
 import { isoSql } from './selection.ts';
 import { write } from './sql.ts';
+import { wanted } from './webhooks/wanted.ts';
 
 /** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
 export const PUBLISHED_AT_ONCE = 100;
@@ -38,9 +39,9 @@ export async function publishEvents(ctx: Context): Promise<number> {
             update event e set position = due.position from due where e.id = due.id returning e.id, e.company, e.type
           ), delivered as (
             insert into delivery (webhook_id, event_id, due_at, created_at)
-            select w.id, p.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
-            from published p join webhook w on w.company = p.company and w.state = 'ACTIVE' and w.held_from is null
-            where p.type <> 'webhook.test' and (w.types = '{}' or p.type = any(w.types))
+            select w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
+            from published e join webhook w on w.company = e.company and w.state = 'ACTIVE' and w.held_from is null
+            where ${wanted}
             -- One that is being deleted, with all its deliveries, holds up nobody.
             for key share of w skip locked
             on conflict do nothing returning 1

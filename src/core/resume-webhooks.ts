@@ -3,6 +3,7 @@ import { announce } from './changes.ts';
 import type { Context } from './context.ts';
 import { holdPublishing } from './publish-events.ts';
 import { write } from './sql.ts';
+import { wanted } from './webhooks/wanted.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for one, and at the end everybody's publishing. */
 const ROWS_AT_ONCE = 1000;
@@ -67,9 +68,9 @@ async function deliverWaiting(ctx: Context, webhookId: string): Promise<number> 
           where w.id = ${webhookId} order by e.position limit ${ROWS_AT_ONCE}
         ), delivered as (
           insert into delivery (webhook_id, event_id, due_at, created_at)
-          select w.id, next.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
-          from next join webhook w on w.id = ${webhookId} and (w.types = '{}' or next.type = any(w.types))
-          where next.type <> 'webhook.test' order by next.position on conflict do nothing
+          select w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
+          from next e join webhook w on w.id = ${webhookId} where ${wanted}
+          order by e.position on conflict do nothing
         ), moved as (
           update webhook set held_from = (select max(position) from next)
           where id = ${webhookId} and exists (select from next)

@@ -9,6 +9,7 @@ import {
 } from 'kysely';
 import { v7, validate } from 'uuid';
 import type { Context } from './context.ts';
+import { PAGE_MAX } from './page-size.ts';
 
 /** Runs a statement on the primary, inside the open transaction if there is one. */
 export async function write<Row>(ctx: Context, statement: RawBuilder<Row>): Promise<Row[]> {
@@ -21,8 +22,6 @@ export async function add(ctx: Context, statement: RawBuilder<unknown>): Promise
   await (inTransaction() ? write(ctx, statement) : pastKysely(ctx, 'add', statement));
 }
 
-/** A page of a list. */
-const SHORT_ROWS = 1000;
 /** For what looks at rows until it finds enough, or counts them. */
 export const ALL_ROWS = Number.POSITIVE_INFINITY;
 
@@ -31,7 +30,7 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
  * `rows` is how many it reads at most: what may be more than a page gets a connection of its own.
  */
 export async function read<Row>(ctx: Context, query: RawBuilder<Row>, rows = 1): Promise<Row[]> {
-  if (rows > SHORT_ROWS || inTransaction()) {
+  if (rows > PAGE_MAX || inTransaction()) {
     return (await query.execute(ctx.em.getKysely({ type: 'read' }))).rows;
   }
   return pastKysely(ctx, 'read', query);

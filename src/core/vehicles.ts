@@ -142,8 +142,8 @@ export async function countVehiclesOfFleets(
   input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
 ): Promise<Map<string, number>> {
   const company = companyOf(ctx, 'fleets:read');
-  const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, input.filter ?? {});
-  const kept = !manufacturer && !vinStartsWith;
+  const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
+  const kept = Object.values(others).every((value) => value == null);
   const rows = await read<{ fleet_id: string; count: number }>(
     ctx,
     kept

@@ -1,4 +1,5 @@
-import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Slice } from '../core/page.ts';
+import { cursorOf, type Slice } from '../core/page.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../core/page-size.ts';
 import { builder } from './builder.ts';
 import type { Cost } from './cost.ts';
 

@@ -14,7 +14,7 @@ import {
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
-import { PAGE_DEFAULT, PAGE_MAX } from '../core/page.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../core/page-size.ts';
 import { fragmentOf } from './guards.ts';
 
 /** What a field's `extensions` say of what it costs. */

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { PAGE_MAX } from '../core/page.ts';
+import { PAGE_MAX } from '../core/page-size.ts';
 import { closedOf } from '../http/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';

@@ -2,16 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
-import {
-  cursorOf,
-  firstPage,
-  PAGE_DEFAULT,
-  PAGE_MAX,
-  type Page,
-  pageSize,
-  readPage,
-  type Slice,
-} from '../core/page.ts';
+import { cursorOf, firstPage, type Page, pageSize, readPage, type Slice } from '../core/page.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../core/page-size.ts';
 import type { JsonPage } from '../core/selection.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
@@ -59,8 +51,9 @@ export interface Route {
 const listQuery = z.object({
   limit: z
     .string()
-    .regex(/^\d{1,4}$/, 'is a whole number')
-    .transform(Number)
+    .regex(/^\d+$/, 'is a whole number')
+    // One more is as far beyond as any number, some of which would be none in JavaScript.
+    .transform((digits) => Math.min(Number(digits), PAGE_MAX + 1))
     .pipe(pageSize)
     .optional(),
   after: z.string('stands once').optional(),

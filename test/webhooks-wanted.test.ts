@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { subscribableTypes } from '../src/core/webhooks.ts';
+import type { Json } from './support/client.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+import { WebhookReceiver } from './support/webhook-receiver.ts';
+import { newWorld } from './support/worlds.ts';
+
+const receiver = await WebhookReceiver.start();
+const gateway = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' }, workers: true });
+
+test('a webhook gets the same events whether it was active or paused when they happened', async () => {
+  const client = await gateway.as('acme');
+  const choices = [[], ['fleet.created'], ['contract.deleted', 'vehicle.added'], subscribableTypes];
+  const webhooks: { id: string; types: string[] }[] = [];
+  for (const types of choices) {
+    for (const state of ['ACTIVE', 'PAUSED']) {
+      const { body } = await client.post('/webhooks', { url: receiver.url(`/${webhooks.length}`), types });
+      if (state === 'PAUSED') await client.patch(`/webhooks/${body.id}`, { state });
+      webhooks.push({ id: body.id, types });
+    }
+  }
+  const { fleetId, contractId } = await newWorld(gateway, 'acme');
+  await client.patch(`/fleets/${fleetId}`, { name: 'Renamed' });
+  await client.delete(`/contracts/${contractId}`);
+  await client.delete(`/fleets/${fleetId}`);
+  const log = await until(async () => {
+    const { body } = await client.get('/events');
+    return body.some(({ type }: Json) => type === 'fleet.deleted') && body;
+  });
+  expect(new Set(log.map(({ type }: Json) => type)).size).toBeGreaterThan(7);
+  for (const { id } of webhooks) await client.patch(`/webhooks/${id}`, { state: 'ACTIVE' });
+  const inLog = new Set(log.map(({ id }: Json) => id));
+  for (const { id, types } of webhooks) {
+    const due = log.filter(({ type }: Json) => type !== 'webhook.test' && (types.length === 0 || types.includes(type)));
+    const sorted = (ids: string[]) =>
+      ids
+        .filter((one) => inLog.has(one))
+        .sort()
+        .join();
+    await until(async () => {
+      const { body } = await client.get(`/webhooks/${id}/deliveries`);
+      return sorted(body.map(({ eventId }: Json) => eventId)) === sorted(due.map((event: Json) => event.id));
+    });
+  }
+});
