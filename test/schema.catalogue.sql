@@ -52,6 +52,7 @@ column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warned storage e
+column import_batch.warnings storage e
 
 CREATE TRIGGER event_due AFTER INSERT ON public.event REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION event_due()
 CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()

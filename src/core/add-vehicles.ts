@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
@@ -9,7 +9,7 @@ import { id, mustBe, readInput } from './input.ts';
 import { record } from './record-events.ts';
 import { newId, write } from './sql.ts';
 import { type Vehicle, vehicleObject } from './vehicles.ts';
-import { readVin } from './vin.ts';
+import { readVin, type Vin } from './vin.ts';
 
 /** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
 export const addModes = ['partial', 'atomic'] as const;
@@ -126,7 +126,7 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
       id: newId(),
       vin,
       manufacturer: manufacturers.manufacturerOf(vin),
-      warnings: 'warnings' in reading && reading.warnings.length > 0 ? reading.warnings.join(',') : '',
+      warnings: 'warnings' in reading ? warningsText(reading) : null,
       supported: manufacturers.supports(vin),
     };
   });
@@ -134,7 +134,7 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
     ctx,
     sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
         select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
-          string_to_array(r.warnings, ','), ${ctx.now()}::timestamptz,
+          ${warningsOf(sql`r.warnings`)}, ${ctx.now()}::timestamptz,
           case when r.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`r`)},
           ${ctx.now()}::timestamptz + case when r.supported then interval '0' else ${recheckAfter(ctx, 'UNSUPPORTED')} end
         from unnest(
@@ -147,6 +147,12 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
         returning id, vin`,
   );
 }
+
+/** The warnings of a VIN as one text, for a list of many; null for none. */
+export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
+/** The same as a list, in SQL. */
+export const warningsOf = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`coalesce(string_to_array(${text}, ' '), '{}')`;
 
 async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {
   const rows = await write<{ json: Vehicle }>(

@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest';
-import { Client, type Json } from '../support/client.ts';
+import type { Client, Json } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
 import { spawnGateway, testIssuer } from '../support/gateway.ts';

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { warningsText } from '../add-vehicles.ts';
 import type { Context } from '../context.ts';
 import type { CsvRow } from '../csv.ts';
 import type { ImportRow } from '../imports.ts';
@@ -58,7 +59,7 @@ export class ImportStage {
 
   #sort(rows: readonly CsvRow[], refused: Refused[]): Good {
     const { manufacturers } = this.#ctx.services;
-    const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warned: [], cells: [] };
+    const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warnings: [], cells: [] };
     let withCells = false;
     for (const one of rows) {
       const reading = readVin(one.value);
@@ -70,7 +71,7 @@ export class ImportStage {
       good.vins.push(reading.vin);
       good.manufacturers.push(manufacturers.manufacturerOf(reading.vin));
       good.supported.push(manufacturers.supports(reading.vin) ? 't' : 'f');
-      good.warned.push(reading.warnings.length > 0 ? 't' : 'f');
+      good.warnings.push(warningsText(reading));
       good.cells?.push(one.cells);
       withCells ||= one.cells !== null;
     }
@@ -81,10 +82,10 @@ export class ImportStage {
     const [kept] = await write(
       this.#ctx,
       sql`
-          insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warned, cells)
+          insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warnings, cells)
           select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
             ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
-            ${arrayOf(good.warned)}::boolean[], ${good.cells && JSON.stringify(good.cells)}::json
+            ${arrayOf(good.warnings)}::text[], ${good.cells && JSON.stringify(good.cells)}::json
           from import where ${stillRunning(this.#run)} returning first_row`,
     );
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
@@ -130,10 +131,10 @@ interface Good {
   vins: string[];
   manufacturers: (string | null)[];
   supported: Flag[];
-  warned: Flag[];
+  warnings: (string | null)[];
   /** null: none of the rows has other cells than its VIN. */
   cells: (string[] | null)[] | null;
 }
 
-/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags and null: nothing in them needs quotes. */
+/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags, codes and null: nothing in them needs quotes. */
 const arrayOf = (values: readonly (string | number | null)[]) => `{${values.map((value) => value ?? 'null').join()}}`;

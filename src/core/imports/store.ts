@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { inAnotherFleet } from '../add-vehicles.ts';
+import { inAnotherFleet, warningsOf } from '../add-vehicles.ts';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { recheckAfter, unsupportedReason } from '../eligibility.ts';
@@ -100,8 +100,8 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 }
 
 const staged = (run: ImportRow) =>
-  sql`import_batch b, unnest(b.rows, b.vins, b.manufacturers, b.supported, b.warned)
-        r(row, vin, manufacturer, supported, warned)
+  sql`import_batch b, unnest(b.rows, b.vins, b.manufacturers, b.supported, b.warnings)
+        r(row, vin, manufacturer, supported, warnings)
       where b.import_id = ${run.id}`;
 
 /** The fleet of the company that has the VIN, or null. */
@@ -110,7 +110,7 @@ const fleetOf = (run: ImportRow, vin: RawBuilder<unknown>) =>
 
 /** Each VIN once, as it stands first in the file. */
 const firstRows = (run: ImportRow) =>
-  sql`(select distinct on (r.vin collate "C") r.vin collate "C" as vin, r.manufacturer, r.supported, r.warned
+  sql`(select distinct on (r.vin collate "C") r.vin collate "C" as vin, r.manufacturer, r.supported, r.warnings
        from ${staged(run)} order by r.vin collate "C", r.row) f`;
 
 /** What becomes of the good rows; each gives how many vehicles are new. */
@@ -139,7 +139,7 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict
     insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
     select (${ids.prefix}::text || to_hex(${ids.start}::bigint + row_number() over ()))::uuid, ${run.company},
       ${run.fleet_id}::uuid, f.vin, f.manufacturer,
-      case when f.warned then '{VIN_CHECK_DIGIT}'::text[] else '{}' end, ${now},
+      ${warningsOf(sql`f.warnings`)}, ${now},
       case when f.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`f`)},
       case when f.supported then ${now} else ${now} + ${recheckAfter(ctx, 'UNSUPPORTED')} end
     from ${firstRows(run)} ${known ? sql`where ${fleetOf(run, sql`f.vin`)} is null` : sql``}
