@@ -1,0 +1,115 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { CompiledQuery, sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { everyText, prepare } from '../src/core/sql/prepare.ts';
+import { append, onPrimary, onReplica } from '../src/core/sql/send.ts';
+import { db } from '../src/core/sql/tables.ts';
+import { newId } from '../src/core/sql.ts';
+import { startGateway } from './support/gateway.ts';
+
+const { services, database } = await startGateway();
+const core = join(import.meta.dirname, '../src/core');
+for (const file of globSync('**/*.ts', { cwd: core })) await import(pathToFileURL(join(core, file)).href);
+
+let tried = 0;
+/** Has the database read a statement and plan it for any values, without running it. */
+const plan = (text: string) =>
+  database.orm.em.fork().transactional(async (em) => {
+    const run = (statement: string) => em.getKysely().executeQuery(CompiledQuery.raw(statement));
+    const values = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+    const name = `tried_${++tried}`;
+    await run('set local plan_cache_mode = force_generic_plan');
+    await run(`prepare ${name} as ${text}`);
+    await run(`explain execute ${name}${values > 0 ? `(${Array(values).fill('null').join(', ')})` : ''}`);
+    await run(`deallocate ${name}`);
+  });
+
+describe('the database understands', () => {
+  test.each(everyText())('%s', async (text) => {
+    await plan(text);
+  });
+});
+
+test.each([
+  ['a column that is not there', 'select nothing from fleet', '42703'],
+  ['a value of no type', 'select id from fleet where $1 is null', '42P18'],
+  ['a comparison of a text with an id', 'select id from fleet where id = $1::text', '42883'],
+  [
+    'a conflict that no key notices',
+    'insert into rate_use values (now(), $1, 1) on conflict (who) do nothing',
+    '42P10',
+  ],
+])('it would not understand %s', async (_name, text, code) => {
+  await expect(plan(text)).rejects.toMatchObject({ code });
+});
+
+describe('a prepared statement', () => {
+  const at = '2026-03-01T12:00:00.120Z';
+  const addEvent = prepare(
+    (p: { id: string; company: string; at: string; vins: readonly string[]; position: bigint; data: string }) =>
+      db
+        .insertInto('event')
+        .values({
+          id: p.id,
+          company: p.company,
+          type: 'test',
+          actor: 'system',
+          at: p.at,
+          vins: p.vins,
+          position: p.position,
+          data: p.data,
+        })
+        .returning(['at', 'vins', 'vehicle_ids', 'position', 'data', 'request_id']),
+  );
+  const eventOf = prepare((p: { id: string }) => db.selectFrom('event').selectAll().where('id', '=', p.id));
+  const vins = ['NULL', ' ', '"\\\n', '{,}', "'"];
+  const given = (position: bigint) => ({
+    id: newId(),
+    company: 'acme',
+    at,
+    vins,
+    position,
+    data: JSON.stringify({ a: [1, null, "'"] }),
+  });
+  const row = {
+    at: '2026-03-01 12:00:00.12+00',
+    vins,
+    vehicle_ids: [],
+    data: { a: [1, null, "'"] },
+    request_id: null,
+  };
+  const context = () => contextOf(services, 'test', null);
+
+  test.each([
+    ['onPrimary', onPrimary, 9007199254740993n],
+    ['append', append, 9007199254740994n],
+  ])('takes and gives the types of its tables, by %s', async (_name, way, position) => {
+    const event = given(position);
+    expect(await addEvent(way(context()), event)).toEqual([{ ...row, position: String(position) }]);
+    for (const read of [onPrimary, onReplica]) {
+      const [found] = await eventOf(read(context()), { id: event.id });
+      expect(found).toMatchObject({ ...row, id: event.id, position: String(position), fleet_id: null });
+    }
+  });
+
+  test('belongs to the open transaction, whichever way it is sent', async () => {
+    const ctx = context();
+    const events = [given(1n), given(2n)] as const;
+    const rolledBack = ctx.em.transactional(async () => {
+      await addEvent(append(ctx), events[0]);
+      await addEvent(onPrimary(ctx), events[1]);
+      for (const { id } of events) expect(await eventOf(onReplica(ctx), { id })).toHaveLength(1);
+      throw new Error('no');
+    });
+    await expect(rolledBack).rejects.toThrow('no');
+    for (const { id } of events) expect(await eventOf(onReplica(ctx), { id })).toEqual([]);
+  });
+
+  test('tells of a fault as any other does', async () => {
+    const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
+    await expect(wrong(onReplica(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
+  });
+});
