@@ -3,7 +3,7 @@ import { booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
-export const importModes = ['partial', 'atomic'] as const;
+export const addModes = ['partial', 'atomic'] as const;
 
 /** One uploaded file and what became of its rows. */
 export const Import = defineEntity({
@@ -21,7 +21,7 @@ export const Import = defineEntity({
     fleetId: p.uuid().persist(false),
     fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
     state: p.enum(importStates).default('RUNNING'),
-    mode: p.enum(importModes),
+    mode: p.enum(addModes),
     dryRun: p.boolean(),
     received: p.integer().default(0),
     created: p.integer().default(0),

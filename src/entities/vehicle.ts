@@ -3,7 +3,7 @@ import { json, texts, time, trigger } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 /** How far a vehicle's verification is, and its outcome. */
-export const vehicleStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
 
 /** A vehicle of a fleet, with what its manufacturer says of it and when that is to be asked (again). */
 export const Vehicle = defineEntity({
@@ -41,7 +41,7 @@ export const Vehicle = defineEntity({
     manufacturer: p.text().nullable(),
     warnings: texts().default([]),
     createdAt: time(),
-    status: p.enum(vehicleStatuses).default('PENDING'),
+    status: p.enum(eligibilityStatuses).default('PENDING'),
     dataDelivery: texts<'PULL' | 'PUSH'>().default([]),
     connectivityStatus: p.enum(['ACTIVATED', 'DEACTIVATED', 'UNKNOWN']).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
