@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { announce } from './changes.ts';
 import { type Context, companyOf } from './context.ts';
 import { NotFound } from './errors.ts';
-import { type Event, eventObject, visibleTo } from './events.ts';
+import { type Event, eventWithFewVehicles, visibleTo } from './events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from './selection.ts';
 import { isId, write } from './sql.ts';
-import { payloadOf } from './webhooks/payload.ts';
+import { PAYLOAD_VEHICLES, payloadOf } from './webhooks/payload.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
 export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
@@ -31,16 +31,19 @@ export interface Delivery {
   durationMs: number | null;
 }
 
-/** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
+/**
+ * A page of a webhook's deliveries, oldest first: of the events that the caller may read; without what was sent where that is
+ * not wanted. Throws WebhookNotFound.
+ */
 export async function listDeliveries(
   ctx: Context,
-  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
+  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined; requests?: boolean },
 ): Promise<Slice<Delivery>> {
   const webhook = await getWebhook(ctx, { id: input.webhookId });
   const { within, tail } = pageSql(input.page, sql`d.id`);
   const rows = await write<Row>(
     ctx,
-    sql`select ${columns} from ${source}
+    sql`select ${input.requests === false ? withoutEvent : columns} from ${source}
         where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)} ${within} ${tail}`,
   );
   return sliceOf(rows.map(toDelivery), input.page);
@@ -120,7 +123,8 @@ const inState = (state?: DeliveryState | null) => (state ? sql`and d.state = ${s
 type Sent = Omit<Delivery, 'request'> & { url: string | null; headers: Record<string, string> | null };
 interface Row {
   json: Sent;
-  event: Event;
+  /** null: not read, and so is what was sent. */
+  event: Event | null;
 }
 
 const deliveryJson: JsonSql<Sent> = {
@@ -144,9 +148,11 @@ const deliveryJson: JsonSql<Sent> = {
   headers: json.orNull(json.value('d.headers')),
 };
 const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
-const columns = sql`${jsonObject(deliveryJson)} as json, ${eventObject} as event`;
+const columns = sql`${jsonObject(deliveryJson)} as json, ${eventWithFewVehicles(PAYLOAD_VEHICLES)} as event`;
+const withoutEvent = sql`${jsonObject(deliveryJson)} as json, null as event`;
 
 /** The body follows from the event: it is the same on each attempt. */
 function toDelivery({ json: { url, headers, ...delivery }, event }: Row): Delivery {
-  return { ...delivery, request: url === null || headers === null ? null : { url, headers, body: payloadOf(event) } };
+  const wasSent = event !== null && url !== null && headers !== null;
+  return { ...delivery, request: wasSent ? { url, headers, body: payloadOf(event) } : null };
 }

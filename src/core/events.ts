@@ -5,7 +5,7 @@ import { NotFound, ValidationFailed } from './errors.ts';
 import { listOf, readInput, time } from './input.ts';
 import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
 import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
-import { type JsonSql, json, jsonObject } from './selection.ts';
+import { type JsonSql, json, jsonObject, type ValueSql } from './selection.ts';
 import { firstIdOf, isId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
@@ -57,16 +57,19 @@ export async function getEvent(ctx: Context, input: { id: string }): Promise<Eve
   return row.json;
 }
 
-/** A page of the events of the caller's company, in the order of the log; throws ValidationFailed. */
+/**
+ * A page of the events of the caller's company, in the order of the log; without their vehicles where these are not wanted,
+ * who may be a thousand. Throws ValidationFailed.
+ */
 export async function listEvents(
   ctx: Context,
-  input: { page: Page; filter?: EventFilter | null | undefined },
+  input: { page: Page; filter?: EventFilter | null | undefined; vehicles?: boolean },
 ): Promise<Slice<Event>> {
   const visible = visibleTo(ctx);
   const { within, tail } = await pageOfLog(ctx, input.page);
   const rows = await write<{ json: Event }>(
     ctx,
-    sql`select ${eventObject} as json from event e where e.position is not null ${visible} ${matching(input.filter)} ${within} ${tail}`,
+    sql`select ${eventOf(input)} as json from event e where e.position is not null ${visible} ${matching(input.filter)} ${within} ${tail}`,
   );
   return sliceOf(
     rows.map(({ json }) => json),
@@ -173,3 +176,14 @@ const eventJson: JsonSql<Event> = {
 };
 /** The JSON object of an event `e`. */
 export const eventObject = jsonObject(eventJson);
+const none: ValueSql = { sql: `'[]'` };
+const withoutVehicles = jsonObject<Event>({ ...eventJson, vehicles: none });
+/** With its vehicles, unless they are not wanted. */
+export const eventOf = ({ vehicles = true }: { vehicles?: boolean }) => (vehicles ? eventObject : withoutVehicles);
+
+/** With its vehicles only where they are at most so many. */
+export const eventWithFewVehicles = (most: number): RawBuilder<unknown> =>
+  jsonObject<Event>({
+    ...eventJson,
+    vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventJson.vehicles.sql} end` },
+  });

@@ -59,6 +59,8 @@ export async function answerAsJson(
   const columns = parts.flatMap((part, at) =>
     part.kind === 'text' ? [] : [sql`${rowsSql(ctx, part, args)} as ${sql.raw(`f${at}`)}`],
   );
+  // Bounded before the database makes it: what could be longer is made piece by piece, and counted.
+  if (sum(parts.map((part) => mostBytes(part, args))) > MOST_BYTES) throw new NotAsJson();
   const rows = sum(parts.map((part) => mostRows(part, args)));
   const [row] = columns.length > 0 ? await read<Row>(ctx, sql`select ${sql.join(columns)}`, rows) : [];
   return parts.map((part, at) => (part.kind === 'text' ? part.text : (row?.[`f${at}`] ?? null)));
@@ -71,6 +73,22 @@ function mostRows(part: Part, args: readonly Args[]): number {
   if (part.kind !== 'list') return below;
   const own = args[part.args] ?? {};
   return own.filter ? ALL_ROWS : readPage(own).limit * (1 + below);
+}
+
+/** Of the text of an answer that is made as a whole. */
+const MOST_BYTES = 64 * 1024 * 1024;
+/** Of a value that is no longer than a line. */
+const LINE = 64;
+
+/** How long the text of a part is at most. */
+function mostBytes(part: ConnectionPart | Part | PagePart, args: readonly Args[]): number {
+  const ofMembers = (members: Members<ConnectionPart | Part | PagePart>): number =>
+    sum(members.map(([name, member]) => name.length + LINE + mostBytes(member, args)));
+  if (part.kind === 'text') return part.text.length;
+  if (part.kind === 'value') return part.value.most ?? LINE;
+  if (part.kind === 'object' || part.kind === 'one') return ofMembers(part.members);
+  if (part.kind !== 'list') return 0;
+  return ofMembers(part.connection) + readPage(args[part.args] ?? {}).limit * ofMembers(part.item);
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

@@ -13,7 +13,12 @@ export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNu
 export interface ValueSql {
   readonly sql: string;
   readonly bare?: true;
+  /** Bytes of its text at most, where that may be more than a line. */
+  readonly most?: number;
 }
+
+/** 255 characters, each as JSON writes a control character, and the quotes. */
+const MOST_TEXT = 255 * 6 + 2;
 
 /** How each member of T is made: an expression, or such a table for an object. */
 export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
@@ -31,14 +36,15 @@ export const isoSql = (column: string): string =>
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {
   /** What people or other services wrote. */
-  text: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
+  text: (column: string): ValueSql => ({ sql: `to_json(${column})`, most: MOST_TEXT }),
   /** Ids, VINs and codes of our own. */
   code: (column: string): ValueSql => ({ sql: column, bare: true }),
   number: (column: string): ValueSql => ({ sql: column }),
   time: (column: string): ValueSql => ({ sql: isoSql(column), bare: true }),
   /** Lists, and what is JSON already. */
-  value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
-  orNull: ({ sql, bare }: ValueSql): ValueSql => ({
+  value: (column: string): ValueSql => ({ sql: `to_json(${column})`, most: MOST_TEXT }),
+  orNull: ({ sql, bare, ...more }: ValueSql): ValueSql => ({
+    ...more,
     sql: `coalesce(${bare ? `'"' || (${sql}) || '"'` : `(${sql})::text`}, 'null')`,
   }),
 };

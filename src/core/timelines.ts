@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { type Event, type EventFilter, eventObject, matching, pageOfLog, visibleTo } from './events.ts';
+import { type Event, type EventFilter, eventOf, matching, pageOfLog, visibleTo } from './events.ts';
 import { type Page, type Slice, sliceOf } from './page.ts';
 import { write } from './sql.ts';
 
@@ -12,10 +12,16 @@ const about: Record<EventSubject, RawBuilder<unknown>> = {
   contract: sql`e.contract_id = subject.id`,
 };
 
-/** A page of events about each of these fleets, vehicles or contracts, in one statement. */
+/** A page of events about each of these fleets, vehicles or contracts, in one statement; `vehicles` as for listEvents. */
 export async function timelines(
   ctx: Context,
-  input: { subject: EventSubject; ids: readonly string[]; page: Page; filter?: EventFilter | null | undefined },
+  input: {
+    subject: EventSubject;
+    ids: readonly string[];
+    page: Page;
+    filter?: EventFilter | null | undefined;
+    vehicles?: boolean;
+  },
 ): Promise<Map<string, Slice<Event>>> {
   const visible = visibleTo(ctx);
   const { within, tail } = await pageOfLog(ctx, input.page);
@@ -23,7 +29,7 @@ export async function timelines(
     ctx,
     sql`select subject.id as subject, page.json from unnest(${input.ids}::uuid[]) with ordinality subject(id, place)
         cross join lateral (
-          select e.position, ${eventObject} as json from event e
+          select e.position, ${eventOf(input)} as json from event e
           where e.position is not null and ${about[input.subject]} ${visible} ${matching(input.filter)} ${within} ${tail}
         ) page
         order by subject.place, ${input.page.backward ? sql`page.position desc` : sql`page.position`}`,

@@ -7,7 +7,7 @@ export const MOST_BYTES = 32 * 1024 * 1024;
 export class Budget {
   readonly #most: number;
   #objects = 0;
-  #characters = 0;
+  #bytes = 0;
   #refusal: DomainError | null = null;
 
   constructor(mostObjects: number) {
@@ -24,18 +24,18 @@ export class Budget {
     this.#refusal ??= refusal;
   }
 
-  /** Counts what was made; throws where it is too much, or the execution was stopped. */
-  spend(objects: number, characters: number): void {
+  /** Counts what was made; gives the refusal where it is too much, or the execution was stopped. */
+  spend(objects: number, bytes: number): DomainError | null {
     this.#objects += objects;
-    this.#characters += characters;
+    this.#bytes += bytes;
     if (this.#objects > this.#most) this.stop(tooLarge(`${this.#most.toLocaleString('en')} objects`));
-    if (this.#characters > MOST_BYTES) this.stop(tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`));
-    if (this.#refusal) throw this.#refusal;
+    if (this.#bytes > MOST_BYTES) this.stop(tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`));
+    return this.#refusal;
   }
 
   /** Begins anew, for the next event of a subscription. */
   renew(): void {
-    this.#objects = this.#characters = 0;
+    this.#objects = this.#bytes = 0;
   }
 }
 

@@ -6,16 +6,20 @@ import {
   isLeafType,
   isObjectType,
 } from 'graphql';
+import type { DomainError } from '../core/errors.ts';
+import { PAGE_MAX } from '../core/page.ts';
 import type { Budget } from './budget.ts';
 import type { FaceContext } from './context.ts';
-import { endOfLongTurn } from './turn.ts';
+import { isLongTurn, turnForMore } from './turn.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, FaceContext>;
 
 /** Quotes, colon, comma, and what a value that is no text takes. */
 const PUNCTUATION = 6;
-/** Shorter lists are completed in one go. */
-const SHORT = 100;
+/** What JSON writes as it is, a byte for each character. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+/** Items that are completed before anybody looks at the time. */
+const BIT = 20;
 
 /**
  * The same schema, with every field counting what it makes against the operation's budget. Lists are handed out in pieces
@@ -27,12 +31,13 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
     const isRootOfEvents = type === schema.getSubscriptionType();
     for (const field of Object.values(type.getFields())) {
       const resolve = (field.resolve ?? defaultFieldResolver) as Resolver;
-      const own = field.name.length + PUNCTUATION;
       const made = isLeafType(getNamedType(field.type)) ? leafMade : objectMade;
       field.resolve = (source, args, context: FaceContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
+        if (budget.refusal) return refused(budget.refusal);
         const value = resolve(source, args, context, info);
+        const own = String(info.path.key).length + PUNCTUATION;
         return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
       };
     }
@@ -41,25 +46,29 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
 }
 
 function leafMade(value: unknown, own: number, budget: Budget): unknown {
-  budget.spend(0, own + lengthOf(value));
-  return value;
+  const refusal = budget.spend(0, own + lengthOf(value));
+  return refusal ? refused(refusal) : value;
 }
 
 function objectMade(value: unknown, own: number, budget: Budget): unknown {
-  if (!Array.isArray(value)) {
-    budget.spend(value == null ? 0 : 1, own);
-    return value;
-  }
-  budget.spend(value.length, own);
-  return value.length > SHORT || endOfLongTurn() ? paced(value) : value;
+  const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
+  const refusal = budget.spend(objects, own);
+  if (refusal) return refused(refusal);
+  if (!Array.isArray(value)) return value;
+  // A page is completed in one go.
+  if (objects > PAGE_MAX) return paced(value);
+  return isLongTurn() ? turnForMore().then(() => value) : value;
 }
 
-/** About how long a value's text is; never longer than it is. */
+/** Not thrown: graphql-js would forget the promises of the items before, and their failures would end the process. */
+const refused = (refusal: DomainError): Promise<never> => Promise.reject(refusal);
+
+/** How long a value's text is; of numbers and the like, that of a short one. */
 function lengthOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
+  if (typeof value === 'string') return PLAIN.test(value) ? value.length : Buffer.byteLength(JSON.stringify(value));
   if (typeof value !== 'object' || value === null) return 0;
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one) + 1, 0);
-  const known = lengths.get(value) ?? JSON.stringify(value).length;
+  const known = lengths.get(value) ?? Buffer.byteLength(JSON.stringify(value));
   lengths.set(value, known);
   return known;
 }
@@ -67,19 +76,22 @@ function lengthOf(value: unknown): number {
 /** Of JSON values, which one answer may hold under many names. */
 const lengths = new WeakMap<object, number>();
 
-/** A list whose items come one by one, with a rest for others wherever they have waited for long. */
-function paced<T>(items: readonly T[]): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]() {
-      let at = 0;
-      const next = (): IteratorResult<T> =>
-        at < items.length ? { done: false, value: items[at++] as T } : { done: true, value: undefined };
-      return {
-        async next() {
-          await endOfLongTurn();
-          return next();
-        },
-      };
-    },
-  };
+/** A list whose items come bit by bit, with a turn for others wherever one has been long. */
+function paced<T>(items: readonly T[]): Promise<T>[] {
+  const gates: (() => void)[] = [];
+  const coming: Promise<T>[] = [];
+  for (let at = 0; at < items.length; at += BIT) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gates.push(resolve);
+    for (const item of items.slice(at, at + BIT)) coming.push(promise.then(() => item));
+  }
+  void openEach(gates);
+  return coming;
+}
+
+async function openEach(gates: readonly (() => void)[]): Promise<void> {
+  for (const open of gates) {
+    await turnForMore();
+    open();
+  }
 }

@@ -3,6 +3,7 @@ import { type DocumentNode, type ExecutionResult, execute, getOperationAST, Oper
 import { z } from 'zod';
 import type { HttpServices } from '../http/request-context.ts';
 import { dataAsJson } from './as-json.ts';
+import { MOST_BYTES, tooLarge } from './budget.ts';
 import type { FaceContext } from './context.ts';
 import { withWireErrors } from './errors.ts';
 import { readDocument } from './guards.ts';
@@ -81,7 +82,10 @@ async function run(
   // Those that wait for the database get their results several at a time anyway.
   if (!(executed instanceof Promise)) await endOfTurn();
   const result = await executed;
-  if (typeof result === 'string') return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
+  if (typeof result === 'string') {
+    if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
+    return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
+  }
   const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
   return early ? null : { ...result, ...cost };
 }

@@ -1,3 +1,4 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { countEvents, type Event, eventFilter, getEvent, listEvents, readEventPage } from '../core/events.ts';
 import { followEvents } from '../core/follow-events.ts';
 import { EVENT_VEHICLES } from '../core/record-events.ts';
@@ -7,6 +8,7 @@ import { connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import type { Cost } from './cost.ts';
 import { FleetRef } from './fleets.ts';
+import { itemsOf } from './selection.ts';
 import { judgedBy } from './validation.ts';
 import { VehicleRef } from './vehicles.ts';
 
@@ -45,6 +47,10 @@ builder.objectType(EventRef, {
 
 const EventConnection = connectionType('Event', EventRef);
 
+/** They are up to a thousand of each event: nobody reads them for nothing. */
+const asksForVehicles = (info: GraphQLResolveInfo): boolean =>
+  'vehicles' in itemsOf<Event>(info, { every: { vehicles: true } });
+
 const EventFilter = builder.inputType('EventFilter', {
   description: 'Which events: those that fit everything that is given.',
   validate: judgedBy(eventFilter),
@@ -65,8 +71,8 @@ builder.queryField('events', (t) =>
     description:
       'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
     args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-    async resolve(_root, { filter, ...args }, { ctx }) {
-      const slice = await listEvents(ctx, { page: readEventPage(args), filter });
+    async resolve(_root, { filter, ...args }, { ctx }, info) {
+      const slice = await listEvents(ctx, { page: readEventPage(args), filter, vehicles: asksForVehicles(info) });
       return { slice, count: () => countEvents(ctx, filter) };
     },
   }),
@@ -93,8 +99,9 @@ function addTimeline(
       type: EventConnection,
       description: `What happened to ${what}, oldest first; \`last\` gives the latest.`,
       args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-      async resolve({ id }, { filter, ...args }, { loaders }) {
-        const slice = await loaders.timeline(id, { subject, page: readEventPage(args), filter });
+      async resolve({ id }, { filter, ...args }, { loaders }, info) {
+        const page = readEventPage(args);
+        const slice = await loaders.timeline(id, { subject, page, filter, vehicles: asksForVehicles(info) });
         return { slice, count: () => loaders.countTimeline(id, { subject, filter }) };
       },
     }),

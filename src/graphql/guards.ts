@@ -20,6 +20,9 @@ export const bounds = {
   /** Lists and objects within each other, in a value or a type: whoever reads them calls itself for each. */
   'levels of values': 20,
   aliases: 50,
+  /** Each object of the answer repeats them. */
+  'characters in one name': 100,
+  'aliases of __typename': 3,
   directives: 50,
   fragments: 50,
   variables: 100,
@@ -82,7 +85,16 @@ function parseBounded(text: string): DocumentNode {
 }
 
 function checkTree(document: DocumentNode): void {
-  const count = { aliases: 0, directives: 0, fragments: 0, variables: 0, 'repeated fields': 0, 'levels of values': 0 };
+  const count = {
+    aliases: 0,
+    directives: 0,
+    fragments: 0,
+    variables: 0,
+    'repeated fields': 0,
+    'levels of values': 0,
+    'characters in one name': 0,
+    'aliases of __typename': 0,
+  };
   let level = 0;
   const nested = {
     enter: () => {
@@ -98,7 +110,11 @@ function checkTree(document: DocumentNode): void {
     ObjectValue: nested,
     ListType: nested,
     Field: ({ alias, name }) => {
-      if (alias) count.aliases += 1;
+      if (alias) {
+        count.aliases += 1;
+        count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
+        if (name.value === '__typename') count['aliases of __typename'] += 1;
+      }
       if (name.value === '__schema' || name.value === '__type') introspecting.add(document);
     },
     Directive: () => {

@@ -75,7 +75,9 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     countImportsOfFleet: byArguments((_args: null, fleetIds) => countImportsOfFleets(ctx, fleetIds)),
     contracts: byArguments((args: { page: Page } & ContractsOf, ids) => contractsOfParents(ctx, { ...args, ids })),
     countContracts: byArguments((args: ContractsOf, ids) => countContractsOfParents(ctx, { ...args, ids })),
-    timeline: byArguments((args: { page: Page } & EventsOf, ids) => timelines(ctx, { ...args, ids })),
+    timeline: byArguments((args: { page: Page; vehicles: boolean } & EventsOf, ids) =>
+      timelines(ctx, { ...args, ids }),
+    ),
     countTimeline: byArguments((args: EventsOf, ids) => countTimelines(ctx, { ...args, ids })),
   };
 }

@@ -18,6 +18,7 @@ import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { DeliveryConnection, DeliveryRef, DeliveryState } from './deliveries.ts';
 import { mutate } from './mutation.ts';
+import { itemsOf } from './selection.ts';
 import { judgedBy } from './validation.ts';
 
 const stateMeanings = {
@@ -54,8 +55,9 @@ builder.objectType(WebhookRef, {
       description:
         'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
       args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
-      async resolve({ id }, { state, ...args }, { ctx }) {
-        const slice = await listDeliveries(ctx, { webhookId: id, page: readPage(args), state });
+      async resolve({ id }, { state, ...args }, { ctx }, info) {
+        const requests = 'request' in itemsOf<Delivery>(info, { every: { request: true } });
+        const slice = await listDeliveries(ctx, { webhookId: id, page: readPage(args), state, requests });
         return { slice, count: () => countDeliveries(ctx, { webhookId: id, state }) };
       },
     }),

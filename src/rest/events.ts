@@ -5,7 +5,7 @@ import { readInput } from '../core/input.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
-import { jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
+import { inSteps, jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
 
 const fields: Selection<Event> = {
   id: true,
@@ -65,9 +65,8 @@ export const eventRoutes: Route[] = [
     docs: eventDocs.list,
     answer(ctx, request) {
       const filter = readFilter(request);
-      return listAnswer(withCursor(request), pathOf(request), async (page) =>
-        jsonPageOf(await listEvents(ctx, { page, filter }), shape),
-      );
+      const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
+      return listAnswer(withCursor(request), pathOf(request), read);
     },
   },
   {

@@ -107,6 +107,35 @@ async function* wholeList(first: string, lastOfFirst: string, read: ReadPage): A
   yield ']';
 }
 
+/** Items read first, when nobody knows yet how large they are; and how much text is aimed at after that. */
+const FIRST_STEP = 50;
+const STEP_LENGTH = 1024 * 1024;
+/** A page whose text is as long ends there, and the next one goes on. */
+const PAGE_LENGTH = 8 * 1024 * 1024;
+
+/** Reads pages of items that may be large in steps, so that no page is made in one go; those of large ones have fewer. */
+export const inSteps =
+  (read: ReadPage): ReadPage =>
+  async (page) => {
+    const texts: string[] = [];
+    let last: string | null = null;
+    let left = page.limit;
+    let length = 0;
+    for (let size = FIRST_STEP; ; ) {
+      const limit = Math.min(size, left);
+      const step = await read({ ...page, limit, after: last ?? page.after });
+      length += step.json.length;
+      left -= limit;
+      if (step.last !== null) {
+        texts.push(step.json.slice(1, -1));
+        last = step.last;
+      }
+      const full = left === 0 || length >= PAGE_LENGTH;
+      if (full || !step.hasNext) return { json: `[${texts.join()}]`, last, hasNext: step.hasNext };
+      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.json.length / limit)));
+    }
+  };
+
 const flag = z.enum(['true', 'false'], 'is true or false').transform((value) => value === 'true');
 const addQuery = z.object({ mode: z.string('stands once').optional(), dryRun: flag.optional() });
 

@@ -20,7 +20,7 @@ import {
   type WebhookWithSecret,
 } from '../core/webhooks.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
-import { jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
+import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 
 const fields: Selection<Webhook> = {
   id: true,
@@ -125,9 +125,10 @@ export const webhookRoutes: Route[] = [
       const webhookId = request.params.id ?? '';
       const state: DeliveryState | undefined = readInput(deliveryQuery, request.query).state;
       const path = `/webhooks/${webhookId}/deliveries${state ? `?state=${state}` : ''}`;
-      return listAnswer(request, path, async (page) =>
+      const read = inSteps(async (page) =>
         jsonPageOf(await listDeliveries(ctx, { webhookId, page, state }), deliveryShape),
       );
+      return listAnswer(request, path, read);
     },
   },
   {

@@ -142,7 +142,7 @@ test('no request, however made, holds others up, is answered at length, or keeps
 
   function judge(request: Largest, { status, bytes, text }: Asked): void {
     const what = `${request.operation}, ${request.shape}: ${status}`;
-    if (status >= 500) faults.push(`${what} ${text.slice(0, 300)}`);
+    if (status >= 500 || text.includes('"INTERNAL"')) faults.push(`${what} ${text.slice(0, 300)}`);
     const asked = Math.max(request.body?.length ?? 0, 8_192);
     const { errors, code } = jsonOf(text);
     const isRefusal = status >= 400 || errors || code;

@@ -16,7 +16,7 @@ const query = (name: string, description: string, schema: Json): Json => ({
 export const queryParameters = {
   limit: query(
     'limit',
-    `Items of the page, ${PAGE_DEFAULT} if only \`after\` is given. Without \`limit\` and \`after\` the whole list is sent.`,
+    `Items of the page, ${PAGE_DEFAULT} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
     { type: 'integer', minimum: 1, maximum: PAGE_MAX },
   ),
   after: query('after', 'Where the page begins: the cursor in the `Link` of the page before.', { type: 'string' }),

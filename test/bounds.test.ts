@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import type { Answer, Json } from './support/client.ts';
+import { addVehicles, createFleet, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { largestGraphql, largestRest } from './support/largest.ts';
+import { until } from './support/until.ts';
+
+const ITEMS = 300;
+const BYTES = 64 * 1024;
+const gateway = await startGateway({ settings: { LIMIT_VINS: String(ITEMS), LIMIT_JSON_BYTES: String(BYTES) } });
+const acme = await gateway.as('acme');
+const RESPONSE = 'application/graphql-response+json';
+const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
+const sizes = { bytes: BYTES, items: ITEMS, vins: newVins(ITEMS) };
+
+const post = async (path: string, body: string, accept = 'application/json', method = 'POST') => {
+  const headers = { ...acme.headers, 'content-type': 'application/json', accept };
+  const response = await fetch(acme.url + path, { method, headers, body });
+  const text = await response.text();
+  return { status: response.status, text, body: text ? JSON.parse(text) : null };
+};
+
+/** What is wrong with an answer to a request that may have been wrong in every place. */
+function faultsOf({ status, text, body }: Awaited<ReturnType<typeof post>>, asked: number): string[] {
+  const refusal: Json = body?.errors?.[0]?.extensions ?? body;
+  const listed = refusal?.errors?.length ?? 0;
+  return [
+    ...(status >= 500 || text.includes('"INTERNAL"') ? [`${status} ${text.slice(0, 200)}`] : []),
+    ...(listed > 100 ? [`${listed} errors`] : []),
+    ...(refusal?.errorsOmitted !== undefined && listed !== 100 ? [`errors omitted from ${listed}`] : []),
+    ...(status >= 400 && text.length > 20 * Math.max(asked, ITEMS * 15) ? [`${text.length} bytes for ${asked}`] : []),
+  ];
+}
+
+describe('a list that is too long, or wrong in every item', () => {
+  test('is refused in few words by every operation of REST', async () => {
+    const { id: fleetId } = await createFleet(acme);
+    const faults: string[] = [];
+    let tried = 0;
+    for (const { operation, shape, method, path, body } of largestRest({ fleetId }, sizes)) {
+      if (body === undefined) continue;
+      tried += 1;
+      const answer = await post(path, body, 'application/json', method);
+      faults.push(...faultsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
+    }
+    expect(tried).toBeGreaterThan(60);
+    expect(faults).toEqual([]);
+  });
+
+  test('is refused in few words by every field of GraphQL, and nothing costs less than it holds', async () => {
+    const fleet = await createFleet(acme);
+    await addVehicles(acme, sizes.vins, fleet);
+    const known = { fleetId: fleet.id, 'fleet id': fleet.id, vin: sizes.vins[0] ?? '' };
+    const faults: string[] = [];
+    let tried = 0;
+    for (const { operation, shape, byPage } of largestGraphql(known, sizes)) {
+      const body = byPage(20);
+      const answer = await post('/graphql', body);
+      tried += 1;
+      const { data, extensions } = answer.body;
+      const holds = objectsIn(data) - 1;
+      const cost = extensions?.cost?.requestedQueryCost;
+      faults.push(...faultsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
+      if (holds > cost) faults.push(`${operation}, ${shape}: costs ${cost}, holds ${holds}`);
+    }
+    expect(tried).toBeGreaterThan(150);
+    expect(faults).toEqual([]);
+  });
+
+  /** Objects of an answer; members of a JSON scalar are none, but there are few. */
+  const objectsIn = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null) return 0;
+    const below = Object.entries(value).map(([name, one]) =>
+      name === 'data' || name === 'headers' ? 0 : objectsIn(one),
+    );
+    return (Array.isArray(value) ? 0 : 1) + below.reduce((sum, one) => sum + one, 0);
+  };
+
+  const wrong = (count: number) => Array.from({ length: count }, () => true);
+  const query = 'mutation ($input: DeleteVehiclesInput!) { deleteVehicles(input: $input) { deleted { id } } }';
+  const refusals: Record<string, (ids: unknown[]) => Promise<Json>> = {
+    REST: async (ids) => (await post('/vehicles', JSON.stringify({ fleetId: 'x', ids }), undefined, 'DELETE')).body,
+    ...Object.fromEntries(
+      Object.entries(ways).map(([way, accept]) => [
+        `GraphQL, ${way}`,
+        async (ids: unknown[]) => {
+          const variables = { input: { fleetId: 'x', ids } };
+          return (await post('/graphql', JSON.stringify({ query, variables }), accept)).body.errors[0].extensions;
+        },
+      ]),
+    ),
+  };
+  test.each(Object.entries(refusals))('100 errors are listed, and the others counted: %s', async (_way, refusalOf) => {
+    const few = await refusalOf(wrong(100));
+    expect({ code: few.code, listed: few.errors.length, omitted: few.errorsOmitted }).toEqual({
+      code: 'VALIDATION_FAILED',
+      listed: 100,
+      omitted: undefined,
+    });
+    const many = await refusalOf(wrong(ITEMS));
+    expect({ code: many.code, listed: many.errors.length, omitted: many.errorsOmitted }).toEqual({
+      code: 'VALIDATION_FAILED',
+      listed: 100,
+      omitted: ITEMS - 100,
+    });
+    expect(many.errors[99].path).toBe('ids.99');
+    expect(await refusalOf(wrong(ITEMS + 1))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  test('refused rows of a file are counted, too', async () => {
+    const { id } = await createFleet(acme);
+    const form = new FormData();
+    form.append('fleetId', id);
+    form.append('vins', new Blob([`vin\n${'SHORT\n'.repeat(250)}`], { type: 'text/csv' }), 'vins.csv');
+    const { status, body } = await acme.post('/vehicles/file', form);
+    expect({ status, listed: body.errors.length, omitted: body.errorsOmitted }).toEqual({
+      status: 400,
+      listed: 100,
+      omitted: 150,
+    });
+  });
+});
+
+describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way, accept) => {
+  const ask = (query: string, variables: object = {}) => post('/graphql', JSON.stringify({ query, variables }), accept);
+  const codeOf = ({ body }: { body: Json }) => body.errors?.[0]?.extensions.code;
+
+  test('a list that follows from input costs its input’s length', async () => {
+    const fleet = await createFleet(acme);
+    const add = `mutation ($input: AddVehiclesInput!) {
+      addVehicles(input: $input) { vehicles { fleet { vehicles(first: 900) { nodes { id } } } } } }`;
+    const input = { fleetId: fleet.id, vins: newVins(100), dryRun: true };
+    const answer = await ask(add, { input });
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 400, code: 'COST_EXCEEDED' });
+    // Each is a vehicle, a fleet, a connection and its items.
+    const few = await ask(add, { input: { ...input, vins: newVins(2) } });
+    expect(few.body.extensions.cost.requestedQueryCost).toBe(1 + 2 * (1 + 1 + 1 + 900));
+    const written = `mutation { verifyEligibility(input: { vins: ["a", "b", "c"] }) { eligibilities { manufacturer { id } } } }`;
+    expect((await ask(written)).body.extensions.cost.requestedQueryCost).toBe(1 + 3 * (1 + 1));
+    expect(codeOf(await ask('{ events(first: 60) { nodes { vehicles { id } } } }'))).toBe('COST_EXCEEDED');
+  });
+
+  test('its text is counted while it is made', async () => {
+    const client = await gateway.as('wordy');
+    // A control character is one to PostgreSQL, and six in JSON.
+    const name = '\u0001'.repeat(250) + 'x';
+    await Promise.all(Array.from({ length: 50 }, () => createFleet(client, { name, vat: name })));
+    const names = Array.from({ length: 25 }, (_, at) => `n${at}: name`).join(' ');
+    const lists = (count: number) =>
+      Array.from({ length: count }, (_, at) => `f${at}: fleets(first: 50) { nodes { ...F } }`).join(' ');
+    const asked = (count: number) => ({
+      query: `{ ${lists(count)} } fragment F on Fleet { ${names} }`,
+    });
+    const send = async (count: number) => (await client.post('/graphql', asked(count), { accept })) as Answer;
+    // 50 fleets, 25 names, 1,500 bytes each: 1.9 MB a list.
+    const whole = await send(3);
+    expect(whole.body.data.f2.nodes[49].n24).toBe(name);
+    const refused = await send(20);
+    expect({ status: refused.status, code: codeOf(refused), data: refused.body.data }).toEqual({
+      status: 400,
+      code: 'COST_EXCEEDED',
+      data: undefined,
+    });
+    expect(refused.body.errors).toHaveLength(1);
+  });
+
+  test.each([
+    [`{ ${'x'.repeat(101)}: manufacturers { id } }`, '100 characters in one name'],
+    ['{ a: __typename b: __typename c: __typename d: __typename }', '3 aliases of __typename'],
+  ])('names do not make it long: %s', async (query, bound) => {
+    const answer = await ask(query);
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 400, code: 'GRAPHQL_VALIDATION_FAILED' });
+    expect(answer.text).toContain(bound);
+  });
+
+  test.each([
+    ['{ fleets( }', 'GRAPHQL_PARSE_FAILED'],
+    ['{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['query A { __typename } query B { __typename }', 'OPERATION_RESOLUTION_FAILURE'],
+  ])('what GraphQL itself refuses has its code: %s', async (query, code) => {
+    const answer = await ask(query);
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 400, code });
+  });
+});
+
+test('a page of large events has fewer, and the next one goes on', async () => {
+  const wide = await startGateway({ on: gateway, workers: true });
+  const client = await wide.as('eventful');
+  const fleet = await createFleet(client);
+  for (let at = 0; at < 13; at++) await addVehicles(client, newVins(10_000), fleet);
+  const sum = (events: Json[]) => events.reduce((total, { vehicleCount }) => total + vehicleCount, 0);
+  const all = await until(async () => {
+    const { body } = await client.get('/events?type=vehicle.added');
+    return sum(body) === 130_000 ? body : null;
+  }, 60_000);
+  const ids: string[] = [];
+  for (let path: string | undefined = '/events?type=vehicle.added&limit=1000'; path; ) {
+    const { headers, body }: Answer = await client.get(path);
+    ids.push(...body.map(({ id }: Json) => id));
+    expect(JSON.stringify(body).length).toBeLessThan(10 * 1024 * 1024);
+    path = /<(.*)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+  }
+  expect(ids).toEqual(all.map(({ id }: Json) => id));
+}, 120_000);
+
+test('/readyz looks once for all who ask at once', async () => {
+  let looks = 0;
+  const { database } = gateway;
+  const ready = database.ready;
+  const patient = await startGateway({
+    on: { ...gateway, database: { ...database, ready: () => (looks++, ready()) } },
+  });
+  const answers = await Promise.all(Array.from({ length: 100 }, () => patient.anyone.get('/readyz')));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(looks).toBeLessThanOrEqual(10);
+  expect(looks).toBeGreaterThan(0);
+});

@@ -1,0 +1,115 @@
+import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { Unavailable } from '../../src/core/errors.ts';
+import { Budget } from '../../src/graphql/budget.ts';
+import { counted } from '../../src/graphql/counted.ts';
+import { schema } from '../../src/graphql/schema.ts';
+
+const text = `
+  type Query { items(count: Int!): [Item!]!, later(count: Int!): [Item], nothing: Item }
+  type Item { name: String!, odd: [String], any: Any, items(count: Int!): [Item!]! }
+  scalar Any`;
+type Args = { count: number };
+const items = ({ count }: Args) => Array.from({ length: count }, (_, at) => item(at));
+const item = (at: number): object => ({ name: `item "${at}"`, odd: ['ü', null], any: { at }, items });
+const rootValue = { items, later: async (args: Args) => items(args), nothing: null };
+const plain = buildSchema(text);
+const ours = counted(buildSchema(text));
+
+const run = (one: GraphQLSchema, query: string, budget = new Budget(1_000_000)) =>
+  execute({ schema: one, document: parse(query), rootValue, contextValue: { budget } });
+const code = async (query: string, budget: Budget) => {
+  const { errors } = await run(ours, query, budget);
+  return (errors?.[0]?.originalError as { code?: string } | undefined)?.code;
+};
+
+describe('a schema that counts', () => {
+  test.each([
+    '{ items(count: 0) { name } nothing { name } }',
+    '{ items(count: 1500) { name odd any __typename } again: later(count: 1500) { n: name } }',
+    '{ later(count: 30) { items(count: 90) { name items(count: 3) { any } } } }',
+  ])('answers as graphql-js does: %s', async (query) => {
+    expect(JSON.stringify(await run(ours, query))).toBe(JSON.stringify(await run(plain, query)));
+  });
+
+  test('refuses one object more than there may be, wherever it is made', async () => {
+    expect(await code('{ items(count: 1500) { name } }', new Budget(1500))).toBeUndefined();
+    expect(await code('{ items(count: 1500) { name } }', new Budget(1499))).toBe('COST_EXCEEDED');
+    expect(
+      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new Budget(8_419)),
+    ).toBe('COST_EXCEEDED');
+    expect(
+      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new Budget(8_420)),
+    ).toBeUndefined();
+  });
+
+  test('makes nothing more once it was stopped', async () => {
+    const budget = new Budget(1_000_000);
+    let made = 0;
+    const counting = {
+      items: (args: Args) =>
+        items(args).map((one) => ({
+          ...one,
+          get name() {
+            made += 1;
+            return 'x';
+          },
+        })),
+    };
+    const running = execute({
+      schema: ours,
+      document: parse('{ items(count: 20000) { name } }'),
+      rootValue: counting,
+      contextValue: { budget },
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    budget.stop(new Unavailable('late'));
+    const before = made;
+    const { errors } = await running;
+    expect(errors?.[0]?.message).toBe('late');
+    expect(before).toBeGreaterThan(0);
+    expect(made).toBe(before);
+  });
+
+  test('lets others have their turn while it makes long lists, and many short ones', async () => {
+    for (const query of [
+      '{ items(count: 20000) { name odd any } }',
+      '{ items(count: 30) { items(count: 30) { items(count: 20) { name odd any } } } }',
+    ]) {
+      const began = performance.now();
+      const running = run(ours, query);
+      let longest = 0;
+      let turns = 0;
+      let last = performance.now();
+      let over = false;
+      const look = () => {
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+        turns += 1;
+        if (!over) setImmediate(look);
+      };
+      setImmediate(look);
+      await running;
+      over = true;
+      expect(turns).toBeGreaterThan(3);
+      // However slow the machine: no turn was a large part of the whole.
+      expect(longest, `of ${performance.now() - began}`).toBeLessThan((performance.now() - began) / 2);
+    }
+  });
+});
+
+test('every list of objects says how long it can be', () => {
+  const silent = Object.values(schema.getTypeMap()).flatMap((type) =>
+    isObjectType(type) && !type.name.startsWith('__')
+      ? Object.values(type.getFields())
+          .filter(
+            (field) =>
+              String(field.type).startsWith('[') &&
+              isObjectType(schema.getType(String(field.type).replace(/[^\w]/g, ''))),
+          )
+          .filter(({ extensions }) => extensions.size === undefined)
+          .map(({ name }) => `${type.name}.${name}`)
+      : [],
+  );
+  expect(silent).toEqual([]);
+});
