@@ -7,7 +7,7 @@ import {
   isObjectType,
 } from 'graphql';
 import type { DomainError } from '../core/errors.ts';
-import { PAGE_MAX } from '../core/page.ts';
+import { PAGE_MAX } from '../core/page-size.ts';
 import type { Budget } from './budget.ts';
 import type { FaceContext } from './context.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
