@@ -1,13 +1,16 @@
 import type { Context } from '../core/context.ts';
 import { type ClaimedVehicle, claimDueVehicles, companiesDue, postponeVehicles } from '../core/due-vehicles.ts';
 import { askManufacturer, storeVerifications } from '../core/verification.ts';
-import type { Lane } from '../manufacturers/lanes.ts';
 import type { Job } from './job.ts';
 
+type Lane = Context['services']['manufacturers']['lanes'][number];
+
 const STORED_AT_ONCE = 250;
-/** What a look found is good for so long, and for ten times as long as was spent in vain: looking costs little at any size. */
+/** What a look found is good for so long. */
 const LOOK_MS = 50;
+/** Looking, and asking for what is not there, may take one part in so many of the time, once a credit is used up. */
 const LOOK_SHARE = 10;
+const LOOK_CREDIT_MS = 1000;
 
 /** The companies that have work, as the database last said. */
 interface Look {
@@ -17,8 +20,6 @@ interface Look {
   /** For each provider, those that turned out to have nothing (more) for it. */
   done: Map<Lane, Set<string>>;
   at: number;
-  /** How long looking, and asking for what was not there, has taken, in ms. */
-  spent: number;
 }
 
 /**
@@ -31,6 +32,8 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
   const answers: Parameters<typeof storeVerifications>[1] = [];
   let storing: Promise<void> | null = null;
   let look: Look | null = null;
+  /** Until when the time that was spent on looking is made up for. */
+  let paidUntil = 0;
   /** Something is due for which there was no place. */
   let waiting = false;
   /** Whose turn was when: a number that rises. */
@@ -75,7 +78,7 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
       for (const company of inTurn(turn, lane)) {
         const limit = Math.min(share, capacity.room(company));
         waiting ||= limit === 0;
-        if (limit > 0 && (await claim(ctx, lane, found, company, limit))) again.push(company);
+        if (limit > 0 && (await claim(ctx, lane, company, limit))) again.push(company);
         else if (limit > 0) done.add(company);
       }
       turn = again;
@@ -87,14 +90,14 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
     companies.toSorted((a, b) => capacity.held(a) - capacity.held(b) || (served.get(a) ?? 0) - (served.get(b) ?? 0));
 
   /** Starts up to `limit` vehicles of a company; false when there were fewer. */
-  async function claim(ctx: Context, lane: Lane, found: Look, company: string, limit: number): Promise<boolean> {
+  async function claim(ctx: Context, lane: Lane, company: string, limit: number): Promise<boolean> {
     const start = performance.now();
     const holds = lane.holds();
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
     const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) begin(ctx, vehicle);
-    if (claimed.length === 0) found.spent += performance.now() - start;
+    if (claimed.length === 0) spent(start);
     served.set(company, ++turns);
     return claimed.length === limit;
   }
@@ -103,8 +106,15 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
     const at = performance.now();
     const found = await companiesDue(ctx);
     for (const company of served.keys()) if (!found.companies.includes(company)) served.delete(company);
-    return { ...found, done: new Map(), at, spent: performance.now() - at };
+    spent(at);
+    return { ...found, done: new Map(), at };
   }
+
+  function spent(since: number): void {
+    const now = performance.now();
+    paidUntil = Math.max(paidUntil, now) + LOOK_SHARE * (now - since);
+  }
+  const goodUntil = ({ at }: Look): number => Math.max(at + LOOK_MS, paidUntil - LOOK_CREDIT_MS);
 
   return {
     kind: 'vehicle',
@@ -125,4 +135,3 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
 }
 
 const inTime = (at: number): string => new Date(Date.now() + Math.max(0, at - performance.now())).toISOString();
-const goodUntil = ({ at, spent }: Look): number => at + Math.max(LOOK_MS, LOOK_SHARE * spent);
