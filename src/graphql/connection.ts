@@ -14,7 +14,11 @@ export const pageArgs = builder.args((t) => ({
   first: t.int({
     description: `How many items from the start (or after \`after\`): 1 to ${PAGE_MAX}, by default ${PAGE_DEFAULT}.`,
   }),
-  after: t.string({ description: 'Only items that come after this cursor.' }),
+  after: t.string({
+    description:
+      'Only items that come after this cursor. Only events can be followed so: in other lists what is added meanwhile may ' +
+      'stand before a cursor.',
+  }),
   last: t.int({
     description: `How many items from the end (or before \`before\`): 1 to ${PAGE_MAX}. Not together with \`first\`.`,
   }),

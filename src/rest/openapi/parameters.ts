@@ -19,7 +19,12 @@ export const queryParameters = {
     `Items of the page, ${PAGE_DEFAULT} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
     { type: 'integer', minimum: 1, maximum: PAGE_MAX },
   ),
-  after: query('after', 'Where the page begins: the cursor in the `Link` of the page before.', { type: 'string' }),
+  after: query(
+    'after',
+    'Where the page begins: the cursor in the `Link` of the page before. Only `/events` can be followed so: in other lists ' +
+      'what is added meanwhile may stand before a cursor.',
+    { type: 'string' },
+  ),
   mode: query(
     'mode',
     '`partial` stores what is good though other values are refused. `atomic` stores nothing if any value is refused.',
