@@ -8,27 +8,20 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startIssuer } from '../test/support/identity-provider.ts';
 import { Load } from '../test/support/load.ts';
-import { durable, startServer } from '../test/support/postgres-server.ts';
 import { TcpProxy } from '../test/support/tcp-proxy.ts';
-import { startProcess } from './gateway-process.ts';
+import { openWorld, sql } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: { seconds: { type: 'string', default: '10' }, lag: { type: 'string', default: '150' } },
 });
 
-const issuer = await startIssuer();
-try {
-  await failover('asynchronous', {});
-  await failover('synchronous', { synchronous_standby_names: 'standby' });
-} finally {
-  await issuer.stop();
-}
+await failover('asynchronous', {});
+await failover('synchronous', { synchronous_standby_names: 'standby' });
 
 async function failover(name: string, replication: Record<string, string>): Promise<void> {
-  const primary = await startServer({ ...durable, ...replication });
+  await using world = await openWorld({ server: replication });
+  const primary = world.server;
   await primary.end('SIGINT');
   // Replication goes over a network of its own, which lags.
   const replicationNetwork = await TcpProxy.start(primary.url);
@@ -37,13 +30,8 @@ async function failover(name: string, replication: Record<string, string>): Prom
   while ((await sql(primary.url, `select from pg_stat_replication where state = 'streaming'`)).length === 0)
     await delay(100);
   const network = await TcpProxy.start(primary.url);
-  const gateway = await startProcess({
-    DATABASE_URL: network.through(primary.url),
-    AUTH_ISSUER: issuer.issuer,
-    AUTH_AUDIENCE: issuer.audience,
-    CONTRACTS_AUTH: 'required',
-  });
-  const load = new Load(gateway.url, () => ({ authorization: `Bearer ${issuer.sign({ company: 'failover' })}` }), 16);
+  const gateway = await world.gateway({ DATABASE_URL: network.through(primary.url) });
+  const load = new Load(gateway.url, () => world.headers('failover'), 16);
   try {
     replicationNetwork.delayMs = Number(options.lag);
     await delay(Number(options.seconds) * 1000);
@@ -75,17 +63,10 @@ async function failover(name: string, replication: Record<string, string>): Prom
     await network.close();
     await replicationNetwork.close();
     await standby.stop();
-    await primary.stop();
   }
 }
 
 function addressOf(url: string) {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port) };
-}
-
-async function sql(url: string, statement: string): Promise<unknown[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  return (await client.query(statement).finally(() => client.end())).rows;
 }

@@ -7,15 +7,12 @@
  * the same machine: with two cores or fewer, part of what the quiet company waits for is a core.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
+import { quantile } from './support/measure.ts';
+import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -26,76 +23,39 @@ const { values: options } = parseArgs({
   },
 });
 const autocannon = createRequire(import.meta.url).resolve('autocannon');
-const url = 'http://127.0.0.1:4803';
-const tokens: Record<string, string> = {};
 const fields = { companyAddress: '1 Main Street', email: 'fleet@example.com', vat: 'DE123456789' };
 
-const server = await startServer();
-const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-const issuer = await startIssuer();
-const gateway = spawn(process.execPath, ['src/main.ts'], {
-  env: {
-    ...process.env,
-    PORT: '4803',
-    DATA_DIR: folder,
-    DATABASE_URL: server.url,
-    AUTH_ISSUER: issuer.issuer,
-    AUTH_AUDIENCE: issuer.audience,
-    CONTRACTS_AUTH: 'required',
-    LOG_LEVEL: 'warn',
-    RATE_LIMIT_PER_MINUTE: options.limit,
-  },
-  stdio: ['ignore', 'ignore', 'inherit'],
-});
-try {
-  while (
-    !(await fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await delay(100);
-  for (const company of ['quiet', 'loud'])
-    for (let at = 0; at < 20; at++) await call(company, 'POST', '/fleets', { ...fields, name: `Fleet ${at}` });
-  const small: Record<string, () => Promise<Response>> = {
-    'GET /fleets': () => call('quiet', 'GET', '/fleets'),
-    'GraphQL, 20 fleets': () =>
-      call('quiet', 'POST', '/graphql', { query: '{ fleets(first: 20) { nodes { id name } } }' }),
-  };
-  await measure(small, 3);
-  const before = await measure(small, Number(options.seconds));
-  const flooding = flood();
-  await delay(3_000);
-  const during = await measure(small, Number(options.seconds));
-  console.log(await flooding);
-  for (const name of Object.keys(small)) {
-    const [usual, now] = [p99(before.get(name)), p99(during.get(name))];
-    console.log(
-      `${name.padEnd(20)} p99 ${usual.toFixed(1)} ms alone, ${now.toFixed(1)} ms during (${during.get(name)?.length} requests)   ratio ${(now / usual).toFixed(2)}`,
-    );
-  }
-} finally {
-  gateway.kill('SIGTERM');
-  await issuer.stop();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
+await using world = await openWorld();
+const gateway = await world.gateway({ RATE_LIMIT_PER_MINUTE: options.limit });
+for (const company of ['quiet', 'loud'])
+  for (let at = 0; at < 20; at++) await call(company, 'POST', '/fleets', { ...fields, name: `Fleet ${at}` });
+const small: Record<string, () => Promise<Response>> = {
+  'GET /fleets': () => call('quiet', 'GET', '/fleets'),
+  'GraphQL, 20 fleets': () =>
+    call('quiet', 'POST', '/graphql', { query: '{ fleets(first: 20) { nodes { id name } } }' }),
+};
+await measure(small, 3);
+const before = await measure(small, Number(options.seconds));
+const flooding = flood();
+await delay(3_000);
+const during = await measure(small, Number(options.seconds));
+console.log(await flooding);
+for (const name of Object.keys(small)) {
+  const [usual, now] = [p99(before.get(name)), p99(during.get(name))];
+  console.log(
+    `${name.padEnd(20)} p99 ${usual.toFixed(1)} ms alone, ${now.toFixed(1)} ms during (${during.get(name)?.length} requests)   ratio ${(now / usual).toFixed(2)}`,
+  );
 }
 
 async function call(company: string, method: string, path: string, body?: unknown): Promise<Response> {
-  const response = await fetch(`${url}${path}`, {
+  const response = await fetch(`${gateway.url}${path}`, {
     method,
-    headers: { authorization: `Bearer ${tokenOf(company)}`, 'content-type': 'application/json' },
+    headers: world.headers(company),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   await response.arrayBuffer();
   return response;
-}
-
-/** Tokens are kept: one that is new each time would be verified each time. */
-function tokenOf(company: string): string {
-  tokens[company] ??= issuer.sign({ company, exp: Math.floor(Date.now() / 1000) + 3_600 });
-  return tokens[company];
 }
 
 /** Floods for as long as a measurement takes and a little more; gives what was answered. */
@@ -105,7 +65,7 @@ async function flood(): Promise<string> {
     [
       autocannon,
       ...['--connections', options.connections, '--duration', String(Number(options.seconds) + 5), '--json'],
-      ...['--headers', `authorization=Bearer ${tokenOf('loud')}`, `${url}/fleets`],
+      ...['--headers', `authorization=${world.headers('loud').authorization}`, `${gateway.url}/fleets`],
     ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
@@ -131,5 +91,5 @@ async function measure(
 }
 
 function p99(times: number[] = []): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+  return quantile(times, 0.99);
 }

@@ -6,12 +6,9 @@
  */
 import { strictEqual } from 'node:assert/strict';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { openDatabase } from '../src/entities/database.ts';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
-import { type GatewayProcess, startProcess } from './gateway-process.ts';
 import { COMPANY, type Seed, seed } from './seed.ts';
+import { inTurns, median, medianRatio } from './support/measure.ts';
+import { migrate, openWorld, type Started, sql } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -23,7 +20,7 @@ const { values: options } = parseArgs({
 
 interface Size {
   vehicles: number;
-  gateway: GatewayProcess;
+  gateway: Started;
   seeded: Seed;
   /** A cursor far into the fleet of 100,000. */
   deep: string;
@@ -44,71 +41,39 @@ const requests: Record<string, (size: Size) => string | { query: string }> = {
   }),
 };
 
-const server = await startServer();
-const issuer = await startIssuer();
-// Filling the largest database takes longer than a token lasts.
-const exp = Math.floor(Date.now() / 1000) + 86_400;
-const token = issuer.sign({ company: COMPANY, exp });
-const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+await using world = await openWorld();
 const sizes: Size[] = [];
-try {
-  for (const vehicles of options.sizes.split(',').map(Number)) sizes.push(await open(vehicles));
-  for (const size of sizes) await checkCounts(size);
-  for (const [name, requestOf] of Object.entries(requests)) {
-    const rounds = new Map(sizes.map((size) => [size, [] as number[]]));
-    for (let round = 0; round <= Number(options.rounds); round++) {
-      for (const size of sizes) {
-        const ms = await timeOf(size, requestOf(size));
-        // The first round warms up.
-        if (round > 0) rounds.get(size)?.push(ms);
-      }
-    }
-    const [first = []] = rounds.values();
-    console.log(name);
-    for (const [{ vehicles }, times] of rounds) {
-      const ratio = medianOf(times.map((ms, round) => ms / (first[round] ?? Number.NaN)));
-      console.log(
-        `${vehicles.toLocaleString('en').padStart(14)} vehicles  ${medianOf(times).toFixed(2)} ms  ${ratio.toFixed(2)}`,
-      );
-    }
+for (const vehicles of options.sizes.split(',').map(Number)) sizes.push(await open(vehicles));
+for (const size of sizes) await checkCounts(size);
+for (const [name, requestOf] of Object.entries(requests)) {
+  const rounds = await inTurns(sizes, Number(options.rounds), (size) => timeOf(size, requestOf(size)));
+  const [first = []] = rounds.values();
+  console.log(name);
+  for (const [{ vehicles }, times] of rounds) {
+    const size = vehicles.toLocaleString('en').padStart(14);
+    console.log(`${size} vehicles  ${median(times).toFixed(2)} ms  ${medianRatio(times, first).toFixed(2)}`);
   }
-} finally {
-  for (const { gateway } of sizes) await gateway.stop();
-  await issuer.stop();
-  await server.stop();
 }
 
 /** A database with so many vehicles of others around those that are asked for, and a gateway that does nothing else. */
 async function open(vehicles: number): Promise<Size> {
-  const url = new URL(server.url);
-  const admin = new pg.Client(server.url);
-  await admin.connect();
-  await admin.query(`create database growth_${vehicles}`);
-  await admin.end();
+  const url = new URL(world.url);
+  await world.sql(`create database growth_${vehicles}`);
   url.pathname = `/growth_${vehicles}`;
-  const database = await openDatabase({ DATABASE_URL: url.href, DATABASE_READ_URLS: [], DATA_DIR: '' });
-  await database.close();
+  migrate(url.href);
   const began = performance.now();
   const seeded = await seed(url.href, vehicles);
   console.log(`${vehicles.toLocaleString('en')} vehicles in ${((performance.now() - began) / 1000).toFixed(0)} s`);
-  const client = new pg.Client(url.href);
-  await client.connect();
-  const { rows } = await client.query('select id from vehicle where fleet_id = $1 order by id offset 90000 limit 1', [
+  const [row] = await sql(url.href, 'select id from vehicle where fleet_id = $1 order by id offset 90000 limit 1', [
     seeded.fleetOf100000,
   ]);
-  await client.end();
-  const gateway = await startProcess({
-    DATABASE_URL: url.href,
-    AUTH_ISSUER: issuer.issuer,
-    AUTH_AUDIENCE: issuer.audience,
-    CONTRACTS_AUTH: 'required',
-    WORKERS: 'off',
-  });
-  const deep = Buffer.from(rows[0].id.replaceAll('-', ''), 'hex').toString('base64url');
+  const gateway = await world.gateway({ DATABASE_URL: url.href, WORKERS: 'off' });
+  const deep = Buffer.from(row.id.replaceAll('-', ''), 'hex').toString('base64url');
   return { vehicles, gateway, seeded, deep };
 }
 
 async function ask({ gateway }: Size, request: string | { query: string }) {
+  const headers = world.headers(COMPANY);
   const answer = await (typeof request === 'string'
     ? fetch(gateway.url + request, { headers })
     : fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body: JSON.stringify(request) }));
@@ -138,9 +103,5 @@ async function timeOf(size: Size, request: string | { query: string }): Promise<
     await ask(size, request);
     times.push(performance.now() - began);
   }
-  return medianOf(times);
-}
-
-function medianOf(numbers: number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+  return median(times);
 }

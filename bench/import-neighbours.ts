@@ -11,7 +11,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
-import { openWorld } from './import-world.ts';
+import { openImportWorld } from './import-world.ts';
+import { quantile } from './support/measure.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -24,7 +25,7 @@ const { values: options } = parseArgs({
 /** VINs that the upload does not have. */
 const NEIGHBOURS = 1;
 
-const world = await openWorld({ fsync: options.fsync });
+await using world = await openImportWorld({ fsync: options.fsync });
 // Made beforehand: who measures must not be busy.
 const { vins, table } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 let added = 0;
@@ -36,19 +37,15 @@ const small: Record<string, () => Promise<Response>> = {
     call('POST', '/vehicles', { fleetId: world.fleet.id, vins: [vehicleOf(added++, NEIGHBOURS).vin] }),
 };
 
-try {
-  for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
-  const usual = await measure(() => delay(Number(options.seconds) * 1000));
-  report('nobody about', usual, usual);
-  report('during the upload', await measure(() => world.upload(vins)), usual);
-  if (await hasPsql()) {
-    await world.empty();
-    await small['POST one vehicle']?.();
-    const load = () => run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copyOf(table)}`]);
-    report('during \\copy', await measure(load), usual);
-  }
-} finally {
-  await world.close();
+for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
+const usual = await measure(() => delay(Number(options.seconds) * 1000));
+report('nobody about', usual, usual);
+report('during the upload', await measure(() => world.upload(vins)), usual);
+if (await hasPsql()) {
+  await world.empty();
+  await small['POST one vehicle']?.();
+  const load = () => run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copyOf(table)}`]);
+  report('during \\copy', await measure(load), usual);
 }
 
 interface Measured {
@@ -98,8 +95,8 @@ async function look(waits: Map<string, number>, ended: () => boolean): Promise<v
 function report(when: string, { times, waits }: Measured, usual: Measured): void {
   console.log(`${when}   waits: ${[...waits].map(([wait, count]) => `${wait} ${count}`).join(', ') || 'none'}`);
   for (const [name, values] of times) {
-    const [p50, p99, max] = [at(values, 0.5), at(values, 0.99), at(values, 1)];
-    const ratio = p99 / at(usual.times.get(name) ?? [], 0.99);
+    const [p50, p99, max] = [quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)];
+    const ratio = p99 / quantile(usual.times.get(name) ?? [], 0.99);
     console.log(
       `  ${name.padEnd(26)} p50 ${p50.toFixed(1)}   p99 ${p99.toFixed(1)}   max ${max.toFixed(1)} ms   ratio ${ratio.toFixed(2)}   (${values.length} requests)`,
     );
@@ -109,11 +106,7 @@ function report(when: string, { times, waits }: Measured, usual: Measured): void
 function call(method: string, path: string, body?: unknown): Promise<Response> {
   return fetch(`${world.url}${path}`, {
     method,
-    headers: { authorization: world.authorization(), 'content-type': 'application/json' },
+    headers: world.headers(),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-}
-
-function at(times: readonly number[], part: number): number {
-  return times.toSorted((a, b) => a - b)[Math.min(Math.floor(times.length * part), times.length - 1)] ?? Number.NaN;
 }

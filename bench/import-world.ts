@@ -1,64 +1,42 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
-import { startArguments } from './gateway-process.ts';
+import { openWorld } from './support/world.ts';
 
 export const COMPANY = 'acme';
-const CLOCK_TICKS = 100;
 const BOUNDARY = 'part-of-a-form';
 
-/** A PostgreSQL that waits for its disk as in earnest, unless told otherwise, the gateway as a process of its own, one fleet, and a folder for files. */
-export async function openWorld({ fsync = 'on' } = {}) {
-  const server = await startServer({ fsync, synchronous_commit: 'on', full_page_writes: 'on' });
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-  const issuer = await startIssuer();
-  const gateway = spawn(process.execPath, startArguments(), {
-    env: {
-      ...process.env,
-      PORT: '0',
-      DATABASE_URL: server.url,
-      AUTH_ISSUER: issuer.issuer,
-      AUTH_AUDIENCE: issuer.audience,
-      CONTRACTS_AUTH: 'required',
-      LIMIT_FILE_BYTES: String(2 ** 40),
-      // The import alone is measured, not the verification of a million vehicles that follows it.
-      WORKERS: 'off',
-      LOG_LEVEL: 'warn',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const url = await printedUrl(gateway);
-  const database = new pg.Client(server.url);
+/** A gateway with one fleet. */
+export async function openImportWorld({ fsync = 'on' } = {}) {
+  const world = await openWorld({ server: { fsync } });
+  // The import alone is measured, not the verification of a million vehicles that follows it.
+  const { url, pid } = await world.gateway({ LIMIT_FILE_BYTES: String(2 ** 40), WORKERS: 'off' });
+  const database = new pg.Client(world.url);
   await database.connect();
-  const authorization = () => `Bearer ${issuer.sign({ company: COMPANY })}`;
+  const headers = () => world.headers(COMPANY);
   const answer = await fetch(`${url}/fleets`, {
     method: 'POST',
-    headers: { authorization: authorization(), 'content-type': 'application/json' },
+    headers: headers(),
     body: JSON.stringify({ name: 'Bench', companyAddress: 'Here 1', email: 'fleet@acme.example', vat: 'DE1' }),
   });
   const fleet = (await answer.json()) as { id: string };
   return {
     url,
     fleet,
-    folder,
+    folder: world.folder,
     database,
-    databaseUrl: server.url,
-    authorization,
-    pid: gateway.pid as number,
+    databaseUrl: world.url,
+    headers,
+    pid,
     /** Sends the file (a path, or its pieces as they are made) and gives how many vehicles are new. */
     async upload(file: string | Iterable<string>): Promise<number> {
       const form = request(`${url}/vehicles/file`, {
         method: 'POST',
-        headers: { authorization: authorization(), 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+        headers: { ...headers(), 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
       });
       const answered = once(form, 'response');
       const pieces = typeof file === 'string' ? createReadStream(file) : Readable.from(file);
@@ -74,12 +52,9 @@ export async function openWorld({ fsync = 'on' } = {}) {
       await database.query('analyze vehicle');
       await database.query('checkpoint');
     },
-    async close(): Promise<void> {
-      gateway.kill('SIGTERM');
+    async [Symbol.asyncDispose]() {
       await database.end();
-      await issuer.stop();
-      await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      await world[Symbol.asyncDispose]();
     },
   };
 }
@@ -91,29 +66,3 @@ async function* formOf(fleetId: string, file: AsyncIterable<Buffer | string>) {
   yield* file;
   yield `\r\n--${BOUNDARY}--\r\n`;
 }
-
-async function printedUrl(gateway: ChildProcess): Promise<string> {
-  let output = '';
-  for await (const chunk of gateway.stdout ?? []) {
-    output += chunk;
-    const [, url] = /ready on (http\S+)/.exec(output) ?? [];
-    if (url) return url;
-  }
-  throw new Error(`The gateway did not start:\n${output}`);
-}
-
-/** CPU time of a process so far, in microseconds (Linux). */
-export function cpuMicroseconds(pid: number): number {
-  const [user = 0, system = 0] =
-    readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
-  return ((user + system) * 1_000_000) / CLOCK_TICKS;
-}
-
-/** The most memory a process has held since it began, in MB (Linux). */
-export function peakMegabytes(pid: number): number {
-  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1024;
-}
-
-export const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;

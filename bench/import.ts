@@ -12,7 +12,8 @@
  */
 import { parseArgs } from 'node:util';
 import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
-import { cpuMicroseconds, median, openWorld, peakMegabytes } from './import-world.ts';
+import { openImportWorld } from './import-world.ts';
+import { cpuMicroseconds, median, medianRatio, megabytes } from './support/measure.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -23,17 +24,13 @@ const { values: options } = parseArgs({
 });
 const CHUNK_ROWS = 4_000;
 
-const world = await openWorld();
-console.log(`resident at the start: ${Math.round(peakMegabytes(world.pid))} MB`);
-try {
-  const psql = await hasPsql();
-  const loader = psql ? '\\copy' : 'COPY (server)';
-  for (const rows of options.rows.split(',').map(Number)) {
-    if (options.rounds === '0') await uploadOnce(rows);
-    else await compare(rows, psql, loader);
-  }
-} finally {
-  await world.close();
+await using world = await openImportWorld();
+console.log(`resident at the start: ${peak()} MB`);
+const psql = await hasPsql();
+const loader = psql ? '\\copy' : 'COPY (server)';
+for (const rows of options.rows.split(',').map(Number)) {
+  if (options.rounds === '0') await uploadOnce(rows);
+  else await compare(rows, psql, loader);
 }
 
 async function compare(rows: number, psql: boolean, loader: string): Promise<void> {
@@ -63,7 +60,7 @@ async function compare(rows: number, psql: boolean, loader: string): Promise<voi
   }
   const base = seconds.get(loader) ?? [];
   for (const [name, values] of seconds) {
-    const ratio = median(values.map((value, round) => (base[round] ?? Number.NaN) / value));
+    const ratio = 1 / medianRatio(values, base);
     const own = name === 'upload' ? `CPU ${median(cpu).toFixed(2)} µs/row   peak ${peak()} MB` : '';
     const rate = Math.round(rows / median(values)).toLocaleString('en');
     console.log(
@@ -85,7 +82,7 @@ async function uploadOnce(rows: number): Promise<void> {
 }
 
 function peak(): number {
-  return Math.round(peakMegabytes(world.pid));
+  return Math.round(megabytes(world.pid, 'VmHWM'));
 }
 
 function* vinLines(rows: number): Generator<string> {

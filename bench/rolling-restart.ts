@@ -6,15 +6,12 @@
  * must not repeat a POST, so each POST that a gateway drops would be seen here as 502.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
-import { freePort, startProcess } from './gateway-process.ts';
+import { freePort } from '../test/support/postgres-server.ts';
+import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: { rounds: { type: 'string', default: '6' }, clients: { type: 'string', default: '16' } },
@@ -27,18 +24,10 @@ try {
   process.exit(0);
 }
 
-const server = await startServer();
-const issuer = await startIssuer();
-const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-const settings = {
-  DATABASE_URL: server.url,
-  AUTH_ISSUER: issuer.issuer,
-  AUTH_AUDIENCE: issuer.audience,
-  CONTRACTS_AUTH: 'required',
-};
-const gateways = [await startProcess(settings), await startProcess(settings)];
+await using world = await openWorld();
+const gateways = [await world.gateway(), await world.gateway()];
 const proxy = `http://127.0.0.1:${await freePort()}`;
-const nginx = spawn('nginx', ['-p', folder, '-c', configuration(), '-e', join(folder, 'error.log')], {
+const nginx = spawn('nginx', ['-p', world.folder, '-c', configuration(), '-e', join(world.folder, 'error.log')], {
   stdio: 'inherit',
 });
 const exits: (number | null)[] = [];
@@ -52,8 +41,7 @@ try {
   for (let round = 0; round < Number(options.rounds); round++) {
     for (const [index, gateway] of gateways.entries()) {
       exits.push(await gateway.stop('SIGTERM'));
-      gateways[index] = await startProcess(settings, gateway.port);
-      await serving(gateway.url);
+      gateways[index] = await world.gateway({}, gateway.port);
       await delay(500);
     }
   }
@@ -62,10 +50,6 @@ try {
   await report();
 } finally {
   nginx.kill('SIGQUIT');
-  for (const gateway of gateways) await gateway.stop('SIGKILL');
-  await issuer.stop();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
 
 /** What a client sends, one after the other; a write gives the id that was acknowledged. */
@@ -96,7 +80,7 @@ async function client(isOver: () => boolean): Promise<void> {
 async function send(path: string, body: unknown): Promise<string | null> {
   const answer = await fetch(proxy + path, {
     method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${issuer.sign({ company: 'rolling' })}`, 'content-type': 'application/json' },
+    headers: world.headers('rolling'),
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
@@ -109,10 +93,7 @@ async function send(path: string, body: unknown): Promise<string | null> {
 }
 
 async function report(): Promise<void> {
-  const database = new pg.Client(server.url);
-  await database.connect();
-  const { rows } = await database.query('select id from fleet');
-  await database.end();
+  const rows = await world.sql('select id from fleet');
   const stored = new Set(rows.map(({ id }) => id));
   const missing = acknowledged.filter((id) => !stored.has(id)).length;
   let [sent, failed] = [0, 0];
@@ -136,7 +117,7 @@ function configuration(): string {
     .replace('gateway-2:4000', `127.0.0.1:${gateways[1]?.port}`)
     .replace('listen 8080', `listen 127.0.0.1:${new URL(proxy).port}`)
     .replace('http {', 'daemon off;\npid nginx.pid;\nhttp {\n  access_log off;');
-  const path = join(folder, 'nginx.conf');
+  const path = join(world.folder, 'nginx.conf');
   writeFileSync(path, own);
   return path;
 }

@@ -1,24 +1,30 @@
 /**
- * `npm run bench [-- --rounds 5 --seconds 3 --others 1000000 --only W5 --peer name=http://…]`
- * Starts PostgreSQL, seeds it, starts the floor and the gateway, checks that both give the same data, then measures
- * them in turns. The ratio within a round is what counts: machines are shared, absolute figures drift.
- * Columns: requests per second; ratio to the floor (median of the rounds); milliseconds at p50 and p99; CPU time of
- * the process per request; its peak resident memory; of large answers the milliseconds to the first byte of the body.
+ * The gateway as it ships beside the floor: the best server that we could write by hand for the same answers.
+ * Run:  npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
+ * Read: a table per question. Ratios are to the floor, medians of rounds in turns: machines are shared, absolute figures
+ * drift. CPU is microseconds per request, of the server's process and of PostgreSQL's; the ratio "by CPU" of both together
+ * hardly changes however busy the machine is. Before anything is measured, the
+ * answers of all are compared, and the events that writes leave behind.
  */
 import { deepStrictEqual } from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import autocannon from 'autocannon';
-import { openDatabase } from '../src/entities/database.ts';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
-import { startArguments } from './gateway-process.ts';
+import { eligible as answered, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { seed } from './seed.ts';
-import { companyOf, type Workload, workloads } from './workloads.ts';
+import { type Answered, closedLoop, openLoop, type Request } from './support/load.ts';
+import {
+  cpuMicroseconds,
+  figure,
+  inTurns,
+  median,
+  medianRatio,
+  megabytes,
+  printTable,
+  serverMicroseconds,
+} from './support/measure.ts';
+import { migrate, openWorld } from './support/world.ts';
+import { type Question, type Workload, workloads } from './workloads.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -26,179 +32,245 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '3' },
     others: { type: 'string', default: '1000000' },
     only: { type: 'string', default: '' },
+    postgres: { type: 'string', default: '18' },
     peer: { type: 'string', multiple: true, default: [] },
   },
 });
+const ROUNDS = Number(options.rounds);
+const SECONDS = Number(options.seconds);
+const LARGE_SECONDS = 8;
+/** More than can be deleted in a second. */
+const SUPPLY_PER_SECOND = 1000;
+/** So that 16 questions at a time, which is the default, are about 600 a second. */
+const UPSTREAM_MS = 25;
+const VERIFIED_PER_SECOND = 700;
 
 interface Contender {
   name: string;
   url: string;
-  process?: ChildProcess;
+  /** None of a peer that was not started here. */
+  pid?: number;
 }
-
-interface Sample {
-  rate: number;
-  p50: number;
-  p99: number;
-  /** Microseconds per request; NaN for a peer that was not started here. */
+interface Sample extends Answered {
   cpu: number;
+  server: number;
+  all: number;
 }
 
-const CLOCK_TICKS = 100;
-const FIRST_BYTES = 9;
+/** What is new in each answer to a write. */
+const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|pack)":\s*"[^"]*"/g;
 
-const cpuMicroseconds = ({ process: child }: Contender): number => {
-  if (!child) return Number.NaN;
-  const [user = 0, system = 0] =
-    readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
-  return ((user + system) * 1_000_000) / CLOCK_TICKS;
+const titles: Record<Question, string> = {
+  requests: 'Requests',
+  writes: 'Writes',
+  documents: 'Documents',
+  'none twice': 'Documents none of which comes twice',
+  tokens: 'Many tokens',
 };
+const wanted = options.only.split(',');
+const isWanted = (...names: string[]) => wanted.some((begin) => names.some((name) => name.startsWith(begin)));
 
-const peakMegabytes = ({ process: child }: Contender): number => {
-  const [, kilobytes] = (child && /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) ?? [];
-  return Number(kilobytes) / 1024;
+await using world = await openWorld({ postgres: options.postgres });
+migrate(world.url);
+const seeded = await seed(world.url, Number(options.others));
+const upstream = await UpstreamServer.start();
+upstream.always('eligibility', slow(UPSTREAM_MS, answered()));
+const floor: Contender = {
+  name: 'floor',
+  ...(await world.process(['bench/floor/server.ts'], { DATABASE_URL: world.url })),
 };
+const gateway: Contender = {
+  name: 'gateway',
+  ...(await world.gateway({
+    HIGH_MOBILITY_URL: upstream.url,
+    HIGH_MOBILITY_CLIENT_ID: 'client',
+    HIGH_MOBILITY_CLIENT_SECRET: 'secret',
+  })),
+};
+const peers = options.peer.map((peer) => ({ name: peer.split('=')[0] ?? '', url: peer.slice(peer.indexOf('=') + 1) }));
+const all = await workloads(world, seeded);
+const [{ version }] = await world.sql('select version()');
+console.log(
+  `${version.split(' on ')[0]}, Node ${process.version}, Linux ${release()}, ${ROUNDS} rounds of ${SECONDS} s\n`,
+);
+for (const question of Object.keys(titles) as Question[]) {
+  const those = all.filter((one) => one.question === question && isWanted(one.name, question));
+  if (those.length > 0) await compare(question, those);
+}
+if (isWanted('open loop')) await compareOpenLoop();
+if (isWanted('verification')) await compareVerification();
+await upstream.close();
 
-const median = (numbers: number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-
-const server = await startServer();
-const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-const issuer = await startIssuer();
-const children: ChildProcess[] = [];
-try {
-  const database = await openDatabase({ DATABASE_URL: server.url, DATABASE_READ_URLS: [], DATA_DIR: folder });
-  await database.close();
-  console.log('seeding …');
-  const seeded = await seed(server.url, Number(options.others));
-  const contenders: Contender[] = [
-    await start('floor', 4801, ['bench/floor.ts', server.url, '4801'], {}),
-    await start('gateway', 4802, startArguments(), {
-      PORT: '4802',
-      DATABASE_URL: server.url,
-      AUTH_ISSUER: issuer.issuer,
-      AUTH_AUDIENCE: issuer.audience,
-      CONTRACTS_AUTH: 'required',
-      LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
-    }),
-    ...options.peer.map((peer) => ({ name: peer.split('=')[0] ?? '', url: peer.slice(peer.indexOf('=') + 1) })),
-  ];
-  for (const workload of workloads(seeded).filter(({ name }) => name.startsWith(options.only))) {
+async function compare(question: Question, those: Workload[]): Promise<void> {
+  const contenders = question === 'writes' ? [floor, gateway] : [floor, gateway, ...peers];
+  const rows: string[][] = [];
+  for (const workload of those) {
     await checkSame(workload, contenders);
-    await report(workload, contenders, await measure(workload, contenders));
-  }
-} finally {
-  for (const child of children) child.kill('SIGTERM');
-  await issuer.stop();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
-}
-
-async function start(name: string, port: number, args: string[], env: Record<string, string>): Promise<Contender> {
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  children.push(child);
-  const url = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < 100; tries++) {
-    if (
-      await fetch(`${url}/fleets`).then(
-        (answer) => answer.text(),
-        () => null,
-      )
-    )
-      return { name, url, process: child };
-    await delay(100);
-  }
-  throw new Error(`${name} does not answer`);
-}
-
-function requestOf(workload: Workload) {
-  const token = issuer.sign({ company: companyOf(workload) });
-  const headers: Record<string, string> = { authorization: `Bearer ${token}` };
-  if (workload.body) headers['content-type'] = 'application/json';
-  return {
-    method: workload.body ? ('POST' as const) : ('GET' as const),
-    headers,
-    ...(workload.body !== undefined && { body: JSON.stringify(workload.body) }),
-  };
-}
-
-/** A benchmark of two different answers would measure nothing. What is new in every answer is left out. */
-async function checkSame(workload: Workload, contenders: Contender[]): Promise<void> {
-  const [floor, ...others] = await Promise.all(
-    contenders.map(async ({ url }) => {
-      const answer = await fetch(`${url}${workload.path}`, requestOf(workload));
-      const text = await answer.text();
-      if (!answer.ok) throw new Error(`${workload.name}: ${answer.status} ${text.slice(0, 300)}`);
-      return JSON.parse(
-        text.replaceAll(/"(id|createdAt|updatedAt)"\s*:\s*"[^"]*"/g, workload.name.startsWith('W7') ? '"$1":""' : '$&'),
-      );
-    }),
-  );
-  for (const other of others) deepStrictEqual({ ...other, extensions: undefined }, { ...floor, extensions: undefined });
-}
-
-async function measure(workload: Workload, contenders: Contender[]): Promise<Map<Contender, Sample[]>> {
-  const samples = new Map(contenders.map((contender) => [contender, [] as Sample[]]));
-  for (let round = 0; round <= Number(options.rounds); round++) {
-    for (const contender of contenders) {
-      const before = cpuMicroseconds(contender);
-      const result = await autocannon({
-        url: `${contender.url}${workload.path}`,
-        ...requestOf(workload),
-        connections: workload.large ? 2 : 16,
-        duration: workload.large ? 8 : round === 0 ? 1 : Number(options.seconds),
-        timeout: 60,
-      });
-      if (result.non2xx || result.errors)
-        throw new Error(`${workload.name}, ${contender.name}: ${result.non2xx} refusals, ${result.errors} errors`);
-      const sample = {
-        rate: result['2xx'] / result.duration,
-        p50: result.latency.p50,
-        p99: result.latency.p99,
-        cpu: (cpuMicroseconds(contender) - before) / result['2xx'],
-      };
-      // The first round warms both up.
-      if (round > 0) samples.get(contender)?.push(sample);
+    const samples = await inTurns(contenders, ROUNDS, (contender, round) => measure(workload, contender, round));
+    const of = (contender: Contender, key: keyof Sample) => (samples.get(contender) ?? []).map((sample) => sample[key]);
+    for (const contender of contenders.slice(1)) {
+      const both = (show: (one: Contender) => string) => `${show(floor)} / ${show(contender)}`;
+      const middle = (key: keyof Sample) => both((one) => figure(median(of(one, key))));
+      rows.push([
+        contender === gateway ? workload.name : `${workload.name}, ${contender.name}`,
+        middle('rate'),
+        medianRatio(of(contender, 'rate'), of(floor, 'rate')).toFixed(2),
+        Number.isNaN(workload.goal) ? '' : workload.goal.toFixed(2),
+        medianRatio(of(floor, 'all'), of(contender, 'all')).toFixed(2),
+        middle('p50'),
+        middle('p99'),
+        middle('cpu'),
+        middle('server'),
+      ]);
     }
+    if (workload.large) for (const one of [floor, gateway]) console.log(await largeFacts(workload, one));
+    process.stderr.write(`${rows.at(-1)?.slice(0, 3).join('  ')}\n`);
   }
-  return samples;
+  console.log(`\n## ${titles[question]}: floor / gateway\n`);
+  printTable(['what', 'per s', 'ratio', 'goal', 'by CPU', 'p50 ms', 'p99 ms', 'CPU µs', 'PostgreSQL µs'], rows);
 }
 
-/** Milliseconds until the body of an answer begins, with nothing else to do. */
-async function firstByte(workload: Workload, { url }: Contender): Promise<number> {
+async function measure(workload: Workload, contender: Contender, round: number): Promise<Sample> {
+  const seconds = workload.large ? LARGE_SECONDS : round === 0 ? 1 : SECONDS;
+  const amount = workload.supply && SUPPLY_PER_SECOND * seconds;
+  // Requests are also made in advance, a few for each connection.
+  if (amount) await workload.supply?.(amount + 100);
+  const cpu = () => (contender.pid ? cpuMicroseconds(contender.pid) : Number.NaN);
+  const before = { cpu: cpu(), server: serverMicroseconds(world.server.data) };
+  const { url } = contender;
+  const answered = await closedLoop({
+    url,
+    request: workload.request,
+    connections: workload.large ? 2 : 16,
+    seconds,
+    amount,
+  });
+  // What others do after the answer is theirs, too.
+  if (workload.question === 'writes') await published();
+  const own = (cpu() - before.cpu) / answered.answers;
+  const server = (serverMicroseconds(world.server.data) - before.server) / answered.answers;
+  return { ...answered, cpu: own, server, all: own + server };
+}
+
+/** Waits until the gateway has nothing left to do that the next in turn would suffer from. */
+async function published(): Promise<void> {
+  while ((await world.sql('select from event where position is null limit 1')).length > 0) await delay(50);
+}
+
+/** A benchmark of two different answers would measure nothing. */
+async function checkSame(workload: Workload, contenders: Contender[]): Promise<void> {
+  await workload.supply?.(contenders.length);
+  const [marks] = await world.sql(
+    `select (select coalesce(max(seq), 0) from event) as event, (select coalesce(max(seq), 0) from floor_event) as floor`,
+  );
+  const answers: unknown[] = [];
+  // Aliases are told apart by their number.
+  const own = (text: string) =>
+    text.replaceAll(/"own\d+"/g, '"own"').replaceAll(workload.question === 'writes' ? NEW : /^$/g, '"$1":""');
+  for (const { name, url } of contenders) {
+    const { path, ...request } = requestOf(workload);
+    const answer = await fetch(url + path, request);
+    const text = own(await answer.text());
+    if (!answer.ok) throw new Error(`${workload.name}: ${name} answers ${answer.status} ${text.slice(0, 300)}`);
+    const type = answer.headers.get('content-type') ?? '';
+    answers.push(type.includes('json') ? { ...JSON.parse(text), extensions: undefined } : text);
+  }
+  for (const other of answers.slice(1)) deepStrictEqual(other, answers[0], workload.name);
+  if (workload.question === 'writes')
+    deepStrictEqual(await events('event', marks.event), await events('floor_event', marks.floor), workload.name);
+}
+
+/** What has been told of since. */
+function events(table: string, after: string) {
+  return world.sql(
+    `select type, actor, fleet_id is null as fleetless, contract_id is null as contractless, cardinality(vehicle_ids) as vehicles,
+       cardinality(vins) as vins, array(select jsonb_object_keys(data) order by 1) as data
+     from ${table} where seq > $1 order by type`,
+    [after],
+  );
+}
+
+function requestOf({ request }: Workload): Request {
+  return typeof request === 'function' ? request() : request;
+}
+
+/** Memory and the first byte, with nothing else to do. */
+async function largeFacts(workload: Workload, { name, url, pid = 0 }: Contender): Promise<string> {
   const times: number[] = [];
-  for (let asked = 0; asked < FIRST_BYTES; asked++) {
+  for (let asked = 0; asked < 9; asked++) {
+    const { path, ...request } = requestOf(workload);
     const start = performance.now();
-    const reader = (await fetch(`${url}${workload.path}`, requestOf(workload))).body?.getReader();
+    const reader = (await fetch(url + path, request)).body?.getReader();
     await reader?.read();
     times.push(performance.now() - start);
     while (reader && !(await reader.read()).done);
   }
-  return median(times);
+  return `${workload.name}, ${name}: first byte ${median(times).toFixed(1)} ms, peak ${figure(megabytes(pid, 'VmHWM'))} MB`;
 }
 
-async function report(workload: Workload, contenders: Contender[], samples: Map<Contender, Sample[]>): Promise<void> {
-  const [floor] = contenders;
-  const floors = (floor && samples.get(floor)) ?? [];
-  for (const contender of contenders) {
-    const own = samples.get(contender) ?? [];
-    const of = (key: keyof Sample) => median(own.map((sample) => sample[key]));
-    const ratio = median(own.map((sample, round) => sample.rate / (floors[round]?.rate ?? Number.NaN)));
-    console.log(
-      [
-        workload.name.padEnd(38),
-        contender.name.padEnd(10),
-        `${of('rate').toFixed(1).padStart(9)}/s`,
-        `ratio ${ratio.toFixed(2)}${contender === floor ? '' : ` (goal ${workload.goal})`}`.padEnd(22),
-        `p50 ${of('p50')} ms`.padEnd(11),
-        `p99 ${of('p99')} ms`.padEnd(11),
-        `${of('cpu').toFixed(0)} µs CPU`.padStart(12),
-        `${peakMegabytes(contender).toFixed(0)} MB`.padStart(8),
-        workload.large ? `first byte ${(await firstByte(workload, contender)).toFixed(1)} ms` : '',
-      ].join('  '),
+/** At 30 % of what the gateway can answer. */
+async function compareOpenLoop(): Promise<void> {
+  const rows: string[][] = [];
+  for (const workload of all.filter(
+    ({ name }) => /^(W[1345]|W7.*REST)/.test(name) && !name.includes('none') && !name.includes('tokens'),
+  )) {
+    const capacity = await closedLoop({ url: gateway.url, request: workload.request, seconds: SECONDS });
+    const rate = capacity.rate * 0.3;
+    const samples = await inTurns([floor, gateway], ROUNDS, ({ url }) =>
+      openLoop(url, rate, SECONDS, () => requestOf(workload)),
     );
+    await published();
+    const both = (key: 'p50' | 'p99') =>
+      [floor, gateway]
+        .map((one) => median((samples.get(one) ?? []).map((sample) => sample[key])).toFixed(1))
+        .join(' / ');
+    rows.push([workload.name, figure(rate), both('p50'), both('p99')]);
   }
+  console.log('\n## Open loop, at 30 % of the gateway’s capacity: floor / gateway\n');
+  printTable(['what', 'per s', 'p50 ms', 'p99 ms'], rows);
+}
+
+/** Reads while vehicles of other companies are verified, as many at a time as by default. */
+async function compareVerification(): Promise<void> {
+  const rows: string[][] = [];
+  for (const workload of all.filter(({ name, question }) => question === 'requests' && /^W[1-5] /.test(name))) {
+    const verified: number[] = [];
+    const samples = await inTurns(['without', 'with'], ROUNDS, async (how) => {
+      if (how === 'with') await makeDue(VERIFIED_PER_SECOND * (SECONDS + 1));
+      const before = upstream.count('eligibility');
+      const sample = await closedLoop({ url: gateway.url, request: workload.request, seconds: SECONDS });
+      if (how === 'with') verified.push((upstream.count('eligibility') - before) / SECONDS);
+      await makeDue(0);
+      upstream.received.length = 0;
+      return sample;
+    });
+    const of = (how: string) => (samples.get(how) ?? []).map(({ rate }) => rate);
+    rows.push([
+      workload.name,
+      figure(median(of('without'))),
+      figure(median(of('with'))),
+      medianRatio(of('with'), of('without')).toFixed(2),
+      '0.85',
+      figure(median(verified)),
+    ]);
+  }
+  console.log('\n## Reads while vehicles are verified\n');
+  printTable(['what', 'without, per s', 'with, per s', 'ratio', 'goal', 'vehicles verified per s'], rows);
+}
+
+/** Has so many vehicles of others verified, and no more; waits until nothing is under way. */
+async function makeDue(count: number): Promise<void> {
+  await world.sql(`update vehicle set due_at = now() + interval '30 days', status = 'ELIGIBLE'
+    where company like 'other-%' and due_at < now() + interval '1 day' and not claimed`);
+  while (
+    (await world.sql(`select from vehicle where due_at < now() + interval '1 day' and claimed limit 1`)).length > 0
+  )
+    await delay(50);
+  await published();
+  await world.sql(
+    `update vehicle set due_at = now(), status = 'PENDING', verified_at = null where id in (
+       select id from vehicle where company like 'other-%' and status = 'ELIGIBLE' limit $1)`,
+    [count],
+  );
+  if (count > 0) await world.sql(`notify due, 'vehicle'`);
 }

