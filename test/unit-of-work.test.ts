@@ -23,7 +23,31 @@ const reason = { code: 'NO_CONSENT', message: 'No "consent".', actor: 'CUSTOMER'
 describe('arrays', () => {
   // What means something in the text of an array, of a statement or of JSON; and anything else that PostgreSQL can keep.
   const telling = fc.constantFrom(
-    ...['NULL', 'null', '', ' ', '\t', '\n', '\r\n', '"', "'", '\\', '\\n', '{', '}', ',', '?', '??', ':a', '$1', '{}'],
+    ...[
+      'NULL',
+      'null',
+      'nUll',
+      '',
+      ' ',
+      '\t',
+      '\v',
+      '\f',
+      '\u00a0',
+      '\n',
+      '\r\n',
+      '"',
+      "'",
+      '\\',
+      '\\n',
+      '{',
+      '}',
+      ',',
+      '?',
+      '??',
+      ':a',
+      '$1',
+      '{}',
+    ],
   );
   const anything = fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0'));
   const text = fc

@@ -1,8 +1,13 @@
 import { p, Type } from '@mikro-orm/core';
 
-/** An element as it stands between the braces of an array: quoted, so that no spelling of it means anything else. */
-const element = (value: unknown): string =>
-  value === null ? 'NULL' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`;
+/** What needs no quotes in the text of an array, as PostgreSQL sees it: defaults are compared as it writes them. */
+const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
+
+function element(value: unknown): string {
+  if (value === null) return 'NULL';
+  const text = String(value);
+  return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+}
 
 /**
  * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes null,
