@@ -15,7 +15,7 @@ export function operationOf(route: Route, schemas: Schemas): Json {
     operationId: docs.operationId,
     tags: [docs.tag],
     summary: docs.summary,
-    description: docs.description,
+    description: `${docs.description} Scope: \`${route.scope}\`.`,
     security: securityOf(route),
     parameters: parametersOf(route),
     ...(docs.body && { requestBody: bodyOf(docs.body, schemas) }),
@@ -26,10 +26,9 @@ export function operationOf(route: Route, schemas: Schemas): Json {
   };
 }
 
-function securityOf({ token, scope }: Route): Json[] {
-  const bearer = { bearer: [scope] };
-  return token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
-}
+const bearer = { bearer: [] };
+const securityOf = ({ token }: Route): Json[] =>
+  token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 

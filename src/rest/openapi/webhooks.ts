@@ -67,7 +67,7 @@ const deliveryJson = z
   });
 
 const scope =
-  'Where scopes are in use, it needs `contracts:read`, too, if events of contracts go there, or wait to be sent there.';
+  'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
 const one = { 200: { description: 'The webhook.', schema: webhookJson } };
 
