@@ -16,8 +16,9 @@ type Resolver = GraphQLFieldResolver<unknown, FaceContext>;
 
 /** Quotes, colon, comma, and what a value that is no text takes. */
 const PUNCTUATION = 6;
-/** What JSON writes as it is, a byte for each character. */
-const PLAIN = /^[ !#-[\]-~]*$/;
+/** What JSON writes in more characters than there are. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
 /** Items that are completed before anybody looks at the time. */
 const BIT = 20;
 
@@ -65,7 +66,7 @@ const refused = (refusal: DomainError): Promise<never> => Promise.reject(refusal
 
 /** How long a value's text is; of numbers and the like, that of a short one. */
 function lengthOf(value: unknown): number {
-  if (typeof value === 'string') return PLAIN.test(value) ? value.length : Buffer.byteLength(JSON.stringify(value));
+  if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
   if (typeof value !== 'object' || value === null) return 0;
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one) + 1, 0);
   const known = lengths.get(value) ?? Buffer.byteLength(JSON.stringify(value));
