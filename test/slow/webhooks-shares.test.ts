@@ -1,26 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/entities/database.ts';
 import type { Client, Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';
-import { type SpawnedGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { spawnGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { hang, status, WebhookReceiver } from '../support/webhook-receiver.ts';
 
+const { kind } = inject('database');
 const receiver = await WebhookReceiver.start();
 const issuer = await testIssuer();
 const env = await databaseEnv();
 const start = () => spawnGateway({ ...env, WEBHOOK_LOOPBACK: 'on' }, { issuer });
-
-/** Rows of a statement. The embedded database is one process's: no gateway may be running on it. */
-async function execute(statement: string): Promise<Json[]> {
-  const database = await openDatabase(databaseConfig(env));
-  return database.orm.em
-    .fork()
-    .execute(statement)
-    .finally(() => database.close());
-}
 
 let paths = 0;
 async function subscribe(client: Client, fields: Json = {}, path = `/hook-${++paths}`): Promise<Json> {
@@ -83,94 +74,83 @@ describe('A single delivery takes less than three times what it takes alone', { 
   });
 });
 
-describe('A webhook for which 200,000 events wait', { timeout: 300_000 }, () => {
+// The embedded database is one process's, and is not looked at beside it; test/webhooks.test.ts resumes there, too.
+describe.runIf(kind === 'postgresql')('A webhook for which 200,000 events wait', { timeout: 300_000 }, async () => {
   const EVENTS = 200_000;
-  const made = async (webhook: Json) =>
+  const database = kind === 'postgresql' ? await openDatabase(databaseConfig(env)) : null;
+  afterAll(() => database?.close());
+  const execute = async (statement: string): Promise<Json[]> =>
+    (await database?.orm.em.fork().execute(statement)) ?? [];
+  const made = async ({ id }: Json) =>
     (
       await execute(`select count(*)::int as made, count(distinct event_id)::int as events
-      from delivery where webhook_id = '${webhook.id}'`)
+        from delivery where webhook_id = '${id}'`)
     )[0];
-  const openEnd = (webhook: Json) => execute(`select from webhook where id = '${webhook.id}' and due_at is not null`);
+  const caughtUp = ({ id }: Json) =>
+    until(async () => {
+      const rows = await execute(`select from webhook where id = '${id}' and due_at is not null`);
+      return rows.length === 0 ? true : null;
+    }, 120_000);
 
-  /** A paused webhook of a company of its own, to a receiver that never answers, and its events. */
-  async function waiting(company: string): Promise<[SpawnedGateway, Client, Json]> {
-    const gateway = await start();
-    const client = gateway.as(company);
+  /** A paused webhook to a receiver that never answers, and so many events that wait for it. */
+  async function waiting(client: Client, company: string): Promise<Json> {
     const webhook = await subscribe(client);
     receiver.always(webhook.path, hang);
     await become(client, webhook, 'PAUSED');
-    await gateway.stop();
     await execute(`insert into event (company, type, actor, at, position)
       select '${company}', 'fleet.updated', 'test', now(), nextval('event_position') from generate_series(1, ${EVENTS})`);
-    const next = await start();
-    return [next, next.as(company), webhook];
+    return webhook;
   }
 
-  test('is resumed while others are told of theirs as if nothing were', async () => {
-    const [gateway, client, webhook] = await waiting('resumed');
-    const other = gateway.as('beside');
-    const single = await subscribe(other);
-    await arrivals(other, single, 10);
-    const alone = await arrivals(other, single, 20);
-    await become(client, webhook, 'ACTIVE');
-    const beside = await arrivals(other, single, 20);
-    console.log(`alone ${median(alone).toFixed()} ms (at most ${alone.at(-1)?.toFixed()}),`);
-    console.log(`beside ${median(beside).toFixed()} ms (at most ${beside.at(-1)?.toFixed()})`);
-    expect(median(beside)).toBeLessThan(3 * median(alone));
-    // What comes now comes through the log as well, behind the rest.
-    await createFleet(client);
-    await gateway.stop();
-    const again = await start();
-    await delay(100);
-    await again.stop();
-    while ((await openEnd(webhook)).length > 0) {
-      const more = await start();
-      await delay(3000);
-      await more.stop();
-    }
-    expect(await made(webhook)).toEqual({ made: EVENTS + 1, events: EVENTS + 1 });
-  });
+  test.each(['resumed', 'resumed and deleted'])(
+    'is %s while others are told of theirs as if nothing were',
+    async (what) => {
+      const gateway = await start();
+      const client = gateway.as(what);
+      const webhook = await waiting(client, what);
+      const other = gateway.as(`beside ${what}`);
+      const single = await subscribe(other);
+      await arrivals(other, single, 10);
+      const alone = await arrivals(other, single, 15);
+      await become(client, webhook, 'ACTIVE');
+      await createFleet(client);
+      if (what === 'resumed and deleted') {
+        await until(async () => ((await made(webhook))?.made > EVENTS / 2 ? true : null), 60_000);
+        void client.delete(`/webhooks/${webhook.id}`);
+      }
+      const beside = await arrivals(other, single, 15);
+      console.log(`alone ${median(alone).toFixed()} ms, at most ${alone.at(-1)?.toFixed()}`);
+      console.log(`beside ${median(beside).toFixed()} ms, at most ${beside.at(-1)?.toFixed()}`);
+      expect(median(beside)).toBeLessThan(3 * median(alone));
+      await caughtUp(webhook);
+      const count = what === 'resumed' ? EVENTS + 1 : 0;
+      await until(async () => ((await made(webhook))?.made === count ? true : null));
+      expect(await made(webhook)).toEqual({ made: count, events: count });
+      await gateway.stop('SIGKILL');
+    },
+  );
 
   test('loses none and gets none twice, whoever kills the process or pauses it meanwhile', async () => {
-    let [gateway, client, webhook] = await waiting('killed');
-    await become(client, webhook, 'ACTIVE');
-    for (const ms of [200, 600, 1000]) {
-      await delay(ms);
+    let gateway = await start();
+    const webhook = await waiting(gateway.as('killed'), 'killed');
+    await become(gateway.as('killed'), webhook, 'ACTIVE');
+    for (const part of [0.1, 0.3, 0.5]) {
+      await until(async () => ((await made(webhook))?.made > part * EVENTS ? true : null), 60_000);
       await gateway.stop('SIGKILL');
       gateway = await start();
-      client = gateway.as('killed');
     }
+    const client = gateway.as('killed');
     await become(client, webhook, 'PAUSED');
+    const { made: half } = (await made(webhook)) ?? {};
     await createFleet(client);
-    await gateway.stop();
-    const { made: half } = await made(webhook);
-    expect(half).toBeGreaterThan(0);
-    gateway = await start();
-    client = gateway.as('killed');
+    await until(async () => ((await client.get('/events?type=fleet.created')).body.length === 1 ? true : null));
+    expect(await made(webhook)).toEqual({ made: half, events: half });
+    expect(half).toBeLessThan(EVENTS);
     await become(client, webhook, 'ACTIVE');
     await createFleet(client);
-    do {
-      await delay(3000);
-      await gateway.stop();
-      if ((await openEnd(webhook)).length === 0) break;
-      gateway = await start();
-    } while (true);
+    await caughtUp(webhook);
+    await until(async () => ((await made(webhook))?.made === EVENTS + 2 ? true : null));
     expect(await made(webhook)).toEqual({ made: EVENTS + 2, events: EVENTS + 2 });
-  });
-
-  test('is deleted while it is resumed, and holds up nobody', async () => {
-    const [gateway, client, webhook] = await waiting('deleted');
-    const other = gateway.as('beside-deleted');
-    const single = await subscribe(other);
-    await arrivals(other, single, 10);
-    const alone = median(await arrivals(other, single, 15));
-    await become(client, webhook, 'ACTIVE');
-    await delay(1500);
-    const deleted = client.delete(`/webhooks/${webhook.id}`);
-    const beside = median(await arrivals(other, single, 15));
-    expect((await deleted).status).toBe(200);
-    expect(beside).toBeLessThan(3 * alone);
-    await gateway.stop();
-    expect(await made(webhook)).toEqual({ made: 0, events: 0 });
+    await gateway.stop('SIGKILL');
   });
 });
