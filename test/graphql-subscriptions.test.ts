@@ -7,6 +7,7 @@ import { eligibilityChanges, importChanges } from '../src/core/subscriptions.ts'
 import type { Client, Json } from './support/client.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
@@ -53,6 +54,18 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
   expect(all.events).toEqual(expect.arrayContaining([event(vin, 'ELIGIBLE'), event(other, 'INELIGIBLE')]));
   await expect.poll(() => one.events).toEqual([event(vin, 'ELIGIBLE')]);
   expect(theirs.events).toEqual([]);
+});
+
+test('names that mean something to JavaScript are names in events, too', async () => {
+  const odd =
+    'subscription { eligibilityChanged { then: vin __proto__: status constructor: manufacturer { then: id } } }';
+  const { events } = subscribe(acme, odd);
+  await until(() => (listeners() > before ? true : null));
+  const vin = newVin(0);
+  await addVehicles(acme, [vin]);
+  const event = await until(() => events[0] ?? null);
+  const told = `{"then":"${vin}","__proto__":"ELIGIBLE","constructor":{"then":"bmw"}}`;
+  expect(JSON.stringify(event)).toBe(`{"data":{"eligibilityChanged":${told}}}`);
 });
 
 test('a client that goes away leaves no listener behind', async () => {

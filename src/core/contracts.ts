@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { type Context, contractCompanyOf } from './context.ts';
 import { ContractNotFound, Forbidden } from './errors.ts';
-import { readInput } from './input.ts';
+import { readInput, storable } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { removingContracts } from './remove-contracts.ts';
 import { type JsonPage, type JsonSql, json, jsonObject, jsonText, readJsonPage, type Selection } from './selection.ts';
-import { ALL_ROWS, isId, read, write } from './sql.ts';
+import { ALL_ROWS, given, isId, read, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
 export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
@@ -33,7 +33,7 @@ export interface Contract {
 export const contractFilter = z.object({
   fleetId: z.string().nullish(),
   vin: z.string().nullish(),
-  pack: z.string().nullish(),
+  pack: storable(z.string()).nullish(),
   status: z.enum(contractStatuses).nullish(),
 });
 export type ContractFilter = z.output<typeof contractFilter>;
@@ -163,9 +163,9 @@ const ofCompany = (company: string | null) => (company === null ? sql`` : sql`an
 
 function matching(filter?: ContractFilter | null) {
   const { fleetId, vin, pack, status } = readInput(contractFilter, filter ?? {});
-  return sql`${fleetId ? sql`and c.fleet_id = ${isId(fleetId) ? fleetId : null}::uuid` : sql``}
-    ${vin ? sql`and v.vin = ${vinOrNull(vin)}` : sql``} ${pack ? sql`and c.pack = ${pack}` : sql``}
-    ${status ? sql`and ${sql.raw(statusSql)} = ${status}` : sql``}`;
+  return sql`${given(fleetId, (one) => sql`and c.fleet_id = ${isId(one) ? one : null}::uuid`)}
+    ${given(vin, (one) => sql`and v.vin = ${vinOrNull(one)}`)} ${given(pack, (one) => sql`and c.pack = ${one}`)}
+    ${given(status, (one) => sql`and ${sql.raw(statusSql)} = ${one}`)}`;
 }
 
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { type Context, companyOf, hasScope } from './context.ts';
 import { NotFound, ValidationFailed } from './errors.ts';
 import { listOf, readInput, time } from './input.ts';
-import { cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
+import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from './page.ts';
 import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
 import { type JsonSql, json, jsonObject, type ValueSql } from './selection.ts';
-import { firstIdOf, isId, write } from './sql.ts';
+import { firstIdOf, given, isId, write } from './sql.ts';
 import { vinOrNull } from './vehicles.ts';
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
@@ -130,11 +130,14 @@ type EventPageInput = { after?: string | null | undefined; before?: string | nul
 >;
 
 /** Like pageSql, in the order of the log. */
-export async function pageOfLog(ctx: Context, { after, before, backward, limit }: Page) {
-  const from = after ? sql`and e.position > ${await positionOf(ctx, after)}::bigint` : sql``;
-  const to = before ? sql`and e.position < ${await positionOf(ctx, before, 'before')}::bigint` : sql``;
+export async function pageOfLog(ctx: Context, page: Page) {
+  const { after, before, backward, limit } = page;
+  const bounds = {
+    after: after === null ? null : await positionOf(ctx, after),
+    before: before === null ? null : await positionOf(ctx, before, 'before'),
+  };
   return {
-    within: sql`${from} ${to}`,
+    within: betweenSql({ ...page, ...bounds }, sql`e.position`, (position) => sql`${position}::bigint`),
     tail: sql`order by ${backward ? sql`e.position desc` : sql`e.position`} limit ${limit + 1}`,
   };
 }
@@ -150,12 +153,13 @@ export function visibleTo(ctx: Context): RawBuilder<unknown> {
 export function matching(filter?: EventFilter | null): RawBuilder<unknown> {
   const { types, fleetId, contractId, vehicleId, vin, since, until } = readInput(eventFilter, filter ?? {});
   const idOrNull = (id: string) => (isId(id) ? id : null);
-  return sql`${types ? sql`and e.type = any(${types}::text[])` : sql``}
-    ${fleetId ? sql`and e.fleet_id = ${idOrNull(fleetId)}::uuid` : sql``}
-    ${contractId ? sql`and e.contract_id = ${idOrNull(contractId)}::uuid` : sql``}
-    ${vehicleId ? sql`and e.vehicle_ids @> array[${idOrNull(vehicleId)}::uuid]` : sql``}
-    ${vin ? sql`and e.vins @> array[${vinOrNull(vin)}::text]` : sql``}
-    ${since ? sql`and e.at >= ${since}::timestamptz` : sql``} ${until ? sql`and e.at < ${until}::timestamptz` : sql``}`;
+  return sql`${given(types, (some) => sql`and e.type = any(${some}::text[])`)}
+    ${given(fleetId, (one) => sql`and e.fleet_id = ${idOrNull(one)}::uuid`)}
+    ${given(contractId, (one) => sql`and e.contract_id = ${idOrNull(one)}::uuid`)}
+    ${given(vehicleId, (one) => sql`and e.vehicle_ids @> array[${idOrNull(one)}::uuid]`)}
+    ${given(vin, (one) => sql`and e.vins @> array[${vinOrNull(one)}::text]`)}
+    ${given(since, (time) => sql`and e.at >= ${time}::timestamptz`)}
+    ${given(until, (time) => sql`and e.at < ${time}::timestamptz`)}`;
 }
 
 const eventJson: JsonSql<Event> = {

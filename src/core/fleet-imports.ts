@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Context, companyOf } from './context.ts';
 import { type Import, type ImportRow, importColumns, toImport } from './imports.ts';
-import { type Page, type Slice, sliceOf } from './page.ts';
+import { betweenSql, type Page, type Slice, sliceOf } from './page.ts';
 import { write } from './sql.ts';
 
 /**
@@ -14,15 +14,14 @@ export async function importsOfFleets(
 ): Promise<Map<string, Slice<Import>>> {
   const company = companyOf(ctx, 'fleets:read');
   const placeOf = (id: string) => sql`(select p.started_at, p.id from import p where p.id = ${id}::uuid)`;
-  const after = page.after ? sql`and (i.started_at, i.id) > ${placeOf(page.after)}` : sql``;
-  const before = page.before ? sql`and (i.started_at, i.id) < ${placeOf(page.before)}` : sql``;
+  const between = betweenSql(page, sql`(i.started_at, i.id)`, placeOf);
   const order = page.backward ? sql`i.started_at desc, i.id desc` : sql`i.started_at, i.id`;
   const rows = await write<ImportRow>(
     ctx,
     sql`select page.* from unnest(${fleetIds}::uuid[]) with ordinality parent(id, place)
         cross join lateral (
           select ${importColumns}, row_number() over (order by ${order}) as rank from import i
-          where i.fleet_id = parent.id and i.company = ${company} ${after} ${before}
+          where i.fleet_id = parent.id and i.company = ${company} ${between}
           order by ${order} limit ${page.limit + 1}
         ) page
         order by parent.place, page.rank`,

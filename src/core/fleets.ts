@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Fleet as FleetEntity } from '../entities/fleet.ts';
 import { type Context, companyOf } from './context.ts';
 import { FleetNotFound, ValidationFailed } from './errors.ts';
-import { email, id, readInput, text } from './input.ts';
+import { email, id, readInput, storable, text } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { record, recordEach } from './record-events.ts';
 import {
@@ -17,7 +17,7 @@ import {
   readJsonPage,
   type Selection,
 } from './selection.ts';
-import { ALL_ROWS, add, isId, newId, read, write } from './sql.ts';
+import { ALL_ROWS, add, given, isId, newId, read, write } from './sql.ts';
 
 /** A fleet as both faces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
@@ -42,8 +42,8 @@ export const updateFleetInput = z.object({
   vat: fleetFields.shape.vat.optional(),
 });
 export const fleetFilter = z.object({
-  nameStartsWith: z.string().max(255).nullish(),
-  vat: z.string().max(255).nullish(),
+  nameStartsWith: storable(z.string().max(255)).nullish(),
+  vat: storable(z.string().max(255)).nullish(),
 });
 export type FleetFilter = z.output<typeof fleetFilter>;
 
@@ -166,7 +166,7 @@ export async function countFleets(ctx: Context, filter?: FleetFilter | null): Pr
 /** `and` conditions on fleets `f`; throws ValidationFailed. */
 export function fleetsMatching(filter: unknown) {
   const { nameStartsWith, vat } = readInput(fleetFilter, filter ?? {});
-  return sql`${nameStartsWith ? sql`and f.name like ${likePrefix(nameStartsWith)}` : sql``} ${vat ? sql`and f.vat = ${vat}` : sql``}`;
+  return sql`${nameStartsWith ? sql`and f.name like ${likePrefix(nameStartsWith)}` : sql``} ${given(vat, (one) => sql`and f.vat = ${one}`)}`;
 }
 
 /** A LIKE pattern for what begins with this text, taken literally. */

@@ -22,8 +22,8 @@ export async function followEvents(
   const wanted = matching(input.filter);
   const visible = visibleTo(ctx);
   const { fleetId } = input.filter ?? {};
-  if (fleetId && !input.after) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
-  let position = input.after ? await positionOf(ctx, input.after) : await nowInLog(ctx);
+  if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
+  let position = input.after == null ? await nowInLog(ctx) : await positionOf(ctx, input.after);
 
   async function* events(): AsyncGenerator<Event> {
     while (!signal.aborted) {

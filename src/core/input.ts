@@ -7,14 +7,13 @@ export const mustBe = (what: string) => ({
     input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
 });
 
-/** Text for people: trimmed, any script. NUL is refused because PostgreSQL cannot keep it. */
+/** Text that a row can hold: no NUL, which PostgreSQL refuses, and no half of a character. */
+export const storable = (string: z.ZodString) =>
+  string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
+
+/** Text for people: trimmed, any script. */
 export const text = (max: number) =>
-  z
-    .string(mustBe('a string'))
-    .trim()
-    .min(1, 'must not be empty')
-    .max(max, `is at most ${max} characters`)
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
+  storable(z.string(mustBe('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));
 
 export const email = text(254).pipe(z.email('is not an e-mail address'));
 

@@ -126,15 +126,20 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
   const own = args[part.args] ?? {};
   const page = readPage(own);
   if (page.backward) throw new NotAsJson();
+  const id = sql.raw(source.id);
+  const list = {
+    page,
+    holds: (condition: RawBuilder<unknown>) =>
+      sql`exists (select from ${source.from(ctx, own)} and ${id} ${condition})`,
+  };
   const values: RawBuilder<unknown>[] = [];
   const place = (piece: ConnectionPart | PagePart): string => {
     if (piece.kind === 'text') return piece.text;
     if (piece.kind === 'object') return shapeOf(piece.members, place);
     const items = piece.kind === 'items';
-    values.push(items ? sql`array_to_string(p.items[1:${page.limit}], ',')` : factSql(piece.fact, page));
+    values.push(items ? sql`array_to_string(p.items[1:${page.limit}], ',')` : facts[piece.fact](list));
     return items ? '[%s]' : '%s';
   };
-  const id = sql.raw(source.id);
   const { within } = pageSql(page, id);
   const looksOn = connection.some(([, { kind }]) => kind === 'object');
   return sql`(select ${formatSql(shapeOf(connection, place), values)} from (
@@ -145,13 +150,22 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
     ) p)`;
 }
 
-function factSql(fact: PageFact, page: Page): RawBuilder<unknown> {
-  const cursor = (id: string) => sql.raw(json.orNull(cursorSql(id)).sql);
-  if (fact === 'hasPreviousPage') return sql.raw(`'${page.after !== null}'`);
-  if (fact === 'hasNextPage') {
-    return sql`case when cardinality(p.ids) > ${page.limit} then 'true' else 'false' end`;
-  }
-  return fact === 'startCursor'
-    ? cursor('p.ids[1]')
-    : sql`${cursor(`p.ids[least(${page.limit}, cardinality(p.ids))]`)}`;
+/** What a page's facts are made of: `p`, which has read one item more, and the list, of whose ids it says whether it has such. */
+interface List {
+  page: Page;
+  holds(condition: RawBuilder<unknown>): RawBuilder<unknown>;
 }
+
+const cursorOrNull = (id: string) => sql.raw(json.orNull(cursorSql(id)).sql);
+
+/** The facts of a page that goes forward, as JSON. */
+const facts: Record<PageFact, (list: List) => RawBuilder<unknown>> = {
+  startCursor: () => cursorOrNull('p.ids[1]'),
+  endCursor: ({ page }) => cursorOrNull(`p.ids[least(${page.limit}, cardinality(p.ids))]`),
+  hasPreviousPage: ({ page: { after }, holds }) =>
+    after === null ? sql.raw(`'false'`) : sql`(${holds(sql`<= ${after}::uuid`)})::text`,
+  hasNextPage({ page: { limit, before }, holds }) {
+    const more = sql`coalesce(cardinality(p.ids) > ${limit}, false)`;
+    return before === null ? sql`(${more})::text` : sql`(${more} or ${holds(sql`>= ${before}::uuid`)})::text`;
+  },
+};

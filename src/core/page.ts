@@ -24,13 +24,14 @@ export interface Page {
   before: string | null;
   /** Counts from the end. */
   backward: boolean;
+  /** The items at `after` and `before` themselves belong to it. */
+  inclusive?: true;
 }
 
-/** Items of a page, oldest first, and whether there are more on either side. */
+/** Items of a page, oldest first, and whether it would have had more without its limit. */
 export interface Slice<T> {
   items: T[];
-  hasNext: boolean;
-  hasPrevious: boolean;
+  more: boolean;
 }
 
 /** Reads connection arguments; throws ValidationFailed for sizes out of range and cursors that are none of ours. */
@@ -63,15 +64,24 @@ function idOfCursor(cursor: string, path: string): string {
   return id;
 }
 
+/** `and` conditions for what lies between the cursors of a page, whose places `place` makes of their ids. */
+export function betweenSql(
+  { after, before, inclusive }: Page,
+  key: RawBuilder<unknown>,
+  place: (id: string) => RawBuilder<unknown>,
+): RawBuilder<unknown> {
+  const equal = inclusive ? sql`=` : sql``;
+  return sql`${after === null ? sql`` : sql`and ${key} >${equal} ${place(after)}`}
+    ${before === null ? sql`` : sql`and ${key} <${equal} ${place(before)}`}`;
+}
+
 /** `where` conditions and the tail of a statement that reads one row more than the page holds. */
 export function pageSql(
   page: Page,
   id: RawBuilder<unknown>,
 ): { within: RawBuilder<unknown>; tail: RawBuilder<unknown> } {
-  const after = page.after ? sql`and ${id} > ${page.after}::uuid` : sql``;
-  const before = page.before ? sql`and ${id} < ${page.before}::uuid` : sql``;
   return {
-    within: sql`${after} ${before}`,
+    within: betweenSql(page, id, (bound) => sql`${bound}::uuid`),
     tail: page.backward
       ? sql`order by ${id} desc limit ${page.limit + 1}`
       : sql`order by ${id} limit ${page.limit + 1}`,
@@ -83,9 +93,21 @@ export function sliceOf<T>(rows: T[], page: Page): Slice<T> {
   const more = rows.length > page.limit;
   const items = more ? rows.slice(0, page.limit) : rows;
   if (page.backward) items.reverse();
-  return {
-    items,
-    hasNext: page.backward ? page.before !== null : more,
-    hasPrevious: page.backward ? more : page.after !== null,
-  };
+  return { items, more };
 }
+
+/** Reads a page of one list. */
+export type ReadPage<T> = (page: Page) => Promise<Slice<T>>;
+
+/** Whether the list has items after the page of which `more` was read; looks only where the page alone does not tell. */
+export const hasNext = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
+  (!page.backward && more) || (page.before !== null && isThere({ ...edge, after: page.before }, read));
+
+/** Whether the list has items before the page, like hasNext. */
+export const hasPrevious = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
+  (page.backward && more) || (page.after !== null && isThere({ ...edge, before: page.after, backward: true }, read));
+
+/** What lies at a cursor and beyond. */
+const edge: Page = { ...firstPage(1), inclusive: true };
+
+const isThere = async <T>(page: Page, read: ReadPage<T>): Promise<boolean> => (await read(page)).items.length > 0;

@@ -58,13 +58,15 @@ export const jsonObject = <T>(table: JsonSql<T>, selection?: Selection<T>): RawB
  * what json_build_object takes, which looks at the type of each value it is given, for every row.
  */
 export function jsonText<T>(table: JsonSql<T>, selection?: Selection<T>): RawBuilder<unknown> {
-  const made = texts.get(selection ?? table) ?? formatOf(table, selection);
-  texts.set(selection ?? table, made);
+  const ofTable = texts.get(table) ?? new WeakMap<object, string>();
+  texts.set(table, ofTable);
+  const made = ofTable.get(selection ?? table) ?? formatOf(table, selection);
+  ofTable.set(selection ?? table, made);
   return sql.raw(made);
 }
 
-/** Selections are constants of the faces: their SQL is made once. */
-const texts = new WeakMap<object, string>();
+/** By table and selection: those of REST are constants, and their SQL is made once. */
+const texts = new WeakMap<object, WeakMap<object, string>>();
 
 function formatOf(table: object, selection?: object): string {
   const values: string[] = [];

@@ -6,6 +6,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type RawBuilder,
+  sql,
 } from 'kysely';
 import { v7, validate } from 'uuid';
 import type { Context } from './context.ts';
@@ -53,6 +54,10 @@ async function pastKysely<Row>(ctx: Context, way: 'send' | 'read' | 'add', state
   const { sql, parameters } = statement.compile(writer);
   return (await ctx.services.database[way](sql, parameters)) as Row[];
 }
+
+/** The condition of a filter's member; nothing where it has no value. An empty text is one. */
+export const given = <T>(value: T | null | undefined, condition: (value: T) => RawBuilder<unknown>) =>
+  value == null ? sql`` : condition(value);
 
 /** A new UUIDv7; within one process later ids are greater. */
 export const newId = (): string => v7();

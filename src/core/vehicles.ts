@@ -4,7 +4,7 @@ import type { ConnectivityStatus, DataDelivery, Reason } from '../manufacturers/
 import { type Context, companyOf } from './context.ts';
 import { VehicleNotFound } from './errors.ts';
 import { likePrefix, ownerOfFleet } from './fleets.ts';
-import { readInput } from './input.ts';
+import { readInput, storable } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import {
   everyMember,
@@ -17,7 +17,7 @@ import {
   readJsonPage,
   type Selection,
 } from './selection.ts';
-import { ALL_ROWS, isId, read } from './sql.ts';
+import { ALL_ROWS, given, isId, read } from './sql.ts';
 import { readVin } from './vin.ts';
 
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
@@ -53,11 +53,10 @@ export interface Vehicle {
 
 export const vehicleFilter = z.object({
   eligibility: z.enum(eligibilityStatuses).nullish(),
-  manufacturer: z.string().nullish(),
-  vinStartsWith: z
-    .string()
-    .max(17, 'is at most 17 characters')
-    .transform((value) => value.trim().toUpperCase())
+  manufacturer: storable(z.string()).nullish(),
+  vinStartsWith: storable(z.string().max(17, 'is at most 17 characters'))
+    // Every VIN begins with nothing.
+    .transform((value) => value.trim().toUpperCase() || null)
     .nullish(),
 });
 export type VehicleFilter = z.input<typeof vehicleFilter>;
@@ -149,7 +148,7 @@ export async function countVehiclesOfFleets(
     kept
       ? sql`select t.fleet_id, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
             where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
-            ${eligibility ? sql`and t.status = ${eligibility}` : sql``} group by t.fleet_id`
+            ${given(eligibility, (status) => sql`and t.status = ${status}`)} group by t.fleet_id`
       : sql`select v.fleet_id, count(*)::int as count from vehicle v
             where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
             group by v.fleet_id`,
@@ -204,9 +203,9 @@ export async function listVehiclesJson(
 /** `and` conditions on vehicles `v`; throws ValidationFailed. */
 export function vehiclesMatching(filter: unknown) {
   const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, filter ?? {});
-  return sql`${eligibility ? sql`and v.status = ${eligibility}` : sql``}
-    ${manufacturer ? sql`and v.manufacturer = ${manufacturer}` : sql``}
-    ${vinStartsWith ? sql`and v.vin like ${likePrefix(vinStartsWith)}` : sql``}`;
+  return sql`${given(eligibility, (status) => sql`and v.status = ${status}`)}
+    ${given(manufacturer, (slug) => sql`and v.manufacturer = ${slug}`)}
+    ${given(vinStartsWith, (prefix) => sql`and v.vin like ${likePrefix(prefix)}`)}`;
 }
 
 const eligibilityJson: JsonSql<Eligibility> = {

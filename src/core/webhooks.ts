@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { type Context, companyOf, needScope } from './context.ts';
 import { ValidationFailed, WebhookNotFound } from './errors.ts';
-import { id, listOf, mustBe, readInput } from './input.ts';
+import { id, listOf, mustBe, readInput, storable } from './input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from './page.ts';
 import { holdPublishing } from './publish-events.ts';
 import { eventTypes, MOST_TYPES } from './record-events.ts';
@@ -48,7 +48,7 @@ const types = listOf(
   mustBe('a list of event types'),
 );
 const url = z.string(mustBe('a string'));
-const description = z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters');
+const description = storable(z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters'));
 
 export const createWebhookInput = z.object({ url, description: description.nullish(), types: types.nullish() });
 export const updateWebhookInput = z.object({

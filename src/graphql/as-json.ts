@@ -43,35 +43,15 @@ type Variables = Readonly<Record<string, unknown>>;
 type Field = GraphQLField<unknown, unknown>;
 
 /** A query that core can answer as JSON: what is to be made, and where the arguments of each field come from. */
-interface Plan {
+export interface Plan {
+  operation: OperationDefinitionNode;
   parts: readonly (readonly [name: string, part: RootPart])[];
   fields: readonly { field: Field; node: FieldNode }[];
 }
 
-/** null for documents that must be executed; kept as long as readDocument keeps them. */
-const plans = new WeakMap<DocumentNode, Plan | null>();
-
-/**
- * The data of a valid query as JSON, where all of it is what core can write in one statement; null, at once or later,
- * where it is to be executed: other fields, wrong arguments, and whatever ends in an error.
- */
-export function dataAsJson(
-  ctx: Context,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-  inputs: Variables,
-): Promise<string | null> | null {
-  const plan = planOf(document, operation);
-  return plan && readPlan(ctx, plan, operation, inputs);
-}
-
-async function readPlan(
-  ctx: Context,
-  plan: Plan,
-  operation: OperationDefinitionNode,
-  inputs: Variables,
-): Promise<string | null> {
-  const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs);
+/** The data of a query as JSON; null where it is to be executed after all: wrong arguments, and what ends in an error. */
+export async function answerPlan(ctx: Context, plan: Plan, inputs: Variables): Promise<string | null> {
+  const { coerced } = getVariableValues(schema, plan.operation.variableDefinitions ?? [], inputs, { maxErrors: 1 });
   if (!coerced) return null;
   try {
     const args = plan.fields.map(({ field, node }) => getArgumentValues(field, node, coerced));
@@ -90,14 +70,12 @@ async function readPlan(
   }
 }
 
-function planOf(document: DocumentNode, operation: OperationDefinitionNode): Plan | null {
-  const known = plans.get(document);
-  if (known !== undefined) return known;
-  const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
-  const simple = operation.operation === OperationTypeNode.QUERY && operations.length === 1;
-  const plan = simple ? new Planner(document).plan(operation) : null;
-  plans.set(document, plan);
-  return plan;
+/** The plan of a valid document with one query, where all of it is what core can write in one statement; else null. */
+export function planOf(document: DocumentNode): Plan | null {
+  const operations = document.definitions.filter((one) => one.kind === Kind.OPERATION_DEFINITION);
+  const [operation] = operations;
+  const simple = operations.length === 1 && operation?.operation === OperationTypeNode.QUERY;
+  return simple ? new Planner(document).plan(operation) : null;
 }
 
 /** Leaves whose values are written in JSON as core has them. */
@@ -115,9 +93,10 @@ class Planner {
     this.#document = document;
   }
 
-  plan({ selectionSet }: OperationDefinitionNode): Plan | null {
+  plan(operation: OperationDefinitionNode): Plan | null {
     try {
-      const parts = this.#membersOf<RootPart>(schema.getQueryType(), [selectionSet], ({ extensions }, nodes) => {
+      const sets = [operation.selectionSet];
+      const parts = this.#membersOf<RootPart>(schema.getQueryType(), sets, ({ extensions }, nodes) => {
         const { one, list } = extensions as AsJson;
         if (list) return this.#list(list, nodes);
         if (!one) throw new NotAsJson();
@@ -125,7 +104,7 @@ class Planner {
         return { kind: 'one', source: one, args, members: this.#object(one.table, one, nodes) };
       });
       // Where nothing is read, execution is as quick.
-      return this.#fields.length > 0 ? { parts, fields: this.#fields } : null;
+      return this.#fields.length > 0 ? { operation, parts, fields: this.#fields } : null;
     } catch (error) {
       if (error instanceof NotAsJson) return null;
       throw error;

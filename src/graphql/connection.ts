@@ -1,12 +1,23 @@
-import { cursorOf, type Slice } from '../core/page.ts';
+import { cursorOf, hasNext, hasPrevious, type Page, type ReadPage, type Slice } from '../core/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/page-size.ts';
 import { builder } from './builder.ts';
 import type { Cost } from './cost.ts';
 
-/** A page of a list, and how to count the whole list if anybody asks. */
+/** A page of a list, and how to look beyond it and to count the whole list if anybody asks. */
 export interface Connection<Item> {
+  page: Page;
   slice: Slice<Item>;
+  read: ReadPage<Item>;
   count(): Promise<number>;
+}
+
+/** Reads a page of a list; the list's other facts can be asked of what it gives. */
+export async function connect<Item>(
+  page: Page,
+  read: ReadPage<Item>,
+  count: () => Promise<number>,
+): Promise<Connection<Item>> {
+  return { page, slice: await read(page), read, count };
 }
 
 /** The arguments of every connection; core's readPage reads them. */
@@ -25,26 +36,26 @@ export const pageArgs = builder.args((t) => ({
   before: t.string({ description: 'Only items that come before this cursor.' }),
 }));
 
-const PageInfo = builder.objectRef<Slice<{ id: string }>>('PageInfo').implement({
+const PageInfo = builder.objectRef<Connection<{ id: string }>>('PageInfo').implement({
   description: 'Where a page stands in its list.',
   fields: (t) => ({
     hasNextPage: t.boolean({
       description: 'Whether there are items after this page.',
-      resolve: ({ hasNext }) => hasNext,
+      resolve: ({ page, slice, read }) => hasNext(page, slice, read),
     }),
     hasPreviousPage: t.boolean({
       description: 'Whether there are items before this page.',
-      resolve: ({ hasPrevious }) => hasPrevious,
+      resolve: ({ page, slice, read }) => hasPrevious(page, slice, read),
     }),
     startCursor: t.string({
       nullable: true,
       description: 'The cursor of the first item; null on an empty page.',
-      resolve: ({ items }) => cursorOrNull(items.at(0)),
+      resolve: ({ slice: { items } }) => cursorOrNull(items.at(0)),
     }),
     endCursor: t.string({
       nullable: true,
       description: 'The cursor of the last item, for `after`; null on an empty page.',
-      resolve: ({ items }) => cursorOrNull(items.at(-1)),
+      resolve: ({ slice: { items } }) => cursorOrNull(items.at(-1)),
     }),
   }),
 });
@@ -86,7 +97,7 @@ export function connectionType<Item extends { id: string }>(
       pageInfo: t.field({
         type: PageInfo,
         description: 'Whether there is more, and where to go on.',
-        resolve: ({ slice }) => slice,
+        resolve: (self) => self,
       }),
       totalCount: t.int({
         description: 'How many items the whole list has, under the same filter. Counted only when asked for.',

@@ -10,7 +10,7 @@ import {
 import { createContract, createContractInput } from '../core/create-contract.ts';
 import { readPage } from '../core/page.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { FleetRef } from './fleets.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { mutate } from './mutation.ts';
@@ -84,10 +84,13 @@ builder.queryField('contracts', (t) =>
     description: 'The contracts of the company, oldest first.',
     args: { ...pageArgs, filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }) },
     extensions: { scope: 'contracts:read' } satisfies Needs,
-    async resolve(_root, { filter, ...args }, { ctx }) {
+    resolve(_root, { filter, ...args }, { ctx }) {
       const company = companyOf(ctx, 'contracts:read');
-      const slice = await listContracts(ctx, { company, page: readPage(args), filter });
-      return { slice, count: () => countContracts(ctx, { company, filter }) };
+      return connect(
+        readPage(args),
+        (page) => listContracts(ctx, { company, page, filter }),
+        () => countContracts(ctx, { company, filter }),
+      );
     },
   }),
 );

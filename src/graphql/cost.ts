@@ -42,7 +42,7 @@ interface Sizes {
   input: number;
 }
 
-/** Costs that hold whatever the variables; kept as long as readDocument keeps the document. */
+/** Costs that hold whatever the variables; kept as long as the document. */
 const known = new WeakMap<OperationDefinitionNode, number>();
 
 /** The most objects that the answer to a valid operation can hold. */

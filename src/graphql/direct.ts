@@ -1,24 +1,25 @@
 import type { Request, Response } from 'express';
-import { type DocumentNode, type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
+import { type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import type { HttpServices } from '../http/request-context.ts';
-import { dataAsJson } from './as-json.ts';
+import { answerPlan } from './as-json.ts';
 import { MOST_BYTES, tooLarge } from './budget.ts';
 import type { FaceContext } from './context.ts';
+import { type Document, prepare } from './document.ts';
 import { withWireErrors } from './errors.ts';
-import { readDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { guard } from './plugins.ts';
 import { schema } from './schema.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
-import { faultsOf } from './valid-document.ts';
 
+/** As it came: zod's own records lose a member called `__proto__`. */
+const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
 const params = z.strictObject({
   query: z.string(),
-  variables: z.record(z.string(), z.unknown()).nullish(),
+  variables: object.nullish(),
   operationName: z.string().nullish(),
-  extensions: z.record(z.string(), z.unknown()).nullish(),
+  extensions: object.nullish(),
 });
 type Params = z.output<typeof params>;
 
@@ -62,21 +63,23 @@ async function run(
   { query, variables, operationName }: Params,
   context: FaceContext,
 ): Promise<ExecutionResult | string | null> {
-  const document = readValid(query);
-  const operation = document && getOperationAST(document, operationName);
+  const document = prepareValid(query);
+  const operation = document && getOperationAST(document.tree, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
-  const args = { document, operationName, variableValues: variables, contextValue: context };
+  const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
   let cost: Pick<ExecutionResult, 'extensions'>;
   try {
     cost = guard(args);
   } catch {
     return null;
   }
-  const execution = (): Promise<ExecutionResult | string> =>
-    executeOnce(context, operation, { query, variables, operationName }, () => execute({ schema, ...args }));
+  const isQuery = operation.operation === OperationTypeNode.QUERY;
+  const executeAll = () => execute({ schema, ...args });
+  const execution = (): MaybePromise<ExecutionResult> =>
+    isQuery ? executeAll() : executeOnce(context, operation, { query, variables, operationName }, executeAll);
   const work = (): MaybePromise<ExecutionResult | string> => {
-    const written = dataAsJson(context.ctx, document, operation, variables ?? {});
-    return written ? written.then((data) => data ?? execution()) : execution();
+    if (!document.plan) return execution();
+    return answerPlan(context.ctx, document.plan, variables ?? {}).then((data) => data ?? execution());
   };
   const executed = traceOperation(operation, context.res, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.
@@ -86,7 +89,8 @@ async function run(
     if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
     return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
   }
-  const early = result.data === undefined && result.errors?.some(({ path }) => path === undefined);
+  // An error without a path came up before anything was resolved.
+  const early = result.errors?.some(({ path }) => path === undefined);
   return early ? null : { ...result, ...cost };
 }
 
@@ -106,10 +110,10 @@ function endOfTurn(): Promise<void> {
   return turn;
 }
 
-function readValid(query: string): DocumentNode | null {
+function prepareValid(query: string): Document | null {
   try {
-    const document = readDocument(query);
-    return faultsOf(document).length > 0 ? null : document;
+    const document = prepare(query);
+    return document.faults.length > 0 ? null : document;
   } catch {
     return null;
   }

@@ -127,10 +127,6 @@ function graphqlRefusal(error: GraphQLError, origin: GraphQLError, requestId: st
 }
 
 function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
-  const { nodes, source, positions, path, locations } = error;
-  const written = new GraphQLError(message, { nodes, source, positions, path, extensions });
-  // A compiled query knows where its errors stand, but not by which nodes.
-  return written.locations || !locations
-    ? written
-    : Object.defineProperty(written, 'locations', { value: locations, enumerable: true });
+  const { nodes, source, positions, path } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
 }

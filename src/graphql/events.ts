@@ -4,7 +4,7 @@ import { followEvents } from '../core/follow-events.ts';
 import { EVENT_VEHICLES } from '../core/record-events.ts';
 import type { EventSubject } from '../core/timelines.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import type { Cost } from './cost.ts';
 import { FleetRef } from './fleets.ts';
@@ -71,9 +71,13 @@ builder.queryField('events', (t) =>
     description:
       'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
     args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-    async resolve(_root, { filter, ...args }, { ctx }, info) {
-      const slice = await listEvents(ctx, { page: readEventPage(args), filter, vehicles: asksForVehicles(info) });
-      return { slice, count: () => countEvents(ctx, filter) };
+    resolve(_root, { filter, ...args }, { ctx }, info) {
+      const vehicles = asksForVehicles(info);
+      return connect(
+        readEventPage(args),
+        (page) => listEvents(ctx, { page, filter, vehicles }),
+        () => countEvents(ctx, filter),
+      );
     },
   }),
 );
@@ -99,10 +103,13 @@ function addTimeline(
       type: EventConnection,
       description: `What happened to ${what}, oldest first; \`last\` gives the latest.`,
       args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-      async resolve({ id }, { filter, ...args }, { loaders }, info) {
-        const page = readEventPage(args);
-        const slice = await loaders.timeline(id, { subject, page, filter, vehicles: asksForVehicles(info) });
-        return { slice, count: () => loaders.countTimeline(id, { subject, filter }) };
+      resolve({ id }, { filter, ...args }, { loaders }, info) {
+        const vehicles = asksForVehicles(info);
+        return connect(
+          readEventPage(args),
+          (page) => loaders.timeline(id, { subject, page, filter, vehicles }),
+          () => loaders.countTimeline(id, { subject, filter }),
+        );
       },
     }),
   );

@@ -15,7 +15,7 @@ import { fleetById, fleets, vehiclesOfFleet } from '../core/json-sources.ts';
 import { readPage } from '../core/page.ts';
 import type { AsJson } from './as-json.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { mutate } from './mutation.ts';
@@ -40,10 +40,13 @@ builder.objectType(FleetRef, {
       description: 'Its vehicles, oldest first.',
       extensions: { list: vehiclesOfFleet } satisfies AsJson,
       args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
-      async resolve({ id }, { filter, ...args }, { loaders }, info) {
+      resolve({ id }, { filter, ...args }, { loaders }, info) {
         const fields = itemsOf(info, vehicleNeeds);
-        const slice = await loaders.vehiclesOfFleet(id, { page: readPage(args), filter }, fields);
-        return { slice, count: () => loaders.countVehiclesOfFleet(id, { filter }) };
+        return connect(
+          readPage(args),
+          (page) => loaders.vehiclesOfFleet(id, { page, filter }, fields),
+          () => loaders.countVehiclesOfFleet(id, { filter }),
+        );
       },
     }),
     contracts: t.field({
@@ -53,10 +56,12 @@ builder.objectType(FleetRef, {
         ...pageArgs,
         filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
       },
-      async resolve({ id }, { filter, ...args }, { loaders }) {
-        const slice = await loaders.contracts(id, { parent: 'fleet', page: readPage(args), filter });
-        return { slice, count: () => loaders.countContracts(id, { parent: 'fleet', filter }) };
-      },
+      resolve: ({ id }, { filter, ...args }, { loaders }) =>
+        connect(
+          readPage(args),
+          (page) => loaders.contracts(id, { parent: 'fleet', page, filter }),
+          () => loaders.countContracts(id, { parent: 'fleet', filter }),
+        ),
     }),
     eligibilitySummary: t.field({
       type: EligibilitySummary,
@@ -85,10 +90,13 @@ builder.queryField('fleets', (t) =>
     description: 'The fleets of the company, oldest first.',
     extensions: { list: fleets } satisfies AsJson,
     args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
-    async resolve(_root, { filter, ...args }, { ctx }, info) {
+    resolve(_root, { filter, ...args }, { ctx }, info) {
       const fields = itemsOf(info, { every: everyFleetMember });
-      const slice = await listFleets(ctx, { page: readPage(args), filter, fields });
-      return { slice, count: () => countFleets(ctx, filter) };
+      return connect(
+        readPage(args),
+        (page) => listFleets(ctx, { page, filter, fields }),
+        () => countFleets(ctx, filter),
+      );
     },
   }),
 );

@@ -7,7 +7,6 @@ import {
   parse,
   type SelectionNode,
   type SelectionSetNode,
-  type Source,
   visit,
 } from 'graphql';
 import { RefusedDocument } from './errors.ts';
@@ -32,44 +31,15 @@ export const bounds = {
   'aliases where it asks for the schema': 3,
 };
 
-/** Documents are kept parsed up to this sum of their characters: their trees take a hundred times as much. */
-const KEPT_CHARACTERS = 256 * 1024;
-const kept = new Map<string, DocumentNode>();
-let keptCharacters = 0;
-let latest: DocumentNode | undefined;
-
 /** Documents with `__schema` or `__type` in them. */
 const introspecting = new WeakSet<DocumentNode>();
 
-/** Reads a document; throws GraphQLError for one that is wrong or out of bounds. The same text gives the same tree. */
-export function readDocument(source: string | Source): DocumentNode {
-  const text = typeof source === 'string' ? source : source.body;
-  const before = kept.get(text);
-  if (before) {
-    // The last ones used are kept.
-    if (before !== latest) {
-      kept.delete(text);
-      kept.set(text, before);
-    }
-    latest = before;
-    return before;
-  }
+/** Reads a document; throws GraphQLError for one that is wrong or out of bounds. */
+export function parseDocument(text: string): DocumentNode {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const document = parseBounded(text);
   checkTree(document);
-  keep(text, document);
-  latest = document;
   return document;
-}
-
-function keep(text: string, document: DocumentNode): void {
-  kept.set(text, document);
-  keptCharacters += text.length;
-  for (const oldest of kept.keys()) {
-    if (keptCharacters <= KEPT_CHARACTERS) return;
-    kept.delete(oldest);
-    keptCharacters -= oldest.length;
-  }
 }
 
 function parseBounded(text: string): DocumentNode {

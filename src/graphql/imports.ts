@@ -3,7 +3,7 @@ import { type DuplicateRow, getImport, type Import, type RejectedRow } from '../
 import { readPage } from '../core/page.ts';
 import { importChanges } from '../core/subscriptions.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import type { Cost } from './cost.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
@@ -53,10 +53,12 @@ builder.objectField(FleetRef, 'imports', (t) =>
     description:
       'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
     args: pageArgs,
-    async resolve({ id }, args, { loaders }) {
-      const slice = await loaders.importsOfFleet(id, { page: readPage(args) });
-      return { slice, count: () => loaders.countImportsOfFleet(id, null) };
-    },
+    resolve: ({ id }, args, { loaders }) =>
+      connect(
+        readPage(args),
+        (page) => loaders.importsOfFleet(id, { page }),
+        () => loaders.countImportsOfFleet(id, null),
+      ),
   }),
 );
 

@@ -1,43 +1,62 @@
-import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST, Kind } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  getOperationAST,
+  Kind,
+  type Source,
+  subscribe,
+} from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { CostExceeded, Unauthenticated } from '../core/errors.ts';
 import type { FaceContext } from './context.ts';
 import { costOf } from './cost.ts';
+import { prepare } from './document.ts';
 import { type Result, withWireErrors } from './errors.ts';
-import { asksForSchema, asksOnlyForSchema, readDocument, refusedDocument } from './guards.ts';
+import { asksForSchema, asksOnlyForSchema, refusedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
 import { schema } from './schema.ts';
 import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
-import { faultsOf } from './valid-document.ts';
 import { readVariables } from './variables.ts';
 
 type FacePlugin = Plugin<FaceContext, FaceContext>;
 
-/** Bounds and tokens, before anything is executed. */
+/**
+ * Bounds and tokens, before anything is executed; and graphql-js for Yoga's own executor, which takes an answer with a field
+ * called `then` for the promise of one.
+ */
 export const guards: FacePlugin = {
-  onParse: ({ setParseFn }) => setParseFn(readDocument),
-  onValidate: ({ params: { documentAST }, setResult }) => setResult(faultsOf(documentAST)),
-  onExecute({ args, executeFn, setExecuteFn }) {
+  onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
+  onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').faults),
+  onExecute({ args, setExecuteFn }) {
     const cost = guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
     const face = args.contextValue;
     setExecuteFn(async (given) => {
       const result = await traceOperation(operation, face.res, async () => {
-        const executed = executeOnce(face, operation, face.params, () => executeFn(given));
+        const executed = executeOnce(face, operation, face.params, () => execute(given));
         return Promise.resolve(inTime(face, executed)).catch(asGraphqlError);
       });
       return { ...result, ...cost };
     });
   },
-  onSubscribe({ args, extendContext, subscribeFn, setSubscribeFn }) {
+  onSubscribe({ args, extendContext, setSubscribeFn }) {
     guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     const { res } = args.contextValue;
-    if (operation) setSubscribeFn((given) => traceOperation(operation, res, () => subscribeFn(given)));
+    if (operation) {
+      setSubscribeFn((given) =>
+        traceOperation(operation, res, async () => {
+          const events = await subscribe(given);
+          return Symbol.asyncIterator in events ? mapped(events, (event) => event) : events;
+        }),
+      );
+    }
     // A stream must not show what was true when it began.
     extendContext({ loaders: openLoaders(args.contextValue.ctx, { cache: false }) });
   },
@@ -121,14 +140,17 @@ function withoutHint(error: GraphQLError): GraphQLError {
   return message === error.message ? error : new GraphQLError(message, error);
 }
 
-/** An iterable whose end reaches the source even while a value is being waited for, as a generator's would not. */
+/**
+ * An iterable whose end reaches the source even while a value is being waited for, as a generator's would not. Errors of the
+ * source are such as Yoga understands.
+ */
 function mapped<T>(source: AsyncIterable<T>, map: (value: T) => T): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = source[Symbol.asyncIterator]();
       const shown = (next: IteratorResult<T>) => (next.done ? next : { ...next, value: map(next.value) });
       return {
-        next: async () => shown(await iterator.next()),
+        next: async () => shown(await iterator.next().catch(asGraphqlError)),
         return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
       };
     },

@@ -10,22 +10,21 @@ interface Needs<T> {
   also?: Readonly<Record<string, Selection<T>>>;
 }
 
-/** Made once for each field of a kept document, so that core knows it again and has its statement ready. */
-const made = new WeakMap<FieldNode, object>();
+/** By the list of a field's nodes, which each execution makes anew for each place where the field stands. */
+const known = new WeakMap<Info['fieldNodes'], object>();
 
 /**
  * What core has to read for the items of a connection, so that nothing is fetched that nobody asked for. `@skip` and
  * `@include` are not looked at: what they leave out is read all the same.
  */
 export function itemsOf<T extends { id: string }>(info: Info, needs: Needs<T>): Selection<T> {
-  const [field] = info.fieldNodes;
-  const known = field && (made.get(field) as Selection<T> | undefined);
-  if (known) return known;
+  const before = known.get(info.fieldNodes);
+  if (before) return before as Selection<T>;
   const connection = fieldsOf(info, info.fieldNodes);
   const edges = fieldsOf(info, connection.get('edges') ?? []);
   const selection = membersOf(info, [...(connection.get('nodes') ?? []), ...(edges.get('node') ?? [])], needs);
   const withId = { id: true, ...selection } as Selection<T>;
-  if (field) made.set(field, withId);
+  known.set(info.fieldNodes, withId);
   return withId;
 }
 
@@ -43,10 +42,16 @@ function membersOf<T>(info: Info, fields: readonly FieldNode[], { every, also }:
 /** The fields that these fields select, by name: whatever fragments and aliases they hide behind. */
 function fieldsOf({ fragments }: Info, parents: readonly FieldNode[]): Map<string, FieldNode[]> {
   const found = new Map<string, FieldNode[]>();
+  // Once each, however often they stand there: fragments of fragments would multiply.
+  const spread = new Set<string>();
   const collect = (set: SelectionSetNode | undefined) => {
     for (const node of set?.selections ?? []) {
       if (node.kind === Kind.FIELD) found.set(node.name.value, [...(found.get(node.name.value) ?? []), node]);
-      else collect(node.kind === Kind.INLINE_FRAGMENT ? node.selectionSet : fragments[node.name.value]?.selectionSet);
+      else if (node.kind === Kind.INLINE_FRAGMENT) collect(node.selectionSet);
+      else if (!spread.has(node.name.value)) {
+        spread.add(node.name.value);
+        collect(fragments[node.name.value]?.selectionSet);
+      }
     }
   };
   for (const { selectionSet } of parents) collect(selectionSet);

@@ -9,7 +9,7 @@ import { type DeletedVehicles, deleteVehicle, deleteVehicles, deleteVehiclesInpu
 import { readPage } from '../core/page.ts';
 import { everyVehicleMember, getVehicle, type Vehicle, vehicleFilter } from '../core/vehicles.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
 import type { Cost } from './cost.ts';
 import { EligibilityRef, EligibilityStatusType } from './eligibility.ts';
@@ -47,10 +47,12 @@ builder.objectType(VehicleRef, {
         ...pageArgs,
         filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
       },
-      async resolve({ id }, { filter, ...args }, { loaders }) {
-        const slice = await loaders.contracts(id, { parent: 'vehicle', page: readPage(args), filter });
-        return { slice, count: () => loaders.countContracts(id, { parent: 'vehicle', filter }) };
-      },
+      resolve: ({ id }, { filter, ...args }, { loaders }) =>
+        connect(
+          readPage(args),
+          (page) => loaders.contracts(id, { parent: 'vehicle', page, filter }),
+          () => loaders.countContracts(id, { parent: 'vehicle', filter }),
+        ),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was added.' }),
   }),

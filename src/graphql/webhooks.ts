@@ -15,7 +15,7 @@ import {
   webhookStates,
 } from '../core/webhooks.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { DeliveryConnection, DeliveryRef, DeliveryState } from './deliveries.ts';
 import { mutate } from './mutation.ts';
 import { itemsOf } from './selection.ts';
@@ -55,10 +55,13 @@ builder.objectType(WebhookRef, {
       description:
         'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
       args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
-      async resolve({ id }, { state, ...args }, { ctx }, info) {
+      resolve({ id }, { state, ...args }, { ctx }, info) {
         const requests = 'request' in itemsOf<Delivery>(info, { every: { request: true } });
-        const slice = await listDeliveries(ctx, { webhookId: id, page: readPage(args), state, requests });
-        return { slice, count: () => countDeliveries(ctx, { webhookId: id, state }) };
+        return connect(
+          readPage(args),
+          (page) => listDeliveries(ctx, { webhookId: id, page, state, requests }),
+          () => countDeliveries(ctx, { webhookId: id, state }),
+        );
       },
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -73,9 +76,12 @@ builder.queryField('webhooks', (t) =>
     type: WebhookConnection,
     description: 'The webhooks of the company, oldest first.',
     args: pageArgs,
-    async resolve(_root, args, { ctx }) {
-      return { slice: await listWebhooks(ctx, { page: readPage(args) }), count: () => countWebhooks(ctx) };
-    },
+    resolve: (_root, args, { ctx }) =>
+      connect(
+        readPage(args),
+        (page) => listWebhooks(ctx, { page }),
+        () => countWebhooks(ctx),
+      ),
   }),
 );
 

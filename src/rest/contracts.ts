@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts.ts';
 import { createContract } from '../core/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { mustBe, readInput } from '../core/input.ts';
+import { mustBe, readInput, storable } from '../core/input.ts';
 import { pick, type Selection } from '../core/selection.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
@@ -25,7 +25,7 @@ const shape = (contract: Contract) => pick(contract, fields);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });
 const conditionsFields = z.object(
-  { company: z.string(mustBe('a string')).min(1, 'must not be empty') },
+  { company: storable(z.string(mustBe('a string')).min(1, 'must not be empty')) },
   'must be a JSON object',
 );
 

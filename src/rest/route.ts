@@ -63,7 +63,7 @@ const listQuery = z.object({
 export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): JsonPage => ({
   json: JSON.stringify(slice.items.map(shape)),
   last: slice.items.at(-1)?.id ?? null,
-  hasNext: slice.hasNext,
+  hasNext: slice.more,
 });
 
 /** Reads a page of some list as JSON. */

@@ -15,6 +15,9 @@ export interface Secrets {
 const inside =
   /SQLSTATE|syntax error at or near|violates [\w-]+ constraint|duplicate key value|(?:select|insert|update|delete)\b[^<>]{0,200}\b(?:from|into) "?(?:fleet|vehicle|contract|import|event|webhook|delivery)\b|\.[jt]s:\d+|node_modules|node:internal|kysely|mikro-?orm|pglite|ECONN|ENOENT|\[object Object\]|Cannot read prop|is not a function|is not iterable/i;
 
+/** What is said of a text that only the database has refused. */
+const UNNAMED = 'The request holds characters that are not text.';
+
 /** Everything that is wrong with an answer; nothing for most. */
 export function judge(asked: FuzzRequest, answer: FuzzAnswer, secrets: Secrets): string[] {
   if (answer.status === 0) return [`no answer: ${answer.text}`];
@@ -24,6 +27,7 @@ export function judge(asked: FuzzRequest, answer: FuzzAnswer, secrets: Secrets):
     // Pages bring libraries, which speak of everything.
     ...(answer.headers.get('content-type')?.startsWith('text/html') ? [] : leaks(all, spoke(asked), secrets)),
     ...(answer.headers.has('x-request-id') ? [] : ['it has no request id']),
+    ...(answer.text.includes(UNNAMED) ? ['it refuses a text and does not say which'] : []),
     ...(/^\/graphql\/?(\?|$)/.test(asked.path) ? graphqlFaults(asked, answer) : restFaults(asked, answer)),
   ];
 }

@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ExecutionResult } from 'graphql';
+import { Pool } from 'undici';
+import type { Gateway } from '../support/gateway.ts';
+import { answer, type Fault, type Params, type Rows, readRows } from '../support/reference.ts';
+import { type RandomDocument, randomDocument, randomFrom } from './generate.ts';
+import { shrink } from './shrink.ts';
+import { makeWorld, poolsOf } from './world.ts';
+
+export interface Tried {
+  documents: number;
+  /** Answers that were compared, and of these those with errors. */
+  answers: number;
+  withErrors: number;
+  failures: string[];
+}
+
+const COMPANY = 'acme';
+const MOST_FAILURES = 5;
+const WIDTH = 4;
+
+/** Sends random documents in every way that has one, and holds each answer against the reference's. */
+export async function tryDocuments(gateway: Gateway, { count, seed }: { count: number; seed: number }): Promise<Tried> {
+  const { rows, tried, faultOf, close } = await openTrial(gateway);
+  const pools = poolsOf(rows);
+  const tryOne = async (at: number) => {
+    const document = randomDocument(pools, randomFrom(seed + at));
+    tried.documents += 1;
+    if (!(await faultOf(document))) return;
+    const small = await shrink(document, async (smaller) => (await faultOf(smaller)) !== null);
+    const sent = small.sends.map((one) => JSON.stringify(one)).join('\n');
+    tried.failures.push(`--count 1 --seed ${seed + at}: ${await faultOf(small)}\n${small.query}\n${sent}`);
+    console.log(tried.failures.at(-1));
+  };
+  let next = 0;
+  const work = async () => {
+    while (next < count && tried.failures.length < MOST_FAILURES) await tryOne(next++);
+  };
+  await Promise.all(Array.from({ length: WIDTH }, work));
+  await close();
+  return tried;
+}
+
+/** A world, what the reference knows of it, and what compares the two; for a gateway that has nothing yet. */
+export async function openTrial(gateway: Gateway) {
+  await makeWorld(gateway, COMPANY);
+  await makeWorld(gateway, 'globex');
+  const rows = await readRows(gateway, COMPANY);
+  const { headers } = await gateway.as(COMPANY);
+  const pool = new Pool(gateway.url, { connections: 2 * WIDTH });
+  const tried: Tried = { documents: 0, answers: 0, withErrors: 0, failures: [] };
+  const ask: Ask = (way, type, params) => send(pool, headers, way, type, params);
+  return {
+    rows,
+    tried,
+    /** What is wrong with the answers to a document; null for nothing. */
+    faultOf: (document: RandomDocument) => faultOf(document, rows, ask, tried),
+    close: () => pool.close(),
+  };
+}
+
+type Ask = (way: Way, type: string, params: Params) => Promise<Answered>;
+
+const JSON_TYPE = 'application/json';
+const TYPES = [JSON_TYPE, 'application/graphql-response+json'];
+const EVENT_STREAM = 'text/event-stream';
+interface Way {
+  name: string;
+  accept(type: string): string;
+  get?: true;
+}
+/** The plain one; the same by what only Yoga reads; by address; as a stream of one event. */
+const ways: readonly Way[] = [
+  { name: 'POST', accept: (type) => type },
+  { name: 'POST, any of two', accept: (type) => `${type}, ${type};q=0.9` },
+  { name: 'GET', accept: (type) => type, get: true },
+  { name: 'POST, event stream', accept: () => EVENT_STREAM },
+];
+/** Longer ones do not fit into an address. */
+const LONGEST_ADDRESS = 12_000;
+
+interface Answered {
+  status: number;
+  text: string;
+}
+
+async function send(
+  pool: Pool,
+  headers: Record<string, string>,
+  { accept, get }: Way,
+  type: string,
+  params: Params,
+): Promise<Answered> {
+  const { query, variables, operationName } = params;
+  const address = new URLSearchParams({
+    query,
+    ...(variables && { variables: JSON.stringify(variables) }),
+    ...(operationName && { operationName }),
+  });
+  const response = await pool.request({
+    method: get ? 'GET' : 'POST',
+    path: get ? `/graphql?${address}` : '/graphql',
+    headers: { ...headers, accept: accept(type), 'content-type': JSON_TYPE },
+    body: get ? null : JSON.stringify(params),
+  });
+  const body = await response.body.text();
+  const text = accept(type) === EVENT_STREAM ? (/^event: next\ndata: (.*)$/m.exec(body)?.[1] ?? body) : body;
+  return { status: response.statusCode, text };
+}
+
+async function faultOf({ query, sends }: RandomDocument, rows: Rows, ask: Ask, tried: Tried): Promise<string | null> {
+  for (const [at, one] of sends.entries()) {
+    const params = { query, ...one };
+    const expected = await answer(rows, params);
+    const type = TYPES[at % TYPES.length] ?? JSON_TYPE;
+    const statuses = new Set<number>();
+    // The first way each time, the others in turn.
+    for (const way of [ways[0], ways[1 + (at % (ways.length - 1))]] as Way[]) {
+      if (way.get && encodeURIComponent(JSON.stringify(params)).length > LONGEST_ADDRESS) continue;
+      const { status, text } = await ask(way, type, params);
+      if (way.accept(type) !== EVENT_STREAM) statuses.add(status);
+      const fault = difference(text, expected);
+      tried.answers += 1;
+      tried.withErrors += Number(expected.faults.length > 0);
+      if (fault) return `${way.name}, send ${at}: ${status} ${fault}`;
+    }
+    if (statuses.size > 1) return `send ${at} has several statuses: ${[...statuses]}`;
+  }
+  return null;
+}
+
+/** The gateway names no more than these. */
+const MOST_ERRORS = 10;
+type Told = { path?: Fault['path']; locations?: unknown; extensions: { code: string } };
+
+function difference(text: string, { result, faults }: { result: ExecutionResult; faults: Fault[] }): string | null {
+  const body = JSON.parse(text) as { data?: unknown; errors?: Told[] };
+  const data = JSON.stringify(result.data);
+  const isSame = data === undefined ? !('data' in body) : text.includes(`"data":${data}`);
+  if (!isSame) return `\n${text.slice(0, 2_000)}\nin place of\n${JSON.stringify(result).slice(0, 2_000)}`;
+  const [got, wanted] = [body.errors ?? [], result.errors ?? []].map((errors) => {
+    return new Map(errors.map((error) => [nulledBy(error as Told, result.data), error as Told]));
+  }) as [Map<string, Told>, Map<string, Told>];
+  // What GraphQL itself refuses has codes of its own.
+  if (data === undefined) return got.size > 0 ? null : 'has no error';
+  const isCut = body.errors?.length === MOST_ERRORS && new Set(got.keys()).isSubsetOf(wanted);
+  if (!isCut && !isDeepStrictEqual(new Set(got.keys()), new Set(wanted.keys())))
+    return `has errors at ${[...got.keys()].join(' ')} in place of ${[...wanted.keys()].join(' ')}`;
+  for (const [place, { path, locations, extensions }] of got) {
+    const below = faults.filter((fault) => fault.path.join('.').startsWith(place));
+    if (!below.some(({ code }) => code === extensions.code)) return `has ${extensions.code} at ${place}`;
+    // Of several, each way may name another one.
+    const only = below.every((fault) => isDeepStrictEqual(fault, below[0])) && wanted.get(place);
+    if (only && !isDeepStrictEqual([path, locations], [only.path, only.locations]))
+      return `has an error at ${path} ${JSON.stringify(locations)} in place of ${only.path} ${JSON.stringify(only.locations)}`;
+  }
+  return null;
+}
+
+/** The place in the data that an error left null. */
+function nulledBy({ path = [] }: Told, data: unknown): string {
+  let value = data;
+  let depth = 0;
+  while (value != null && depth < path.length) value = (value as Record<string | number, unknown>)[path[depth++] ?? ''];
+  return path.slice(0, depth).join('.');
+}

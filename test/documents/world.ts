@@ -1,0 +1,99 @@
+import { contextOf } from '../../src/core/context.ts';
+import { publishEvents } from '../../src/core/publish-events.ts';
+import { addVehicles, createContract, createFleet, newVins, unknownId, uploadForm } from '../support/factories.ts';
+import type { Gateway } from '../support/gateway.ts';
+import { cursorOf, type Rows } from '../support/reference.ts';
+import { newWorld } from '../support/worlds.ts';
+import type { Pools } from './generate.ts';
+
+const FLEETS = 5;
+const PERIODS = [
+  ['2020-01-01T00:00:00Z', '2021-01-01T00:00:00Z'],
+  ['2022-01-01T00:00:00Z', '2996-01-01T00:00:00Z'],
+  ['2997-01-01T00:00:00Z', '2998-01-01T00:00:00Z'],
+] as const;
+
+/** Some of everything for a company, in every state, and enough of it for pages; nothing of it changes by itself. */
+export async function makeWorld(gateway: Gateway, company: string): Promise<void> {
+  const { client, fleetId, vin } = await newWorld(gateway, company);
+  for (let number = 0; number < FLEETS; number++) {
+    const fleet = await createFleet(client, { name: `Fleet ${number % 2} "é" ${number}`, vat: `DE${number % 3}` });
+    const vehicles = number === 0 ? [] : await addVehicles(client, newVins(2 * number), fleet);
+    for (const [at, vehicle] of vehicles.slice(0, 4).entries()) {
+      const [from, to] = PERIODS[at % PERIODS.length] as readonly [string, string];
+      await createContract(client, vehicle, {
+        name: `Contract ${at}`,
+        pack: at % 2 ? 'fuel' : 'driving-log',
+        from,
+        to,
+      });
+    }
+  }
+  for (const row of ['SHORT', vin]) await client.post('/vehicles/file', uploadForm(fleetId, `vin\n${row}\n`));
+  await client.post('/webhooks', { url: 'https://example.com/more', types: ['fleet.created'] });
+  const ctx = contextOf(gateway.services, 'documents', null);
+  while ((await publishEvents(ctx)) > 0);
+  for (const statement of states) await gateway.execute(statement);
+}
+
+/** What is there only once others have answered. */
+const states = [
+  `update vehicle v set status = s.status, attempts = s.n, verified_at = timestamptz '2026-01-01 10:00:00.5Z',
+     reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
+     claimed = s.n = 3
+   from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
+     (3, 'FAILED', '{"code":"X","message":"“x”","actor":"OPERATOR","retryable":true}', '{}', 'UNKNOWN')) s(n, status, reason, ways, connected)
+   where get_byte(uuid_send(v.id), 15) % 5 = s.n`,
+  `update delivery set state = 'FAILED', attempts = 2, url = 'https://example.com/events', headers = '{"b":"1","a":"2"}',
+     status = 500, answer = 'é"', duration_ms = 12, attempted_at = timestamptz '2026-01-01 10:00Z', due_at = null
+   where get_byte(uuid_send(id), 15) % 2 = 0`,
+  `update webhook set state = 'PAUSED', reason = 'It did not answer.', old_secret_until = timestamptz '2999-01-01Z'
+   where types <> '{}'`,
+];
+
+const RARE = 40;
+/** These, and once in a while others. */
+const mostly = <T>(usual: readonly T[], ...others: T[]): readonly T[] => [
+  ...Array.from({ length: RARE * others.length }, (_, at) => usual[at % usual.length] as T),
+  ...others,
+];
+
+/** Values for arguments, of which most fit something. */
+export function poolsOf(rows: Rows): Pools {
+  const idsOf = (kind: Exclude<keyof Rows, 'now'>) => rows[kind].map(({ id }) => id as string);
+  const some = (ids: string[]) => mostly([...ids, ids[0]?.toUpperCase()], unknownId, 'x', '', '\0');
+  const vins = rows.vehicle.map(({ vin }) => vin as string);
+  const someVins = mostly([...vins, vins[0]?.toLowerCase(), ` ${vins[1]}`], '', 'WBA', '\0');
+  const cursors = Object.fromEntries(
+    (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).map((kind) => [
+      `${kind[0]?.toUpperCase()}${kind.slice(1)}Connection`,
+      mostly([...idsOf(kind).map(cursorOf), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
+    ]),
+  );
+  return {
+    first: mostly([1, 2, 3, 5, 1000], 0),
+    last: [1, 2, 3, 5],
+    after: cursors,
+    before: cursors,
+    id: {
+      Fleet: some(idsOf('fleet')),
+      Contract: some(idsOf('contract')),
+      Import: some(idsOf('import')),
+      Event: some(idsOf('event')),
+      Webhook: some(idsOf('webhook')),
+      VehicleBy: some(idsOf('vehicle')),
+    },
+    fleetId: some(idsOf('fleet')),
+    contractId: some(idsOf('contract')),
+    vehicleId: some(idsOf('vehicle')),
+    vin: someVins,
+    nameStartsWith: mostly(['', 'Fleet', 'Fleet 0', 'f', '%', '_'], 'F\0'),
+    vat: mostly(['', 'DE0', 'DE1', 'x'], '\0'),
+    manufacturer: mostly(['bmw', 'ferrari', 'x', ''], '\0'),
+    vinStartsWith: mostly(['', 'WBA', 'wba', ' W', 'Z'], 'x'.repeat(18)),
+    pack: mostly(['driving-log', 'fuel', 'x', ''], '\0'),
+    types: ['fleet.created', 'vehicle.added', 'contract.created', 'import.completed'],
+    since: mostly(['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'], 'yesterday'),
+    until: ['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'],
+  };
+}

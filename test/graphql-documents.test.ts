@@ -1,0 +1,120 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { openTrial } from './documents/trial.ts';
+import { startGateway } from './support/gateway.ts';
+import { cursorOf } from './support/reference.ts';
+
+// What test/slow/documents.test.ts found, in its smallest form; each is sent four times, in four ways.
+const gateway = await startGateway();
+const { rows, faultOf, close } = await openTrial(gateway);
+afterAll(close);
+
+const fleet = rows.fleet.at(-1);
+const [, vehicle] = rows.vehicle;
+const [, event, , later] = rows.event;
+const again = (...sends: Record<string, unknown>[]) =>
+  Array.from({ length: 4 }, (_, at) => ({ variables: sends[at % sends.length] ?? {} }));
+
+const documents: Record<string, [query: string, ...sends: Record<string, unknown>[]]> = {
+  'a fragment that stands twice, left out once': [
+    `query Q($w: Boolean!) { a: fleet(id: "${fleet.id}") { id ...Card @include(if: $w) } b: fleet(id: "${fleet.id}") { id ...Card } }
+     fragment Card on Fleet { name eligibilitySummary { eligible } }`,
+    { w: false },
+    { w: true },
+  ],
+  'a fragment that stands twice in one set': [
+    '{ manufacturers { ...F @include(if: false) ...F } } fragment F on Manufacturer { provider }',
+  ],
+  'a field that stands twice in one set': [
+    '{ fleets(first: 1) { totalCount nodes @include(if: false) { ... on Fleet { vat } } nodes { name } } }',
+  ],
+  'a field that is there only sometimes, and needs other members': [
+    `query Q($x: Boolean!) { fleet(id: "${fleet.id}") { vehicles { nodes { vin } } vehicles @include(if: $x) { nodes { manufacturer { id } createdAt } } } }`,
+    { x: false },
+    { x: true },
+  ],
+  'a fragment below two aliases, with more members beside one of them': [
+    `{ a: fleet(id: "${fleet.id}") { ...V } b: fleet(id: "${fleet.id}") { ...V vehicles { nodes { manufacturer { id } createdAt fleet { id } } } } }
+     fragment V on Fleet { vehicles { nodes { vin } totalCount } }`,
+  ],
+  'null for a variable with a default': [
+    'query Q($v: Boolean = true) { manufacturers { name @include(if: $v) } }',
+    { v: null },
+    {},
+    { v: false },
+  ],
+  'null for a variable with a default, at the root': [
+    'query Q($v: Boolean = true) { manufacturers @skip(if: $v) { name } __typename }',
+    { v: null },
+    {},
+    { v: false },
+  ],
+  'null for an id with a default': [
+    `query Q($id: ID = "${fleet.id}") { fleet(id: $id) { name } }`,
+    { id: null },
+    {},
+    { id: fleet.id },
+  ],
+  'null in place of the only member': [
+    'query Q($id: ID!) { vehicle(by: { id: $id }) { vin } }',
+    { id: null },
+    {},
+    { id: vehicle.id },
+  ],
+  'null for a member of one of several': [
+    'query Q($by: VehicleBy!) { vehicle(by: $by) { vin } }',
+    { by: { id: null } },
+    { by: { id: null, vin: vehicle.vin } },
+    { by: { vin: vehicle.vin } },
+  ],
+  'names that mean something to JavaScript': [
+    `{ then: fleets(first: 2) { nodes { then: name constructor: vat __proto__: email toString: id } __proto__: totalCount }
+       __proto__: manufacturers { then: wmis __proto__: id } constructor: __typename }`,
+  ],
+  'variables called so': [
+    `query Q($__proto__: Int = 1, $constructor: Boolean = true, $then: ID, $toString: String) {
+       fleets(first: $__proto__, filter: { nameStartsWith: $toString }) { nodes { id @include(if: $constructor) name } }
+       contracts(filter: { fleetId: $then }) { totalCount } }`,
+    {},
+    JSON.parse('{"__proto__": 2, "constructor": false, "then": "x", "toString": "Fleet"}'),
+    JSON.parse('{"__proto__": null, "constructor": true, "then": null, "toString": null}'),
+    JSON.parse('{"__proto__": "x"}'),
+  ],
+  'what stands beyond a page, forward and backward': [
+    `query Q($after: String, $before: String, $first: Int, $last: Int) {
+       events(after: $after, before: $before, first: $first, last: $last) { ...E }
+       fleet(id: "${fleet.id}") { timeline(after: $after, before: $before, first: $first, last: $last) { ...E } }
+     } fragment E on EventConnection { nodes { id } pageInfo { hasNextPage hasPreviousPage } }`,
+    { before: later.id, first: 1000 },
+    { before: later.id, last: 2 },
+    { after: event.id, first: 1 },
+    { after: event.id, before: later.id, last: 1000 },
+  ],
+  'what stands before the first and after the last, in one statement and in several': [
+    `query Q($after: String, $before: String, $more: Boolean = false) { fleet(id: "${fleet.id}") {
+       vehicles(after: $after, before: $before, first: 2) { totalCount @include(if: $more) ...P }
+       a: vehicles(before: $before, last: 2) { ...P } } }
+     fragment P on VehicleConnection { edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }`,
+    { after: '', before: null },
+    { after: cursorOf('00000000-0000-4000-8000-000000000000') },
+    { after: cursorOf(vehicle.id), before: cursorOf(vehicle.id), more: true },
+    { before: cursorOf('ffffffff-ffff-4fff-bfff-ffffffffffff'), more: true },
+  ],
+  'nothing in pages of one statement': [
+    `query Q($after: String, $before: String) { fleets(first: 1, after: $after, before: $before) {
+       nodes { id } pageInfo { hasNextPage hasPreviousPage } } }`,
+    { after: cursorOf(rows.fleet.at(-1).id) },
+    { before: cursorOf(rows.fleet[0].id) },
+    { after: cursorOf(rows.fleet[1].id), before: cursorOf(rows.fleet[2].id) },
+    { before: cursorOf(rows.fleet[2].id) },
+  ],
+  'several operations': ['query A { manufacturers { id } } query B($x: Int) { fleets(first: $x) { totalCount } }'],
+};
+
+describe('every way answers as a plain execution does', () => {
+  test.each(Object.entries(documents))('%s', async (_name, [query, ...sends]) => {
+    for (let round = 0; round < 3; round++) {
+      const turned = again(...sends);
+      expect(await faultOf({ query, sends: [...turned.slice(round), ...turned.slice(0, round)] })).toBeNull();
+    }
+  });
+});

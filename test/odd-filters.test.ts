@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { publishEvents } from '../src/core/publish-events.ts';
+import type { Json } from './support/client.ts';
+import { startGateway } from './support/gateway.ts';
+import { newWorld } from './support/worlds.ts';
+
+const gateway = await startGateway();
+const { client: acme, fleetId } = await newWorld(gateway, 'acme');
+await publishEvents(contextOf(gateway.services, 'test', null));
+
+const ask = async (query: string, variables: Json = {}): Promise<Json> =>
+  (await acme.post('/graphql', { query, variables })).body;
+const list = (name: string, filter: string, value: string) =>
+  name in nested
+    ? ask(
+        `query ($f: ${nested[name]}) { fleet(id: "${fleetId}") { list: ${name}(filter: $f) { totalCount nodes { id } } } }`,
+        {
+          f: { [filter]: value },
+        },
+      ).then(({ data, errors }) => ({ ...data?.fleet, errors }))
+    : ask(`query ($f: ${roots[name]}) { list: ${name}(filter: $f) { totalCount nodes { id } } }`, {
+        f: { [filter]: value },
+      }).then(({ data, errors }) => ({ ...data, errors }));
+const roots: Record<string, string> = { fleets: 'FleetFilter', contracts: 'ContractFilter', events: 'EventFilter' };
+const nested: Record<string, string> = { vehicles: 'VehicleFilter', timeline: 'EventFilter' };
+
+/** Texts that something is equal to, and ids and VINs, of which a malformed one cannot exist. */
+const texts = [
+  ['fleets', 'vat'],
+  ['vehicles', 'manufacturer'],
+  ['contracts', 'pack'],
+] as const;
+const names = [
+  ['contracts', 'vin'],
+  ['contracts', 'fleetId'],
+  ...['events', 'timeline'].flatMap((of) =>
+    ['fleetId', 'contractId', 'vehicleId', 'vin'].map((by) => [of, by] as const),
+  ),
+] as const;
+const prefixes = [
+  ['fleets', 'nameStartsWith'],
+  ['vehicles', 'vinStartsWith'],
+] as const;
+const NOT_TEXT = ['\0', 'a\0b', '\ud800', 'a\udfff'];
+
+describe('an empty text in a filter', () => {
+  test.each([...texts, ...names])('%s by %s: fits nothing', async (of, by) => {
+    expect(await list(of, by, '')).toEqual({ list: { totalCount: 0, nodes: [] } });
+  });
+
+  test.each(prefixes)('%s by %s: fits everything, which begins with it', async (of, by) => {
+    const { list: found } = await list(of, by, '');
+    expect(found.totalCount).toBeGreaterThan(1);
+    expect(found.nodes).toHaveLength(found.totalCount);
+  });
+
+  test.each(['vin', 'fleetId'])('is the same to GET /events?%s=', async (by) => {
+    expect(await acme.get(`/events?${by}=`)).toMatchObject({ status: 200, body: [] });
+    expect((await acme.get('/events')).body).not.toEqual([]);
+  });
+
+  test('is no place to go on from, to lists and to streams', async () => {
+    for (const path of ['/events?after=', '/events/stream?after=', '/fleets?after=']) {
+      const { status, body } = await acme.get(path);
+      expect([path, status, body.errors]).toEqual([path, 400, [expect.objectContaining({ path: 'after' })]]);
+    }
+    const query = 'subscription { events(after: "") { id } }';
+    const { body } = await acme.post('/graphql', { query }, { accept: 'text/event-stream' });
+    expect(body).toContain('INVALID_CURSOR');
+    expect((await acme.get('/events/stream?fleetId=')).body).toMatchObject({ code: 'FLEET_NOT_FOUND' });
+  });
+});
+
+describe('what is no text, in a filter', () => {
+  test.each([...texts, ...prefixes])('%s by %s: is refused by its name', async (of, by) => {
+    for (const value of NOT_TEXT) {
+      const { errors } = await list(of, by, value);
+      expect(errors).toHaveLength(1);
+      expect(errors[0].extensions).toMatchObject({
+        code: 'VALIDATION_FAILED',
+        errors: [{ path: `filter.${by}`, message: 'holds characters that are not text' }],
+      });
+    }
+  });
+
+  test.each(names)('%s by %s: fits nothing, as what is malformed otherwise', async (of, by) => {
+    for (const value of NOT_TEXT) expect(await list(of, by, value)).toEqual({ list: { totalCount: 0, nodes: [] } });
+  });
+
+  test('is refused or fits nothing in the query of REST, too', async () => {
+    for (const by of ['vin', 'fleetId']) expect((await acme.get(`/events?${by}=%00`)).body).toEqual([]);
+    for (const company of NOT_TEXT) {
+      const conditions = encodeURIComponent(JSON.stringify({ company }));
+      const { status, body } = await acme.get(`/contracts?conditions=${conditions}`);
+      expect([status, body.errors]).toEqual([400, [expect.objectContaining({ path: 'conditions.company' })]]);
+    }
+  });
+});
+
+test('what is no text is refused by its name in what is stored', async () => {
+  const url = 'https://example.com/events';
+  for (const description of NOT_TEXT) {
+    const refused = [expect.objectContaining({ path: 'description', message: 'holds characters that are not text' })];
+    const { status, body } = await acme.post('/webhooks', { url, description });
+    expect([status, body.errors]).toEqual([400, refused]);
+    const query = 'mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { secret } }';
+    const { errors } = await ask(query, { input: { url, description } });
+    expect(errors[0].extensions.errors).toEqual(refused);
+  }
+});

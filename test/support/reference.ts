@@ -1,0 +1,303 @@
+import { readFileSync } from 'node:fs';
+import {
+  buildSchema,
+  type ExecutionResult,
+  execute,
+  type GraphQLResolveInfo,
+  parse,
+  responsePathAsArray,
+} from 'graphql';
+import type { Gateway } from './gateway.ts';
+
+/**
+ * GraphQL as it would be without a thought for speed: graphql-js over schema.graphql, one plain resolver per field, and
+ * rows that were read once, straight from the tables. It shares nothing with the gateway but the schema's text.
+ */
+export const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
+
+// biome-ignore lint/suspicious/noExplicitAny: rows and arguments are of every kind; what is wrong shows in the answers.
+type Row = any;
+type Table = (typeof tables)[number];
+const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const;
+
+/** All rows that one company may see, in the order of its lists, and when they were read. */
+export type Rows = Readonly<Record<Table | 'manufacturer', readonly Row[]>> & { readonly now: string };
+
+/** Reads the rows of a company; they must not change from then on. */
+export async function readRows(gateway: Gateway, company: string): Promise<Rows> {
+  const read = async (table: Table) => {
+    const found = await gateway.execute<{ row: string }>(`select to_json(t)::text as row from "${table}" t`);
+    return found.map(({ row }) => asGraph(JSON.parse(row)));
+  };
+  const all = Object.fromEntries(await Promise.all(tables.map(async (table) => [table, await read(table)])));
+  const own = (table: Table): Row[] => all[table].filter((row: Row) => row.company === company);
+  const webhooks = new Set(own('webhook').map(({ id }) => id));
+  return {
+    ...(Object.fromEntries(tables.map((table) => [table, inOrder(table, own(table))])) as Record<Table, Row[]>),
+    delivery: inOrder(
+      'delivery',
+      all.delivery.filter((row: Row) => webhooks.has(row.webhookId)),
+    ),
+    manufacturer: gateway.services.manufacturers.list(),
+    now: new Date().toISOString(),
+  };
+}
+
+/** Rows with their place in lists, which is the order of these. */
+const inOrder = (table: Table, rows: Row[]): Row[] => {
+  const placed = rows.map((row) => ({ ...row, place: orders[table]?.(row) ?? row.id }));
+  return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1));
+};
+const orders: Partial<Record<Table, (row: Row) => string | number>> = {
+  event: ({ position }) => position,
+  import: ({ startedAt, id }) => `${startedAt} ${id}`,
+};
+
+/** A row with names and times as the API writes them. */
+const asGraph = (row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/.test(value)
+        ? new Date(value).toISOString()
+        : value,
+    ]),
+  );
+
+class Refusal extends Error {
+  readonly code: string;
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+const refuse = (code: string): never => {
+  throw new Refusal(code);
+};
+
+/** Something that went wrong, at its place in the answer; not all that do are named by graphql-js. */
+export interface Fault {
+  path: readonly (string | number)[];
+  code: string;
+}
+
+export type Params = { query: string; variables?: Record<string, unknown> | null; operationName?: string | null };
+
+/** The answer to a valid query, and every fault that came up below it. */
+export async function answer(rows: Rows, params: Params): Promise<{ result: ExecutionResult; faults: Fault[] }> {
+  const faults: Fault[] = [];
+  const result = await execute({
+    schema,
+    document: parse(params.query),
+    variableValues: params.variables,
+    operationName: params.operationName,
+    fieldResolver: (source, args, _context, info) => resolve(rows, source, args, info, faults),
+  });
+  // What was still going on elsewhere when a fault nulled its surroundings.
+  await new Promise(setImmediate);
+  for (const { path = [], originalError } of result.errors ?? [])
+    faults.push({ path, code: originalError instanceof Refusal ? originalError.code : 'VALIDATION_FAILED' });
+  return { result, faults };
+}
+
+function resolve(rows: Rows, source: Row, args: Row, info: GraphQLResolveInfo, faults: Fault[]): unknown {
+  const field = fields[`${info.parentType.name}.${info.fieldName}`];
+  if (!field) return source[info.fieldName];
+  // As promises, so that a fault here does not keep the fields beside it from being looked at.
+  return (async () => field(source, args, rows))().catch((error) => {
+    if (error instanceof Refusal) faults.push({ path: responsePathAsArray(info.path), code: error.code });
+    throw error;
+  });
+}
+
+type Field = (source: Row, args: Row, rows: Rows) => unknown;
+
+const sameId = (one: string, other: string | null) => one.toLowerCase() === other;
+const sameVin = (one: string, other: string) => one.replaceAll(/[\s-]/g, '').toUpperCase() === other;
+const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
+  now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
+
+/** Whether a row fits a member of a filter. */
+const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows) => boolean>> = {
+  fleet: {
+    nameStartsWith: (fleet, text) => fleet.name.startsWith(text),
+    vat: (fleet, vat) => fleet.vat === vat,
+  },
+  vehicle: {
+    eligibility: (vehicle, status) => vehicle.status === status,
+    manufacturer: (vehicle, slug) => vehicle.manufacturer === slug,
+    vinStartsWith: (vehicle, text) => vehicle.vin.startsWith(text.trim().toUpperCase()),
+  },
+  contract: {
+    fleetId: (contract, id) => sameId(id, contract.fleetId),
+    vin: (contract, vin, rows) => sameVin(vin, vehicleOf(contract, rows).vin),
+    pack: (contract, pack) => contract.pack === pack,
+    status: (contract, status, rows) => statusOf(contract, rows.now) === status,
+  },
+  event: {
+    types: (event, types) => types.includes(event.type),
+    fleetId: (event, id) => sameId(id, event.fleetId),
+    contractId: (event, id) => sameId(id, event.contractId),
+    vehicleId: (event, id) => event.vehicleIds.some((one: string) => sameId(id, one)),
+    vin: (event, vin) => event.vins.some((one: string) => sameVin(vin, one)),
+    since: (event, time) => event.at >= new Date(time).toISOString(),
+    until: (event, time) => event.at < new Date(time).toISOString(),
+  },
+  delivery: { state: (delivery, state) => delivery.state === state },
+};
+
+const hasNul = (text: string) => text.includes('\0');
+
+/** Arguments that are wrong whatever the rows; a filter is judged although there is no row to fit it. */
+const wrong: Record<string, (value: Row) => boolean> = {
+  first: (size) => size < 1 || size > 1000,
+  last: (size) => size < 1 || size > 1000,
+  nameStartsWith: hasNul,
+  vat: hasNul,
+  manufacturer: hasNul,
+  pack: hasNul,
+  vinStartsWith: (text) => text.length > 17 || hasNul(text),
+  since: (time) => Number.isNaN(Date.parse(time)),
+  until: (time) => Number.isNaN(Date.parse(time)),
+};
+
+export const cursorOf = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url');
+
+/** Where a cursor stands in the order of a list; null for none. */
+function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows): Row {
+  if (cursor == null) return null;
+  const isEvent = kind === 'event' && rows.event.some(({ id }) => id === cursor.toLowerCase());
+  const hex = isEvent ? cursor.replaceAll('-', '') : Buffer.from(cursor, 'base64url').toString('hex');
+  const id = hex.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  if (id.length !== 36 || (!isEvent && cursorOf(id) !== cursor)) return refuse('VALIDATION_FAILED');
+  if (kind === 'event') return rows.event.find((event) => event.id === id)?.place ?? refuse('VALIDATION_FAILED');
+  return kind === 'import' ? rows.import.find((run) => run.id === id)?.place : id;
+}
+
+/** A connection to the rows of one kind that `among` lets pass. */
+const list =
+  (kind: Table, among: (row: Row, source: Row) => boolean = () => true): Field =>
+  (source, { filter, state, ...args }, rows) => {
+    const wanted = Object.entries({ state, ...filter }).filter(([, value]) => value != null);
+    const isWrong = [...Object.entries(args), ...wanted].some(([name, value]) => value != null && wrong[name]?.(value));
+    if (isWrong || (args.first != null && args.last != null)) return refuse('VALIDATION_FAILED');
+    const after = placeOf(kind, args.after, rows);
+    const before = placeOf(kind, args.before, rows);
+    const all = rows[kind].filter(
+      (row) => among(row, source) && wanted.every(([name, value]) => filters[kind]?.[name]?.(row, value, rows)),
+    );
+    const between = all.filter(
+      (row) => (after === null || row.place > after) && (before === null || row.place < before),
+    );
+    const nodes = args.last == null ? between.slice(0, args.first ?? 50) : between.slice(-args.last);
+    const [first, last] = [nodes.at(0), nodes.at(-1)];
+    return {
+      nodes,
+      edges: nodes.map((node) => ({ node, cursor: cursorOf(node.id) })),
+      totalCount: all.length,
+      pageInfo: {
+        startCursor: first ? cursorOf(first.id) : null,
+        endCursor: last ? cursorOf(last.id) : null,
+        hasPreviousPage: all.some((row) => (first ? row.place < first.place : row.place <= after)),
+        hasNextPage: all.some((row) => (last ? row.place > last.place : before !== null && row.place >= before)),
+      },
+    };
+  };
+
+const one =
+  (kind: Table, code: string): Field =>
+  (_source, { id }, rows) =>
+    rows[kind].find((row) => sameId(id, row.id)) ?? refuse(code);
+const vehicleBy = (fits: (vehicle: Row) => boolean, rows: Rows) =>
+  rows.vehicle.find(fits) ?? refuse('VEHICLE_NOT_FOUND');
+const fleetOf: Field = ({ fleetId }, _args, rows) => rows.fleet.find(({ id }) => id === fleetId);
+const vehicleOf = ({ vehicleId }: Row, rows: Rows) => rows.vehicle.find(({ id }) => id === vehicleId);
+const makerOf = ({ manufacturer }: Row, rows: Rows) => rows.manufacturer.find(({ id }) => id === manufacturer) ?? null;
+const eventOf = ({ eventId }: Row, rows: Rows) => rows.event.find(({ id }) => id === eventId);
+const count =
+  (status: string): Field =>
+  (fleet, _args, rows) =>
+    rows.vehicle.filter((vehicle) => vehicle.fleetId === fleet.id && vehicle.status === status).length;
+/** The member of this row under another name. */
+const called =
+  (name: string): Field =>
+  (source) =>
+    source[name];
+const itself: Field = (source) => source;
+const eventVehicles: Field = ({ vehicleIds, vins }) =>
+  vehicleIds.map((id: string, at: number) => ({ id, vin: vins[at] }));
+
+/** The body of a webhook: an event as REST shows it. */
+const bodyOf = (event: Row, rows: Rows) => {
+  const { id, type, at, company, fleetId, contractId, vehicleIds, actor, requestId, data } = event;
+  const vehicles = eventVehicles(event, {}, rows);
+  const vehicleCount = vehicleIds.length;
+  const parts = {
+    id,
+    type,
+    timestamp: at,
+    company,
+    fleetId,
+    contractId,
+    vehicles,
+    vehicleCount,
+    actor,
+    requestId,
+    data,
+  };
+  return JSON.stringify(parts);
+};
+
+/** Fields that are more than a member of their row. */
+const fields: Record<string, Field> = {
+  'Query.fleets': list('fleet'),
+  'Query.fleet': one('fleet', 'FLEET_NOT_FOUND'),
+  'Query.vehicle': (_source, { by: { id, vin } }, rows) =>
+    vehicleBy((vehicle) => (id == null ? sameVin(vin, vehicle.vin) : sameId(id, vehicle.id)), rows),
+  'Query.eligibility': (_source, { vin }, rows) => vehicleBy((vehicle) => sameVin(vin, vehicle.vin), rows),
+  'Query.contracts': list('contract'),
+  'Query.contract': one('contract', 'CONTRACT_NOT_FOUND'),
+  'Query.manufacturers': (_source, _args, rows) => rows.manufacturer,
+  'Query.import': one('import', 'IMPORT_NOT_FOUND'),
+  'Query.events': list('event'),
+  'Query.event': one('event', 'NOT_FOUND'),
+  'Query.webhooks': list('webhook'),
+  'Query.webhook': one('webhook', 'WEBHOOK_NOT_FOUND'),
+  'Fleet.vehicleCount': ({ id }, _args, rows) => rows.vehicle.filter(({ fleetId }) => fleetId === id).length,
+  'Fleet.vehicles': list('vehicle', (vehicle, fleet) => vehicle.fleetId === fleet.id),
+  'Fleet.contracts': list('contract', (contract, fleet) => contract.fleetId === fleet.id),
+  'Fleet.imports': list('import', (run, fleet) => run.fleetId === fleet.id),
+  'Fleet.timeline': list('event', (event, fleet) => event.fleetId === fleet.id),
+  'Fleet.eligibilitySummary': itself,
+  'EligibilitySummary.pending': count('PENDING'),
+  'EligibilitySummary.eligible': count('ELIGIBLE'),
+  'EligibilitySummary.ineligible': count('INELIGIBLE'),
+  'EligibilitySummary.unsupported': count('UNSUPPORTED'),
+  'EligibilitySummary.failed': count('FAILED'),
+  'Vehicle.fleet': fleetOf,
+  'Vehicle.manufacturer': (vehicle, _args, rows) => makerOf(vehicle, rows),
+  'Vehicle.eligibility': itself,
+  'Vehicle.contracts': list('contract', (contract, vehicle) => contract.vehicleId === vehicle.id),
+  'Vehicle.timeline': list('event', (event, vehicle) => event.vehicleIds.includes(vehicle.id)),
+  'Eligibility.eligible': ({ status }) => (status === 'ELIGIBLE' ? true : status === 'INELIGIBLE' ? false : null),
+  'Eligibility.manufacturer': (vehicle, _args, rows) => makerOf(vehicle, rows),
+  'Eligibility.nextAttemptAt': ({ claimed, dueAt }) => (claimed ? null : dueAt),
+  'Contract.fleet': fleetOf,
+  'Contract.vehicle': (contract, _args, rows) => vehicleOf(contract, rows),
+  'Contract.vin': (contract, _args, rows) => vehicleOf(contract, rows).vin,
+  'Contract.manufacturer': (contract, _args, rows) => makerOf(vehicleOf(contract, rows), rows),
+  'Contract.from': called('startsAt'),
+  'Contract.to': called('endsAt'),
+  'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
+  'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
+  'Import.fleet': fleetOf,
+  'Event.timestamp': called('at'),
+  'Event.vehicles': eventVehicles,
+  'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,
+  'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
+  'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
+  'Delivery.type': (delivery, _args, rows) => eventOf(delivery, rows).type,
+  'Delivery.nextAttemptAt': ({ claimed, dueAt }) => (claimed ? null : dueAt),
+  'Delivery.request': (delivery) => (delivery.url === null ? null : delivery),
+  'DeliveryRequest.body': (delivery, _args, rows) => bodyOf(eventOf(delivery, rows), rows),
+};
