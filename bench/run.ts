@@ -3,16 +3,16 @@
  * Run:  npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
  * Read: a table per question. Ratios are to the floor, medians of rounds in turns: machines are shared, absolute figures
  * drift. CPU is microseconds per request, of the server's process and of PostgreSQL's; the ratio "by CPU" of both together
- * hardly changes however busy the machine is. Before anything is measured, the
- * answers of all are compared, and the events that writes leave behind.
+ * hardly changes however busy the machine is. Before anything is measured, the answers of all are compared, and the events
+ * that writes leave behind.
  */
-import { deepStrictEqual } from 'node:assert/strict';
 import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { eligible as answered, slow, UpstreamServer } from '../test/support/upstream.ts';
+import { checkSame } from './same-answers.ts';
 import { seed } from './seed.ts';
-import { type Answered, closedLoop, openLoop, type Request } from './support/load.ts';
+import { type Answered, closedLoop, openLoop } from './support/load.ts';
 import {
   cpuMicroseconds,
   figure,
@@ -24,7 +24,7 @@ import {
   serverMicroseconds,
 } from './support/measure.ts';
 import { migrate, openWorld } from './support/world.ts';
-import { type Question, type Workload, workloads } from './workloads.ts';
+import { type Question, requestOf, type Workload, workloads } from './workloads.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -39,6 +39,7 @@ const { values: options } = parseArgs({
 const ROUNDS = Number(options.rounds);
 const SECONDS = Number(options.seconds);
 const LARGE_SECONDS = 8;
+const WARM_UP = 1000;
 /** More than can be deleted in a second. */
 const SUPPLY_PER_SECOND = 1000;
 /** So that 16 questions at a time, which is the default, are about 600 a second. */
@@ -56,9 +57,6 @@ interface Sample extends Answered {
   server: number;
   all: number;
 }
-
-/** What is new in each answer to a write. */
-const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|pack)":\s*"[^"]*"/g;
 
 const titles: Record<Question, string> = {
   requests: 'Requests',
@@ -105,7 +103,7 @@ async function compare(question: Question, those: Workload[]): Promise<void> {
   const contenders = question === 'writes' ? [floor, gateway] : [floor, gateway, ...peers];
   const rows: string[][] = [];
   for (const workload of those) {
-    await checkSame(workload, contenders);
+    await checkSame(world, workload, contenders);
     const samples = await inTurns(contenders, ROUNDS, (contender, round) => measure(workload, contender, round));
     const of = (contender: Contender, key: keyof Sample) => (samples.get(contender) ?? []).map((sample) => sample[key]);
     for (const contender of contenders.slice(1)) {
@@ -131,8 +129,10 @@ async function compare(question: Question, those: Workload[]): Promise<void> {
 }
 
 async function measure(workload: Workload, contender: Contender, round: number): Promise<Sample> {
-  const seconds = workload.large ? LARGE_SECONDS : round === 0 ? 1 : SECONDS;
-  const amount = workload.supply && SUPPLY_PER_SECOND * seconds;
+  const seconds = workload.large ? LARGE_SECONDS : SECONDS;
+  const supplied = workload.supply && SUPPLY_PER_SECOND * seconds;
+  // The code must be warm, however slow the machine.
+  const amount = round === 0 && !workload.large ? WARM_UP : supplied;
   // Requests are also made in advance, a few for each connection.
   if (amount) await workload.supply?.(amount + 100);
   const cpu = () => (contender.pid ? cpuMicroseconds(contender.pid) : Number.NaN);
@@ -155,43 +155,6 @@ async function measure(workload: Workload, contender: Contender, round: number):
 /** Waits until the gateway has nothing left to do that the next in turn would suffer from. */
 async function published(): Promise<void> {
   while ((await world.sql('select from event where position is null limit 1')).length > 0) await delay(50);
-}
-
-/** A benchmark of two different answers would measure nothing. */
-async function checkSame(workload: Workload, contenders: Contender[]): Promise<void> {
-  await workload.supply?.(contenders.length);
-  const [marks] = await world.sql(
-    `select (select coalesce(max(seq), 0) from event) as event, (select coalesce(max(seq), 0) from floor_event) as floor`,
-  );
-  const answers: unknown[] = [];
-  // Aliases are told apart by their number.
-  const own = (text: string) =>
-    text.replaceAll(/"own\d+"/g, '"own"').replaceAll(workload.question === 'writes' ? NEW : /^$/g, '"$1":""');
-  for (const { name, url } of contenders) {
-    const { path, ...request } = requestOf(workload);
-    const answer = await fetch(url + path, request);
-    const text = own(await answer.text());
-    if (!answer.ok) throw new Error(`${workload.name}: ${name} answers ${answer.status} ${text.slice(0, 300)}`);
-    const type = answer.headers.get('content-type') ?? '';
-    answers.push(type.includes('json') ? { ...JSON.parse(text), extensions: undefined } : text);
-  }
-  for (const other of answers.slice(1)) deepStrictEqual(other, answers[0], workload.name);
-  if (workload.question === 'writes')
-    deepStrictEqual(await events('event', marks.event), await events('floor_event', marks.floor), workload.name);
-}
-
-/** What has been told of since. */
-function events(table: string, after: string) {
-  return world.sql(
-    `select type, actor, fleet_id is null as fleetless, contract_id is null as contractless, cardinality(vehicle_ids) as vehicles,
-       cardinality(vins) as vins, array(select jsonb_object_keys(data) order by 1) as data
-     from ${table} where seq > $1 order by type`,
-    [after],
-  );
-}
-
-function requestOf({ request }: Workload): Request {
-  return typeof request === 'function' ? request() : request;
 }
 
 /** Memory and the first byte, with nothing else to do. */

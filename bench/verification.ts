@@ -7,14 +7,14 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { openDatabase } from '../src/entities/database.ts';
 import { startIssuer } from '../test/support/identity-provider.ts';
 import { startServer } from '../test/support/postgres-server.ts';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
+import { cpuMicroseconds } from './support/measure.ts';
+import { migrate } from './support/world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +36,7 @@ const gateways: ChildProcess[] = [];
 let made = 0;
 const database = new pg.Client(server.url);
 try {
-  await (await openDatabase({ DATABASE_URL: server.url, DATABASE_READ_URLS: [], DATA_DIR: '' })).close();
+  migrate(server.url);
   await database.connect();
   if (values.soak) await soak(Number(values.soak));
   else for (const processes of [1, 2]) await measure(processes);
@@ -143,10 +143,5 @@ async function pending(): Promise<number> {
 }
 
 function cpuSeconds(): number {
-  const ticks = gateways.map(({ pid }) => {
-    const [user = 0, system = 0] =
-      readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
-    return user + system;
-  });
-  return ticks.reduce((sum, one) => sum + one, 0) / 100;
+  return gateways.reduce((sum, { pid = 0 }) => sum + cpuMicroseconds(pid), 0) / 1_000_000;
 }

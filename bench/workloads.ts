@@ -18,6 +18,11 @@ export interface Workload {
   supply?: (count: number) => Promise<void>;
 }
 
+/** The next request of a workload. */
+export function requestOf({ request }: Workload): Request {
+  return typeof request === 'function' ? request() : request;
+}
+
 const TOKENS = 20_000;
 /** Rows that writes are spread over. */
 const SPREAD = 1000;

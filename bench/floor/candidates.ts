@@ -11,7 +11,7 @@ import pg from 'pg';
 import { seed } from '../seed.ts';
 import { inTurns, median, printTable } from '../support/measure.ts';
 import { migrate, openWorld } from '../support/world.ts';
-import { reads } from './statements.ts';
+import { reads } from './reads.ts';
 import { build, format, rows, type Style } from './styles.ts';
 
 const { values: options } = parseArgs({

@@ -10,9 +10,10 @@ import { documents, oneFleet, twentyFleets, typename } from '../documents.ts';
 import { WRITER } from '../seed.ts';
 import { sql } from '../support/world.ts';
 import { Pipelines } from './pipelines.ts';
+import { reads } from './reads.ts';
 import { fleetJson, fleets, PAGE, type Row, vehicleJson, vehiclesAfter } from './rows.ts';
-import { reads, writes } from './statements.ts';
 import { format } from './styles.ts';
+import { writes } from './writes.ts';
 
 const url = process.env.DATABASE_URL ?? '';
 // Tried: 1, 2, 3, 5, 10 for reads and 3, 6, 10, 16 for writes. CPU per request is the same from 2 on; 10 answered most reads and

@@ -1,5 +1,5 @@
 /**
- * Ways to write JSON in SQL. `bench/floor/candidates.ts` measures them against each other; statements.ts uses the best.
+ * Ways to write JSON in SQL. `bench/floor/candidates.ts` measures them against each other; server.ts uses the best.
  */
 
 /** A value: `sql` gives it, `kind` says how it becomes JSON. */

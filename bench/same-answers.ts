@@ -1,0 +1,45 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import type { World } from './support/world.ts';
+import { requestOf, type Workload } from './workloads.ts';
+
+interface Answering {
+  name: string;
+  url: string;
+}
+
+/** What is new in each answer to a write. */
+const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|pack)":\s*"[^"]*"/g;
+
+/** A benchmark of two different answers would measure nothing. */
+export async function checkSame(world: World, workload: Workload, contenders: readonly Answering[]): Promise<void> {
+  await workload.supply?.(contenders.length);
+  const [marks] = await world.sql(
+    `select (select coalesce(max(seq), 0) from event) as event, (select coalesce(max(seq), 0) from floor_event) as floor`,
+  );
+  const writes = workload.question === 'writes';
+  const answers: unknown[] = [];
+  for (const { name, url } of contenders) {
+    const { path, ...request } = requestOf(workload);
+    const answer = await fetch(url + path, request);
+    // Documents that come once are told apart by the number of an alias.
+    const whole = (await answer.text()).replaceAll(/"own\d+"/g, '"own"');
+    const text = writes ? whole.replaceAll(NEW, '"$1":""') : whole;
+    if (!answer.ok) throw new Error(`${workload.name}: ${name} answers ${answer.status} ${text.slice(0, 300)}`);
+    const type = answer.headers.get('content-type') ?? '';
+    answers.push(type.includes('json') ? { ...JSON.parse(text), extensions: undefined } : text);
+  }
+  for (const other of answers.slice(1)) deepStrictEqual(other, answers[0], workload.name);
+  if (!writes) return;
+  const [told, byFloor] = [await events(world, 'event', marks.event), await events(world, 'floor_event', marks.floor)];
+  deepStrictEqual(told, byFloor, workload.name);
+}
+
+/** What has been told of since. */
+function events(world: World, table: string, after: string) {
+  return world.sql(
+    `select type, actor, fleet_id is null as fleetless, contract_id is null as contractless, cardinality(vehicle_ids) as vehicles,
+       cardinality(vins) as vins, array(select jsonb_object_keys(data) order by 1) as data
+     from ${table} where seq > $1 order by type`,
+    [after],
+  );
+}
