@@ -36,7 +36,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
       field.resolve = (source, args, context: FaceContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
-        if (budget.refusal) return refused(budget.refusal);
+        if (budget.refusal && made === objectMade) return refused(budget.refusal);
         const value = resolve(source, args, context, info);
         const own = String(info.path.key).length + PUNCTUATION;
         return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
@@ -46,9 +46,10 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
   return schema;
 }
 
+/** Refuses nothing itself: of a large object, each of its fields would make an error. */
 function leafMade(value: unknown, own: number, budget: Budget): unknown {
-  const refusal = budget.spend(0, own + lengthOf(value));
-  return refusal ? refused(refusal) : value;
+  budget.spend(0, own + lengthOf(value));
+  return value;
 }
 
 function objectMade(value: unknown, own: number, budget: Budget): unknown {
@@ -57,7 +58,7 @@ function objectMade(value: unknown, own: number, budget: Budget): unknown {
   if (refusal) return refused(refusal);
   if (!Array.isArray(value)) return value;
   // A page is completed in one go.
-  if (objects > PAGE_MAX) return paced(value);
+  if (objects > PAGE_MAX) return paced(value, budget);
   return isLongTurn() ? turnForMore().then(() => value) : value;
 }
 
@@ -78,13 +79,14 @@ function lengthOf(value: unknown): number {
 const lengths = new WeakMap<object, number>();
 
 /** A list whose items come bit by bit, with a turn for others wherever one has been long. */
-function paced<T>(items: readonly T[]): Promise<T>[] {
+function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
   const gates: (() => void)[] = [];
   const coming: Promise<T>[] = [];
   for (let at = 0; at < items.length; at += BIT) {
     const { promise, resolve } = Promise.withResolvers<void>();
     gates.push(resolve);
-    for (const item of items.slice(at, at + BIT)) coming.push(promise.then(() => item));
+    for (const item of items.slice(at, at + BIT))
+      coming.push(promise.then(() => (budget.refusal ? refused(budget.refusal) : item)));
   }
   void openEach(gates);
   return coming;
