@@ -3,7 +3,6 @@ import type { Answer, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { largestGraphql, largestRest } from './support/largest.ts';
-import { until } from './support/until.ts';
 
 const ITEMS = 300;
 const BYTES = 64 * 1024;
@@ -184,24 +183,28 @@ describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way,
 });
 
 test('a page of large events has fewer, and the next one goes on', async () => {
-  const wide = await startGateway({ on: gateway, workers: true });
-  const client = await wide.as('eventful');
-  const fleet = await createFleet(client);
-  for (let at = 0; at < 13; at++) await addVehicles(client, newVins(10_000), fleet);
-  const sum = (events: Json[]) => events.reduce((total, { vehicleCount }) => total + vehicleCount, 0);
-  const all = await until(async () => {
-    const { body } = await client.get('/events?type=vehicle.added');
-    return sum(body) === 130_000 ? body : null;
-  }, 60_000);
-  const ids: string[] = [];
-  for (let path: string | undefined = '/events?type=vehicle.added&limit=1000'; path; ) {
+  const client = await gateway.as('eventful');
+  const { id } = await createFleet(client);
+  await gateway.execute(`
+    insert into event (type, company, fleet_id, vehicle_ids, vins, actor, at, data, position)
+    select 'vehicle.added', 'eventful', '${id}',
+      array(select gen_random_uuid() from generate_series(1, 1000)),
+      array(select 'WBA' || lpad(v::text, 14, '0') from generate_series(1, 1000) v), 'test', now(), '{}', 1000000 + n
+    from generate_series(1, 130) n`);
+  const lengths: number[] = [];
+  const positions: string[] = [];
+  for (let path: string | undefined = '/events?limit=1000'; path; ) {
     const { headers, body }: Answer = await client.get(path);
-    ids.push(...body.map(({ id }: Json) => id));
-    expect(JSON.stringify(body).length).toBeLessThan(10 * 1024 * 1024);
+    positions.push(...body.map((event: Json) => event.id));
+    lengths.push(JSON.stringify(body).length);
     path = /<(.*)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
   }
-  expect(ids).toEqual(all.map(({ id }: Json) => id));
-}, 120_000);
+  expect(lengths).toHaveLength(2);
+  expect(Math.max(...lengths)).toBeLessThan(10 * 1024 * 1024);
+  const whole: string[] = (await client.get('/events')).body.map((event: Json) => event.id);
+  expect(whole).toHaveLength(130);
+  expect(positions).toEqual(whole);
+});
 
 test('/readyz looks once for all who ask at once', async () => {
   let looks = 0;

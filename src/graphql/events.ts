@@ -33,7 +33,7 @@ builder.objectType(EventRef, {
     contractId: t.exposeID('contractId', { nullable: true, description: 'The contract it is about, likewise.' }),
     vehicles: t.expose('vehicles', {
       type: [EventVehicle],
-      description: 'The vehicles it is about, at most 1,000: more make several events.',
+      description: 'The vehicles it is about, at most 1,000, and as many in the cost: more make several events.',
       extensions: { size: EVENT_VEHICLES } satisfies Cost,
     }),
     vehicleCount: t.exposeInt('vehicleCount', { description: 'How many vehicles it is about.' }),
