@@ -218,11 +218,11 @@ describe('bounds', () => {
     expect(answer.body.errors[0].message).toContain('50,000 objects');
   });
 
-  test('sizes in variables count, and their defaults', async () => {
+  test.each(['n', 'constructor', '__proto__'])('sizes in variables count, and their defaults: $%s', async (name) => {
     const query = (byDefault = '') =>
-      `query ($n: Int${byDefault}) { fleets(first: $n) { nodes { ...F } } } fragment F on Fleet { vehicles(last: $n) { nodes { id } } }`;
+      `query ($${name}: Int${byDefault}) { fleets(first: $${name}) { nodes { ...F } } } fragment F on Fleet { vehicles(last: $${name}) { nodes { id } } }`;
     const sent = async (text: string, n?: number) =>
-      codesOf(await acme.post('/graphql', { query: text, variables: { n } }));
+      codesOf(await acme.post('/graphql', { query: text, variables: Object.fromEntries(n ? [[name, n]] : []) }));
     expect(await sent(query(), 10)).toBeUndefined();
     expect(await sent(query(), 1000)).toEqual(['COST_EXCEEDED']);
     expect(await sent(query(' = 1000'))).toEqual(['COST_EXCEEDED']);

@@ -105,7 +105,8 @@ function reckon({ schema, document, operation, variables }: Operation): { cost: 
   function variableIn(value: ValueNode): unknown {
     if (value.kind !== Kind.VARIABLE) return undefined;
     byVariables = true;
-    return variables[value.name.value];
+    // A variable may be called like a member of every object.
+    return Object.hasOwn(variables, value.name.value) ? variables[value.name.value] : undefined;
   }
 
   const itemsOfArguments = ({ arguments: given = [] }: FieldNode) => sum(given.map(({ value }) => itemsOfNode(value)));

@@ -69,10 +69,14 @@ interface Fragment {
   text: string;
   used: ReadonlySet<Variable>;
 }
+interface Head {
+  text: string;
+  field: GraphQLField<unknown, unknown>;
+}
 /** What is being written: the variables used so far, and the fields that stand in this selection set by their key. */
 interface Scope {
   used: Set<Variable>;
-  heads: Map<string, { text: string; field: GraphQLField<unknown, unknown> }>;
+  heads: Map<string, Head>;
   depth: number;
 }
 
@@ -141,16 +145,23 @@ class Writer {
   #selection(type: GraphQLObjectType, scope: Scope): string {
     this.#left -= 1;
     const kind = this.#left > 0 && scope.depth < 9 ? this.#random() : 1;
-    if (kind < 0.08) return `__typename${this.#directives(scope)}`;
-    if (kind < 0.2) {
+    if (kind < 0.06) return `__typename${this.#directives(scope)}`;
+    if (kind < 0.16) {
       const on = this.#chance(0.6) ? ` on ${type.name}` : '';
       const directives = this.#directives(scope);
       return `...${on}${directives} ${this.#set(type, { ...scope, depth: scope.depth + 1 })}`;
     }
-    if (kind < 0.34) return this.#spread(type, scope);
-    const again = kind < 0.46 ? this.#one([...scope.heads.values()]) : undefined;
+    if (kind < 0.3) return this.#spread(type, scope);
+    const again = kind < 0.5 ? this.#again(scope) : undefined;
     const { text, field } = again ?? this.#head(type, scope);
     return `${text}${this.#directives(scope)}${this.#under(field, scope)}`;
+  }
+
+  /** A field that stands in the set already, rather one with fields of its own: they may be others this time. */
+  #again({ heads }: Scope): Head | undefined {
+    const all = [...heads.values()];
+    const deep = all.filter(({ field }) => isObjectType(getNamedType(field.type)));
+    return this.#one(deep.length > 0 ? deep : all);
   }
 
   #under(field: GraphQLField<unknown, unknown>, scope: Scope): string {
@@ -175,7 +186,7 @@ class Writer {
   }
 
   /** A field with its alias and arguments, under a key that is new to the set or has the same ones. */
-  #head(type: GraphQLObjectType, scope: Scope): { text: string; field: GraphQLField<unknown, unknown> } {
+  #head(type: GraphQLObjectType, scope: Scope): Head {
     const all = Object.values(type.getFields());
     const leaves = all.filter((field) => isLeafType(getNamedType(field.type)));
     const deep = this.#left > 0 && scope.depth < 9;

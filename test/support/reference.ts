@@ -15,6 +15,10 @@ import type { Gateway } from './gateway.ts';
  */
 export const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
 
+Object.assign(schema.getType('DateTime') as object, {
+  parseValue: (value: unknown) => (typeof value === 'string' ? value : refuse('VALIDATION_FAILED')),
+});
+
 // biome-ignore lint/suspicious/noExplicitAny: rows and arguments are of every kind; what is wrong shows in the answers.
 type Row = any;
 type Table = (typeof tables)[number];
