@@ -106,7 +106,7 @@ const settled = () =>
     const [row] = await one.execute<{ open: boolean }>(`select exists (select from event where position is null)
       or exists (select from contract where due_at <= now()) or exists (select from vehicle where status = 'PENDING') as open`);
     return row?.open ? null : true;
-  });
+  }, 60_000);
 
 /** What each kind of entity's events begin and end with; each of `once` is told once, in this order. */
 const lives = {
