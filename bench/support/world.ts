@@ -47,6 +47,9 @@ export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: 
   const settings = { DATA_DIR: folder, ...(server && { DATABASE_URL: url, ...identity }) };
   const started: Started[] = [];
   const tokens = new Map<string, string>();
+  // For a bench that is broken off.
+  process.once('exit', () => started.forEach(({ child }) => void child.kill('SIGKILL')));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const start = async (args: string[], env: NodeJS.ProcessEnv, port?: number) => {
     const one = await startProcess(args, env, folder, port);
     started.push(one);
