@@ -18,7 +18,7 @@ RUN mkdir node_modules/.cache && chown gateway node_modules/.cache
 USER gateway
 # Compiled once for containers on processors like this one, which then start in three quarters of the time.
 RUN ["node", "--import", "./src/compile-cache.ts", "--input-type=module", "-e", \
-  "await Promise.all([import('./src/app.ts'), import('./src/entities/database.ts')])"]
+  "await Promise.all([import('./src/app.ts'), import('./src/database/database.ts')])"]
 VOLUME /data
 EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=6s --start-period=20s \

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readBacklog } from '../src/core/backlog.ts';
 import { contextOf } from '../src/core/context.ts';
-import { claimDueVehicles, companiesDue, postponeVehicles } from '../src/core/due-vehicles.ts';
+import { readBacklog } from '../src/core/operations/backlog.ts';
+import { claimDueVehicles, companiesDue, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, execute } = await startGateway();

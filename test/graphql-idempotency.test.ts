@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { schema } from '../src/graphql/schema.ts';
+import { schema } from '../src/graphql/schema/schema.ts';
 import type { Client } from './support/client.ts';
 import { addVehicle, contractFields, createContract, createFleet, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type Client as SseClient } from 'graphql-sse';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { eligibilityChanges, importChanges } from '../src/core/subscriptions.ts';
+import { eligibilityChanges, importChanges } from '../src/core/following/subscriptions.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

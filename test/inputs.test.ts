@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/publish-events.ts';
+import { publishEvents } from '../src/core/events/publish-events.ts';
 import { openApiDocument } from '../src/rest/openapi/document.ts';
 import type { Json } from './support/client.ts';
 import { addVehicle, contractFields, createContract, createFleet, fleetFields, newVin } from './support/factories.ts';

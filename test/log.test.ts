@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { openLog } from '../src/http/log.ts';
+import { openLog } from '../src/http/observability/log.ts';
 import { databaseEnv } from './support/database.ts';
 import { createFleet, newVin } from './support/factories.ts';
 import { spawnGateway, testIssuer } from './support/gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/publish-events.ts';
+import { publishEvents } from '../src/core/events/publish-events.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
 import { newWorld } from './support/worlds.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/publish-events.ts';
+import { publishEvents } from '../src/core/events/publish-events.ts';
 import { openApiDocument } from '../src/rest/openapi/document.ts';
 import { routes } from '../src/rest/router.ts';
 import type { Answer, Client, Headed, Json } from './support/client.ts';

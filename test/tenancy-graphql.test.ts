@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/publish-events.ts';
+import { publishEvents } from '../src/core/events/publish-events.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { contractFields, newVin, newVins } from './support/factories.ts';

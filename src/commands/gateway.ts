@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tokenCommand } from '../http/token-command.ts';
+import { tokenCommand } from './token.ts';
 
 /** The options by which every command finds a running gateway, for parseArgs. */
 export const gatewayOptions = { url: { type: 'string' }, token: { type: 'string' } } as const;

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import type { Database } from '../entities/database.ts';
+import type { Database } from '../database/database.ts';
 
 /** Vehicles of a company, by id and VIN, that have a new answer or are gone; null: any of the company's may be gone. */
 const eligibilityNews = z.object({

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
-import type { Database } from '../entities/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { Changes } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';

@@ -9,7 +9,7 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { refusalOf } from './faults.ts';
-import { write } from './sql.ts';
+import { write } from './sql/sql.ts';
 
 /** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { contractData, recordEach } from './record-events.ts';
+import { contractData, recordEach } from './events/record-events.ts';
 
 /**
  * Steps `c` and `told` of a statement that deletes the contracts `c` that fit the condition and records each that it has

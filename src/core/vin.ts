@@ -44,6 +44,12 @@ export function readVin(value: string): Vin | VinFault {
   return isClean(vin) ? withWarnings(vin) : faultOf(vin, value);
 }
 
+/** The VIN in its one form, or null for what cannot be one. */
+export function vinOrNull(value: string): string | null {
+  const reading = readVin(value);
+  return 'vin' in reading ? reading.vin : null;
+}
+
 /** True for 17 characters of A–Z without I, O, Q, and 0–9: a VIN as it is stored. */
 function isClean(value: string): boolean {
   if (value.length !== LENGTH) return false;

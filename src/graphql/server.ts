@@ -1,20 +1,20 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { PAGE_MAX } from '../core/page-size.ts';
-import { closedOf } from '../http/closed.ts';
+import { PAGE_MAX } from '../core/sql/page-size.ts';
+import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
-import { bodyReader } from './body.ts';
-import { Face, type FaceContext } from './context.ts';
-import { direct } from './direct.ts';
-import { earlyAnswer } from './errors.ts';
-import { graphiql } from './graphiql.ts';
-import { guards, shortRefusal, wireErrors } from './plugins.ts';
-import { requirePreflight } from './preflight.ts';
-import { schema } from './schema.ts';
-import { uploads } from './uploads.ts';
+import { Face, type FaceContext } from './execution/context.ts';
+import { direct } from './execution/direct.ts';
+import { earlyAnswer } from './execution/errors.ts';
+import { guards, shortRefusal, wireErrors } from './execution/plugins.ts';
+import { schema } from './schema/schema.ts';
+import { bodyReader } from './transport/body.ts';
+import { graphiql } from './transport/graphiql.ts';
+import { requirePreflight } from './transport/preflight.ts';
+import { uploads } from './transport/uploads.ts';
 
 const PATH = '/graphql';
 

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
-import { shareRateUse } from '../core/rate-use.ts';
-import type { Authenticator } from './caller.ts';
-import { clientAddress } from './client-address.ts';
+import { shareRateUse } from '../core/operations/rate-use.ts';
+import type { Authenticator } from './identity/caller.ts';
+import { clientAddress } from './identity/client-address.ts';
 import { limitRate, RateLimit } from './rate-limit.ts';
 
 /** Who asks again at once, against all advice, would take the time of those who are not over their limit. */

@@ -1,5 +1,5 @@
 import { type DomainError, type ErrorCode, Forbidden, MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
-import { challenge } from './challenge.ts';
+import { challenge } from './identity/challenge.ts';
 
 /** The HTTP status of every refusal. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {

@@ -7,9 +7,9 @@ import {
   type Party,
   partiesDue,
   sendDelivery,
-} from '../core/deliver-webhooks.ts';
-import { type Attempted, storeAttempts } from '../core/store-attempts.ts';
+} from '../core/webhooks/deliver-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
+import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
 import { Shares } from './shares.ts';

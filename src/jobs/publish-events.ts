@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { nextContractDue, PUBLISHED_AT_ONCE, publishEvents, recordContractPeriods } from '../core/publish-events.ts';
+import {
+  nextContractDue,
+  PUBLISHED_AT_ONCE,
+  publishEvents,
+  recordContractPeriods,
+} from '../core/events/publish-events.ts';
 import type { Job } from './job.ts';
 
 const PAUSE_MS = 40;

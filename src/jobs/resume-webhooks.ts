@@ -1,5 +1,5 @@
 import type { Context } from '../core/context.ts';
-import { resumeStep, webhooksToResume } from '../core/resume-webhooks.ts';
+import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
 import type { Job } from './job.ts';
 
 /** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */

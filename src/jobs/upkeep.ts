@@ -1,10 +1,10 @@
 import type { Context } from '../core/context.ts';
-import { trimDeliveries } from '../core/deliver-webhooks.ts';
-import { trimEvents } from '../core/events.ts';
+import { trimEvents } from '../core/events/events.ts';
+import { trimImports } from '../core/imports/imports.ts';
 import { failAbandonedImports } from '../core/imports/run.ts';
-import { trimImports } from '../core/imports.ts';
-import { forgetRateUse } from '../core/rate-use.ts';
-import { foldTallies, forgetAnswers } from '../core/upkeep.ts';
+import { forgetRateUse } from '../core/operations/rate-use.ts';
+import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';
+import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
 import type { Job } from './job.ts';
 
 /** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, counts, imports, deliveries and events. */

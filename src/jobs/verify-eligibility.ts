@@ -1,6 +1,11 @@
 import type { Context } from '../core/context.ts';
-import { type ClaimedVehicle, claimDueVehicles, companiesDue, postponeVehicles } from '../core/due-vehicles.ts';
-import { askManufacturer, storeVerifications } from '../core/verification.ts';
+import {
+  type ClaimedVehicle,
+  claimDueVehicles,
+  companiesDue,
+  postponeVehicles,
+} from '../core/vehicles/due-vehicles.ts';
+import { askManufacturer, storeVerifications } from '../core/vehicles/verification.ts';
 import type { Job } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts.ts';
-import { createContract } from '../core/create-contract.ts';
+import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts/contracts.ts';
+import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
-import { pick, type Selection } from '../core/selection.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
 

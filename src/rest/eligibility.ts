@@ -1,6 +1,6 @@
-import { getAnswer, verifyEligibility } from '../core/eligibility.ts';
-import { pick, type Selection } from '../core/selection.ts';
-import type { Eligibility } from '../core/vehicles.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
+import { getAnswer, verifyEligibility } from '../core/vehicles/eligibility.ts';
+import type { Eligibility } from '../core/vehicles/vehicles.ts';
 import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type Event, type EventFilter, eventCursor, getEvent, listEvents } from '../core/events.ts';
-import { followEvents } from '../core/follow-events.ts';
+import { type Event, type EventFilter, eventCursor, getEvent, listEvents } from '../core/events/events.ts';
+import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
-import { pick, type Selection } from '../core/selection.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
 import { inSteps, jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';

@@ -1,6 +1,6 @@
-import { deleteFleet } from '../core/delete-fleet.ts';
-import { createFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets.ts';
-import { pick, type Selection } from '../core/selection.ts';
+import { deleteFleet } from '../core/fleets/delete-fleet.ts';
+import { createFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { importVehicles } from '../core/import-vehicles.ts';
-import { getImport, type Import, streamRejectedCsv } from '../core/imports.ts';
+import { importChanges } from '../core/following/subscriptions.ts';
+import { importVehicles } from '../core/imports/import-vehicles.ts';
+import { getImport, type Import, streamRejectedCsv } from '../core/imports/imports.ts';
 import { readInput } from '../core/input.ts';
-import { importChanges } from '../core/subscriptions.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';

@@ -7,7 +7,7 @@ import { type Context, needScope } from '../core/context.ts';
 import { DomainError, MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
-import { closedOf } from '../http/closed.ts';
+import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';

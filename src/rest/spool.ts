@@ -3,8 +3,8 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { bounded } from '../core/csv.ts';
 import { noRoom } from '../core/faults.ts';
+import { bounded } from '../core/imports/csv/csv.ts';
 import { admitUpload } from '../core/imports/run.ts';
 
 const PIECE_BYTES = 64 * 1024;

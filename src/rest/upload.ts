@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
-import { mayBeCsv } from '../core/csv.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { mayBeCsv } from '../core/imports/csv/csv.ts';
 import { type SpooledFile, spool } from './spool.ts';
 
 export interface Upload {

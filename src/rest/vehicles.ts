@@ -1,8 +1,8 @@
-import { addVehicles } from '../core/add-vehicles.ts';
 import type { Context } from '../core/context.ts';
-import { deleteVehicle, deleteVehicles } from '../core/delete-vehicles.ts';
-import { pick, type Selection } from '../core/selection.ts';
-import { getVehicle, listVehiclesJson, type Vehicle } from '../core/vehicles.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
+import { addVehicles } from '../core/vehicles/add-vehicles.ts';
+import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
+import { getVehicle, listVehiclesJson, type Vehicle } from '../core/vehicles/vehicles.ts';
 import { vehicleDocs } from './openapi/vehicles.ts';
 import { listAnswer, membersOf, type RestRequest, type Route, readAddQuery } from './route.ts';
 

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { readInput } from '../core/input.ts';
+import { pick, type Selection } from '../core/sql/selection.ts';
 import {
   type Delivery,
   type DeliveryState,
@@ -6,9 +8,7 @@ import {
   listDeliveries,
   redeliver,
   testWebhook,
-} from '../core/deliveries.ts';
-import { readInput } from '../core/input.ts';
-import { pick, type Selection } from '../core/selection.ts';
+} from '../core/webhooks/deliveries.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -18,7 +18,7 @@ import {
   updateWebhook,
   type Webhook,
   type WebhookWithSecret,
-} from '../core/webhooks.ts';
+} from '../core/webhooks/webhooks.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
 import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 

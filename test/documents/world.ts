@@ -1,5 +1,5 @@
 import { contextOf } from '../../src/core/context.ts';
-import { publishEvents } from '../../src/core/publish-events.ts';
+import { publishEvents } from '../../src/core/events/publish-events.ts';
 import { addVehicles, createContract, createFleet, newVins, unknownId, uploadForm } from '../support/factories.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { cursorOf, type Rows } from '../support/reference.ts';

@@ -11,7 +11,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { type FuzzRequest, oddHeaders, who } from './request.ts';
 import { anyJson, bytesOf, garbled, idName, stringFor } from './values.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { buildSchema } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
-import { publishEvents } from '../../src/core/publish-events.ts';
+import { publishEvents } from '../../src/core/events/publish-events.ts';
 import { routes } from '../../src/rest/router.ts';
 import type { Answer, Client, Json } from '../support/client.ts';
 import { openStream } from '../support/event-stream.ts';

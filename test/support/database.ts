@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
-import { type Database, type DatabaseConfig, openDatabase } from '../../src/entities/database.ts';
+import { type Database, type DatabaseConfig, openDatabase } from '../../src/database/database.ts';
 
 /** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */
 type Template =

@@ -11,7 +11,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import type { Headed, Json } from './client.ts';
 

@@ -5,10 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseRecords } from '../../src/core/csv/records.ts';
-import { parsedRows, readPlainBlock } from '../../src/core/csv/rows.ts';
-import { type CsvLimits, type CsvRow, mayBeCsv, type RejectedRow, readCsv, rejectedCsv } from '../../src/core/csv.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
+import {
+  type CsvLimits,
+  type CsvRow,
+  mayBeCsv,
+  type RejectedRow,
+  readCsv,
+  rejectedCsv,
+} from '../../src/core/imports/csv/csv.ts';
+import { parseRecords } from '../../src/core/imports/csv/records.ts';
+import { parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
 import { readVin } from '../../src/core/vin.ts';
 
 const A = 'WVWZZZ1KZAW000001';

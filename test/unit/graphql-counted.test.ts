@@ -1,9 +1,9 @@
 import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { Unavailable } from '../../src/core/errors.ts';
-import { Budget } from '../../src/graphql/budget.ts';
-import { counted } from '../../src/graphql/counted.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { Budget } from '../../src/graphql/execution/budget.ts';
+import { counted } from '../../src/graphql/execution/counted.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 
 const text = `
   type Query { items(count: Int!): [Item!]!, later(count: Int!): [Item], nothing: Item }

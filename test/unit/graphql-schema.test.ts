@@ -9,8 +9,8 @@ import {
   specifiedScalarTypes,
 } from 'graphql';
 import { expect, test } from 'vitest';
-import { printedSchema, schemaFile } from '../../src/graphql/print-schema.ts';
-import { schema } from '../../src/graphql/schema.ts';
+import { printedSchema, schemaFile } from '../../src/commands/print-schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 
 const own = Object.values(schema.getTypeMap()).filter(
   ({ name }) => !name.startsWith('__') && !specifiedScalarTypes.some((scalar) => scalar.name === name),

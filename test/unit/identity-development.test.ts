@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { tokenCommand } from '../../src/commands/token.ts';
 import { readConfig } from '../../src/config.ts';
 import { Forbidden, Unauthenticated } from '../../src/core/errors.ts';
-import { openAuthenticator } from '../../src/http/caller.ts';
-import { challenge } from '../../src/http/challenge.ts';
-import { tokenCommand } from '../../src/http/token-command.ts';
+import { openAuthenticator } from '../../src/http/identity/caller.ts';
+import { challenge } from '../../src/http/identity/challenge.ts';
 
 let directory: string;
 const keyFile = () => join(directory, 'data', 'issuer-key.json');
@@ -88,7 +88,7 @@ describe('npm run token', () => {
   test('prints the token and nothing else, without a running gateway', async () => {
     const command = promisify(execFile)(
       process.execPath,
-      ['src/http/token-command.ts', '--company', 'acme', '--scope', 'fleets:read'],
+      ['src/commands/token.ts', '--company', 'acme', '--scope', 'fleets:read'],
       { env: { ...env(), PATH: process.env.PATH } },
     );
     const { stdout, stderr } = await command;
@@ -102,7 +102,7 @@ describe('npm run token', () => {
   });
 
   test('a fault is told on stderr, with exit code 1', async () => {
-    const command = promisify(execFile)(process.execPath, ['src/http/token-command.ts', '--company', 'acme'], {
+    const command = promisify(execFile)(process.execPath, ['src/commands/token.ts', '--company', 'acme'], {
       env: { ...env(), DATABASE_URL: 'postgres://localhost/fleets', PATH: process.env.PATH },
     });
     await expect(command).rejects.toMatchObject({

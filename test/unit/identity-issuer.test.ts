@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type Authenticator, openAuthenticator } from '../../src/http/caller.ts';
-import { VerifiedTokens } from '../../src/http/verified-tokens.ts';
+import { type Authenticator, openAuthenticator } from '../../src/http/identity/caller.ts';
+import { VerifiedTokens } from '../../src/http/identity/verified-tokens.ts';
 import { type Issuer, makeKey, signToken, startIssuer } from '../support/identity-provider.ts';
 
 let issuer: Issuer;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type Authenticator, openAuthenticator } from '../../src/http/caller.ts';
+import { type Authenticator, openAuthenticator } from '../../src/http/identity/caller.ts';
 import { type Issuer, makeKey, signToken, signWithSecret, startIssuer } from '../support/identity-provider.ts';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { openAuthenticator } from '../../src/http/caller.ts';
+import { openAuthenticator } from '../../src/http/identity/caller.ts';
 import { makeKey } from '../support/identity-provider.ts';
 
 const audience = 'https://fleets.example';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { addModes } from '../../src/core/add-vehicles.ts';
-import { deliveryStates } from '../../src/core/deliveries.ts';
-import { importStates } from '../../src/core/imports.ts';
-import { eligibilityStatuses } from '../../src/core/vehicles.ts';
-import { webhookStates } from '../../src/core/webhooks.ts';
+import { importStates } from '../../src/core/imports/imports.ts';
+import { addModes } from '../../src/core/vehicles/add-vehicles.ts';
+import { eligibilityStatuses } from '../../src/core/vehicles/vehicles.ts';
+import { deliveryStates } from '../../src/core/webhooks/deliveries.ts';
+import { webhookStates } from '../../src/core/webhooks/webhooks.ts';
 import * as delivery from '../../src/entities/delivery.ts';
 import * as imports from '../../src/entities/import.ts';
 import * as vehicle from '../../src/entities/vehicle.ts';

@@ -11,8 +11,8 @@ import {
   ValidationFailed,
 } from '../errors.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
-import { type ImportRow, importColumns } from '../imports.ts';
-import { newId, write } from '../sql.ts';
+import { newId, write } from '../sql/sql.ts';
+import { type ImportRow, importColumns } from './imports.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
 const LEASE_SECONDS = 30;

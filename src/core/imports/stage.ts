@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { warningsText } from '../add-vehicles.ts';
 import type { Context } from '../context.ts';
-import type { CsvRow } from '../csv.ts';
-import type { ImportRow } from '../imports.ts';
-import { write } from '../sql.ts';
+import { write } from '../sql/sql.ts';
+import { warningsText } from '../vehicles/add-vehicles.ts';
 import { readVin, type VinFault } from '../vin.ts';
+import type { CsvRow } from './csv/csv.ts';
+import type { ImportRow } from './imports.ts';
 import { endedEarly, stillRunning } from './run.ts';
 
 /** So often, at most, an import says how far it is. */

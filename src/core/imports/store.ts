@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
-import { inAnotherFleet, warningsOf } from '../add-vehicles.ts';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
-import { recheckAfter, unsupportedReason } from '../eligibility.ts';
 import { Unavailable } from '../errors.ts';
-import { holdFleet } from '../fleets.ts';
-import { type DuplicateRow, type ImportRow, importColumns } from '../imports.ts';
-import { EVENT_VEHICLES, record, recordEach } from '../record-events.ts';
-import { newId, write } from '../sql.ts';
+import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
+import { holdFleet } from '../fleets/fleets.ts';
+import { newId, write } from '../sql/sql.ts';
+import { inAnotherFleet, warningsOf } from '../vehicles/add-vehicles.ts';
+import { recheckAfter, unsupportedReason } from '../vehicles/eligibility.ts';
+import { type DuplicateRow, type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, stillRunning } from './run.ts';
 import type { ImportStage } from './stage.ts';
 

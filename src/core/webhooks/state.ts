@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
-import { write } from '../sql.ts';
+import { write } from '../sql/sql.ts';
 
 /**
  * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
@@ -21,7 +21,7 @@ export async function haltWebhook(
   );
 }
 
-/** Sends a webhook what has waited for it, in steps (core/resume-webhooks.ts), and what is to come. */
+/** Sends a webhook what has waited for it, in steps (core/webhooks/resume-webhooks.ts), and what is to come. */
 export async function resumeWebhook(ctx: Context, webhookId: string): Promise<void> {
   const now = ctx.now();
   await write(

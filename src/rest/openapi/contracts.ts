@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { contractStatuses } from '../../core/contracts.ts';
-import { createContractInput } from '../../core/create-contract.ts';
+import { contractStatuses } from '../../core/contracts/contracts.ts';
+import { createContractInput } from '../../core/contracts/create-contract.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eligibilityStatuses } from '../../core/vehicles.ts';
+import { eligibilityStatuses } from '../../core/vehicles/vehicles.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 import { reasonJson } from './shapes.ts';

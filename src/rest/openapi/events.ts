@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventTypes } from '../../core/record-events.ts';
+import { eventTypes } from '../../core/events/record-events.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createFleetInput, updateFleetInput } from '../../core/fleets.ts';
+import { createFleetInput, updateFleetInput } from '../../core/fleets/fleets.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 

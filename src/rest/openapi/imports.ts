@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { importStates } from '../../core/imports.ts';
+import { importStates } from '../../core/imports/imports.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 import { duplicateRowJson, rejectedRowJson, summaryJson } from './shapes.ts';

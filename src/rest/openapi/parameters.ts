@@ -1,4 +1,4 @@
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/page-size.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Json } from './json-schema.ts';
 
 const UUID = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';

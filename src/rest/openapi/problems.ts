@@ -27,7 +27,7 @@ import {
   VehicleNotFound,
   WebhookNotFound,
 } from '../../core/errors.ts';
-import { eligibilityStatuses } from '../../core/vehicles.ts';
+import { eligibilityStatuses } from '../../core/vehicles/vehicles.ts';
 import { statusOf } from '../../http/status.ts';
 import { internalProblem, problemOf } from '../problem.ts';
 import { field, type Json, mapValues } from './json-schema.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { addVehiclesInput } from '../../core/add-vehicles.ts';
-import { deleteVehiclesInput } from '../../core/delete-vehicles.ts';
-import { eligibilityStatuses } from '../../core/vehicles.ts';
+import { addVehiclesInput } from '../../core/vehicles/add-vehicles.ts';
+import { deleteVehiclesInput } from '../../core/vehicles/delete-vehicles.ts';
+import { eligibilityStatuses } from '../../core/vehicles/vehicles.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 import { rejectedVinJson, summaryJson } from './shapes.ts';

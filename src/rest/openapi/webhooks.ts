@@ -1,7 +1,12 @@
 import { z } from 'zod';
-import { deliveryStates } from '../../core/deliveries.ts';
-import { eventTypes } from '../../core/record-events.ts';
-import { createWebhookInput, subscribableTypes, updateWebhookInput, webhookStates } from '../../core/webhooks.ts';
+import { eventTypes } from '../../core/events/record-events.ts';
+import { deliveryStates } from '../../core/webhooks/deliveries.ts';
+import {
+  createWebhookInput,
+  subscribableTypes,
+  updateWebhookInput,
+  webhookStates,
+} from '../../core/webhooks/webhooks.ts';
 import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 

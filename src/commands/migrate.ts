@@ -1,0 +1,41 @@
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { settings } from '../config.ts';
+import { connectDatabase, type Database } from '../database/database.ts';
+
+const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
+npm run migrate -- status    names what is pending; exit code 1 if anything is
+On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
+
+/** Each prints what it did or found, and gives the exit code. */
+const commands: Record<string, (database: Database) => Promise<number>> = {
+  async up(database) {
+    const applied = await database.migrate();
+    console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'Nothing was pending.');
+    return 0;
+  },
+  async status(database) {
+    const pending = await database.pendingMigrations();
+    console.log(pending.length > 0 ? `Pending: ${pending.join(', ')}.` : 'Nothing is pending.');
+    return pending.length > 0 ? 1 : 0;
+  },
+};
+
+async function main(): Promise<number> {
+  const { positionals } = parseArgs({ allowPositionals: true });
+  const command = commands[positionals[0] ?? 'up'];
+  if (!command || positionals.length > 1) throw new Error(usage);
+  // Only these are needed: a migration may run where the rest of the settings is not at hand.
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  const config = settings.pick({ DATABASE_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true }).safeParse(given);
+  if (!config.success) throw new Error(z.prettifyError(config.error));
+  const database = await connectDatabase(config.data);
+  return command(database).finally(() => database.close());
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}

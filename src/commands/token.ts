@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { readConfig } from '../config.ts';
+import { openAuthenticator } from '../http/identity/caller.ts';
+
+const usage = 'Usage: npm run -s token -- --company acme [--scope "fleets:read fleets:write"] [--expires-in 2h]';
+
+/** A token of the gateway's own, made without a running gateway; throws with a message for the terminal. */
+export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Promise<string> {
+  const elsewhere = ['AUTH_ISSUER', 'DATABASE_URL'].find((name) => env[name]);
+  if (elsewhere) {
+    throw new Error(
+      `${elsewhere} is set: tokens come from your own issuer. The gateway makes some in development only.`,
+    );
+  }
+  const { company, scope, 'expires-in': expiresIn } = readOptions(args);
+  const { issue, authenticate } = await openAuthenticator(readConfig(env));
+  if (!company || !issue) throw new Error(`Name the company that the token is for.\n${usage}`);
+  const token = await issue({ company, scope, expiresIn }).catch((cause: unknown) => {
+    throw new Error('--expires-in: write a time span such as "2h" or "30 days".', { cause });
+  });
+  // What the gateway would refuse is better refused here.
+  await authenticate(`Bearer ${token}`);
+  return token;
+}
+
+function readOptions(args: string[]) {
+  const text = { type: 'string' } as const;
+  try {
+    return parseArgs({ args, options: { company: text, scope: text, 'expires-in': text } }).values;
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
+  }
+}
+
+if (import.meta.main) {
+  try {
+    console.log(await tokenCommand(process.argv.slice(2), process.env));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,204 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, contractCompanyOf } from '../context.ts';
+import { ContractNotFound, Forbidden } from '../errors.ts';
+import { readInput, storable } from '../input.ts';
+import { removingContracts } from '../remove-contracts.ts';
+import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import {
+  type JsonPage,
+  type JsonSql,
+  json,
+  jsonObject,
+  jsonText,
+  readJsonPage,
+  type Selection,
+} from '../sql/selection.ts';
+import { ALL_ROWS, given, isId, read, write } from '../sql/sql.ts';
+import { vinOrNull } from '../vin.ts';
+
+export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
+export type ContractStatus = (typeof contractStatuses)[number];
+
+/** A contract as both faces show it: in force in [from, to), ISO 8601 UTC. */
+export interface Contract {
+  id: string;
+  company: string;
+  fleetId: string;
+  vehicleId: string;
+  name: string;
+  description: string;
+  vin: string;
+  manufacturer: string | null;
+  from: string;
+  to: string;
+  pack: string;
+  /** Follows from the clock. */
+  status: ContractStatus;
+  createdAt: string;
+}
+
+export const contractFilter = z.object({
+  fleetId: z.string().nullish(),
+  vin: z.string().nullish(),
+  pack: storable(z.string()).nullish(),
+  status: z.enum(contractStatuses).nullish(),
+});
+export type ContractFilter = z.output<typeof contractFilter>;
+
+/** Deletes a contract and gives it back as it was; throws ContractNotFound. */
+export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
+  const company = contractCompanyOf(ctx, 'contracts:write');
+  const [row] = isId(input.id)
+    ? await write<{ json: Contract }>(
+        ctx,
+        sql`with ${removingContracts(ctx, sql`c.id = ${input.id} ${ofCompany(company)}`)}
+            select ${contractObject} as json from c ${beside(ctx)}`,
+      )
+    : [];
+  if (!row) throw new ContractNotFound();
+  return row.json;
+}
+
+/** One contract; throws ContractNotFound. */
+export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const [row] = isId(input.id)
+    ? await read<{ json: Contract }>(
+        ctx,
+        sql`select ${contractObject} as json from ${source(ctx)} where c.id = ${input.id} ${ofCompany(company)}`,
+      )
+    : [];
+  if (!row) throw new ContractNotFound();
+  return row.json;
+}
+
+/** A page of a company's contracts, oldest first. A caller with a token may name its own company only: Forbidden. */
+export async function listContracts(
+  ctx: Context,
+  input: { company: string; page: Page; filter?: ContractFilter | null | undefined },
+): Promise<Slice<Contract>> {
+  const company = companyAsked(ctx, input.company);
+  const { within, tail } = pageSql(input.page, sql`c.id`);
+  const rows = await read<{ json: Contract }>(
+    ctx,
+    sql`select ${contractObject} as json from ${source(ctx)} where c.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
+    input.filter ? ALL_ROWS : input.page.limit,
+  );
+  return sliceOf(
+    rows.map(({ json }) => json),
+    input.page,
+  );
+}
+
+/** A page of listContracts as JSON. */
+export async function listContractsJson(
+  ctx: Context,
+  input: { company: string; page: Page; fields: Selection<Contract> },
+): Promise<JsonPage> {
+  const ofCompanyAsked = sql`${source(ctx)} where c.company = ${companyAsked(ctx, input.company)}`;
+  return readJsonPage(ctx, jsonText(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
+}
+
+/** How many contracts listContracts has in all. */
+export async function countContracts(
+  ctx: Context,
+  input: { company: string; filter?: ContractFilter | null | undefined },
+): Promise<number> {
+  const company = companyAsked(ctx, input.company);
+  const [row] = await read<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from ${source(ctx)} where c.company = ${company} ${matching(input.filter)}`,
+    ALL_ROWS,
+  );
+  return row?.count ?? 0;
+}
+
+/** The rows a contract can hang on; contracts are read for many of them in one statement. */
+export type ContractParent = 'fleet' | 'vehicle';
+const parentColumn: Record<ContractParent, RawBuilder<unknown>> = {
+  fleet: sql`c.fleet_id`,
+  vehicle: sql`c.vehicle_id`,
+};
+interface ContractsOfParents {
+  parent: ContractParent;
+  ids: readonly string[];
+  filter?: ContractFilter | null | undefined;
+}
+
+/** A page of contracts for each of these fleets or vehicles, oldest first. */
+export async function contractsOfParents(
+  ctx: Context,
+  input: ContractsOfParents & { page: Page },
+): Promise<Map<string, Slice<Contract>>> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const { within, tail } = pageSql(input.page, sql`c.id`);
+  const rows = await read<{ parent: string; contracts: Contract[] }>(
+    ctx,
+    sql`select parent.id as parent, page.contracts from unnest(${input.ids}::uuid[]) parent(id)
+        cross join lateral (
+          select coalesce(json_agg(c.json), '[]') as contracts from (
+            select ${contractObject} as json from ${source(ctx)}
+            where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(input.filter)} ${within} ${tail}
+          ) c
+        ) page`,
+    input.filter ? ALL_ROWS : input.ids.length * input.page.limit,
+  );
+  return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
+}
+
+/** How many contracts contractsOfParents has in all for each. */
+export async function countContractsOfParents(ctx: Context, input: ContractsOfParents): Promise<Map<string, number>> {
+  const company = contractCompanyOf(ctx, 'contracts:read');
+  const column = parentColumn[input.parent];
+  const rows = await read<{ parent: string; count: number }>(
+    ctx,
+    sql`select ${column} as parent, count(*)::int as count from ${source(ctx)}
+        where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(input.filter)} group by 1`,
+    ALL_ROWS,
+  );
+  const counts = new Map(rows.map((row) => [row.parent, row.count]));
+  return new Map(input.ids.map((parent) => [parent, counts.get(parent) ?? 0]));
+}
+
+function companyAsked(ctx: Context, company: string): string {
+  const own = contractCompanyOf(ctx, 'contracts:read');
+  if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
+  return company;
+}
+
+const ofCompany = (company: string | null) => (company === null ? sql`` : sql`and c.company = ${company}`);
+
+function matching(filter?: ContractFilter | null) {
+  const { fleetId, vin, pack, status } = readInput(contractFilter, filter ?? {});
+  return sql`${given(fleetId, (one) => sql`and c.fleet_id = ${isId(one) ? one : null}::uuid`)}
+    ${given(vin, (one) => sql`and v.vin = ${vinOrNull(one)}`)} ${given(pack, (one) => sql`and c.pack = ${one}`)}
+    ${given(status, (one) => sql`and ${sql.raw(statusSql)} = ${one}`)}`;
+}
+
+export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
+  now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
+
+const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
+
+/** What stands beside a contract `c`: its vehicle, and the time that its status follows from. */
+const beside = (ctx: Context) =>
+  sql`join vehicle v on v.id = c.vehicle_id cross join (select ${ctx.now()}::timestamptz as now) clock`;
+const source = (ctx: Context) => sql`contract c ${beside(ctx)}`;
+
+const contractJson: JsonSql<Contract> = {
+  id: json.code('c.id'),
+  company: json.text('c.company'),
+  fleetId: json.code('c.fleet_id'),
+  vehicleId: json.code('c.vehicle_id'),
+  name: json.text('c.name'),
+  description: json.text('c.description'),
+  vin: json.code('v.vin'),
+  manufacturer: json.orNull(json.code('v.manufacturer')),
+  from: json.time('c.starts_at'),
+  to: json.time('c.ends_at'),
+  pack: json.text('c.pack'),
+  status: json.code(statusSql),
+  createdAt: json.time('c.created_at'),
+};
+const contractObject = jsonObject(contractJson);

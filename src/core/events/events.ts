@@ -1,0 +1,193 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, companyOf, hasScope } from '../context.ts';
+import { NotFound, ValidationFailed } from '../errors.ts';
+import { listOf, readInput, time } from '../input.ts';
+import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
+import { type JsonSql, json, jsonObject, type ValueSql } from '../sql/selection.ts';
+import { firstIdOf, given, isId, write } from '../sql/sql.ts';
+import { vinOrNull } from '../vin.ts';
+import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
+
+// Events are read from the primary: the log must not be shorter on one page than it was on the last.
+
+/** A fact as both faces and webhooks show it. */
+export interface Event {
+  id: string;
+  type: EventType;
+  /** ISO 8601 UTC. */
+  timestamp: string;
+  company: string;
+  fleetId: string | null;
+  contractId: string | null;
+  vehicles: { id: string; vin: string }[];
+  vehicleCount: number;
+  /** The subject of the token, `anonymous` or `system`. */
+  actor: string;
+  requestId: string | null;
+  data: Record<string, unknown>;
+}
+
+export const eventFilter = z.object({
+  types: listOf(
+    z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
+    MOST_TYPES,
+    'must be a list of event types',
+  ).nullish(),
+  fleetId: z.string().nullish(),
+  contractId: z.string().nullish(),
+  vehicleId: z.string().nullish(),
+  vin: z.string().nullish(),
+  since: time.nullish(),
+  until: time.nullish(),
+});
+/** A filter as it came in; matching judges it. */
+export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
+
+/** One event of the caller's company; throws NotFound. */
+export async function getEvent(ctx: Context, input: { id: string }): Promise<Event> {
+  const visible = visibleTo(ctx);
+  const [row] = isId(input.id)
+    ? await write<{ json: Event }>(
+        ctx,
+        sql`select ${eventObject} as json from event e where e.id = ${input.id} ${visible}`,
+      )
+    : [];
+  if (!row) throw new NotFound('There is no event with this id, or it is no longer kept.');
+  return row.json;
+}
+
+/**
+ * A page of the events of the caller's company, in the order of the log; without their vehicles where these are not wanted,
+ * who may be a thousand. Throws ValidationFailed.
+ */
+export async function listEvents(
+  ctx: Context,
+  input: { page: Page; filter?: EventFilter | null | undefined; vehicles?: boolean },
+): Promise<Slice<Event>> {
+  const visible = visibleTo(ctx);
+  const { within, tail } = await pageOfLog(ctx, input.page);
+  const rows = await write<{ json: Event }>(
+    ctx,
+    sql`select ${eventOf(input)} as json from event e where e.position is not null ${visible} ${matching(input.filter)} ${within} ${tail}`,
+  );
+  return sliceOf(
+    rows.map(({ json }) => json),
+    input.page,
+  );
+}
+
+/** How many events listEvents has in all. */
+export async function countEvents(ctx: Context, filter?: EventFilter | null): Promise<number> {
+  const visible = visibleTo(ctx);
+  const [row] = await write<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from event e where e.position is not null ${visible} ${matching(filter)}`,
+  );
+  return row?.count ?? 0;
+}
+
+const TRIMMED_AT_ONCE = 1000;
+
+/** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
+export async function trimEvents(ctx: Context): Promise<boolean> {
+  const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
+  const rows = await write(
+    ctx,
+    sql`delete from event where id in (
+          select id from event where id < ${firstIdOf(oldest)}::uuid and position is not null order by id limit ${TRIMMED_AT_ONCE}
+        ) returning 1`,
+  );
+  return rows.length === TRIMMED_AT_ONCE;
+}
+
+/**
+ * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
+ * Throws ValidationFailed for an event that is not, or no longer, in the company's log: going on from anywhere else
+ * would pass something over in silence.
+ */
+export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
+  const company = companyOf(ctx, 'fleets:read');
+  const id = readPage({ after: eventCursor(after) }).after;
+  const [row] = await write<{ position: string }>(
+    ctx,
+    sql`select position::text from event where id = ${id}::uuid and company = ${company} and position is not null`,
+  );
+  if (row) return row.position;
+  const message = 'is no event that is still kept; read the present state, and follow on from now';
+  throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
+}
+
+/** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
+export const eventCursor = (value: string): string => (isId(value) ? cursorOf(value) : value);
+
+/** Connection arguments of a list of events; throws ValidationFailed. */
+export const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
+  readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
+type EventPageInput = { after?: string | null | undefined; before?: string | null | undefined } & Record<
+  string,
+  unknown
+>;
+
+/** Like pageSql, in the order of the log. */
+export async function pageOfLog(ctx: Context, page: Page) {
+  const { after, before, backward, limit } = page;
+  const bounds = {
+    after: after === null ? null : await positionOf(ctx, after),
+    before: before === null ? null : await positionOf(ctx, before, 'before'),
+  };
+  return {
+    within: betweenSql({ ...page, ...bounds }, sql`e.position`, (position) => sql`${position}::bigint`),
+    tail: sql`order by ${backward ? sql`e.position desc` : sql`e.position`} limit ${limit + 1}`,
+  };
+}
+
+/** What the caller may read: events of its company, those of contracts only with the scope for contracts. */
+export function visibleTo(ctx: Context): RawBuilder<unknown> {
+  const company = companyOf(ctx, 'fleets:read');
+  const contracts = hasScope(ctx, 'contracts:read');
+  return sql`and e.company = ${company} ${contracts ? sql`` : sql`and e.type not like 'contract.%'`}`;
+}
+
+/** `and` conditions of a filter; throws ValidationFailed. */
+export function matching(filter?: EventFilter | null): RawBuilder<unknown> {
+  const { types, fleetId, contractId, vehicleId, vin, since, until } = readInput(eventFilter, filter ?? {});
+  const idOrNull = (id: string) => (isId(id) ? id : null);
+  return sql`${given(types, (some) => sql`and e.type = any(${some}::text[])`)}
+    ${given(fleetId, (one) => sql`and e.fleet_id = ${idOrNull(one)}::uuid`)}
+    ${given(contractId, (one) => sql`and e.contract_id = ${idOrNull(one)}::uuid`)}
+    ${given(vehicleId, (one) => sql`and e.vehicle_ids @> array[${idOrNull(one)}::uuid]`)}
+    ${given(vin, (one) => sql`and e.vins @> array[${vinOrNull(one)}::text]`)}
+    ${given(since, (time) => sql`and e.at >= ${time}::timestamptz`)}
+    ${given(until, (time) => sql`and e.at < ${time}::timestamptz`)}`;
+}
+
+const eventJson: JsonSql<Event> = {
+  id: json.code('e.id'),
+  type: json.code('e.type'),
+  timestamp: json.time('e.at'),
+  company: json.text('e.company'),
+  fleetId: json.orNull(json.code('e.fleet_id')),
+  contractId: json.orNull(json.code('e.contract_id')),
+  vehicles: {
+    sql: `(select '[' || coalesce(string_agg(format('{"id":"%s","vin":"%s"}', u.id, u.vin), ',' order by u.n), '') || ']'
+      from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
+  },
+  vehicleCount: json.number('cardinality(e.vehicle_ids)'),
+  actor: json.text('e.actor'),
+  requestId: json.orNull(json.text('e.request_id')),
+  data: json.value('e.data'),
+};
+/** The JSON object of an event `e`. */
+export const eventObject = jsonObject(eventJson);
+const none: ValueSql = { sql: `'[]'` };
+const withoutVehicles = jsonObject<Event>({ ...eventJson, vehicles: none });
+/** With its vehicles, unless they are not wanted. */
+export const eventOf = ({ vehicles = true }: { vehicles?: boolean }) => (vehicles ? eventObject : withoutVehicles);
+
+/** With its vehicles only where they are at most so many. */
+export const eventWithFewVehicles = (most: number): RawBuilder<unknown> =>
+  jsonObject<Event>({
+    ...eventJson,
+    vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventJson.vehicles.sql} end` },
+  });

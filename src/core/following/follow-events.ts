@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import { type Context, companyOf, renewed } from '../context.ts';
+import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
+import { isId, write } from '../sql/sql.ts';
+
+const READ_AT_ONCE = 100;
+/** The log is looked at this often although nobody rang: news may get lost, the log does not. */
+const LOOK_MS = 20_000;
+
+/**
+ * Each event of the caller's company in the order of the log until the signal aborts: from the one after `after` (an
+ * id or cursor), or else from now. Nothing is passed over, whatever happens to connections: news only wake the reader,
+ * what it gives comes from the log. Throws ValidationFailed for an event that is no longer kept, and FleetNotFound.
+ */
+export async function followEvents(
+  ctx: Context,
+  input: { after?: string | null | undefined; filter?: EventFilter | null | undefined },
+  signal: AbortSignal,
+): Promise<AsyncGenerator<Event>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const wanted = matching(input.filter);
+  const visible = visibleTo(ctx);
+  const { fleetId } = input.filter ?? {};
+  if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
+  let position = input.after == null ? await nowInLog(ctx) : await positionOf(ctx, input.after);
+
+  async function* events(): AsyncGenerator<Event> {
+    while (!signal.aborted) {
+      // Listening begins before the look, so that an event in between is not missed.
+      const news = newsOf(ctx, company, signal);
+      try {
+        const rows = await write<{ end: string; position: string | null; json: Event }>(
+          renewed(ctx),
+          sql`select log."end"::text, page.position::text, page.json
+              from (${endOfLog}) log left join lateral (
+                select e.position, ${eventObject} as json from event e
+                where e.position > ${position}::bigint ${visible} ${wanted} order by e.position limit ${READ_AT_ONCE}
+              ) page on true order by page.position`,
+        );
+        for (const { position: place, json } of rows) {
+          if (place === null) break;
+          yield json;
+          position = place;
+        }
+        if (rows.length === READ_AT_ONCE) continue;
+        // What was not wanted need not be looked through again.
+        position = rows[0]?.end ?? position;
+        await news.heard;
+      } finally {
+        news.stop();
+      }
+    }
+  }
+  return events();
+}
+
+const endOfLog = sql`select coalesce(max(position), 0) as "end" from event where position is not null`;
+
+async function nowInLog(ctx: Context): Promise<string> {
+  const [row] = await write<{ end: string }>(ctx, sql`select log."end"::text from (${endOfLog}) log`);
+  return row?.end ?? '0';
+}
+
+/** `heard` resolves when the log may have grown, or the signal aborts. */
+function newsOf(ctx: Context, company: string, signal: AbortSignal): { heard: Promise<void>; stop: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { changes } = ctx.services;
+  const hear = (grown: string) => grown === company && resolve();
+  const wake = () => resolve();
+  const timer = setTimeout(wake, LOOK_MS);
+  changes.on('event', hear).on('missed', wake);
+  const stop = () => {
+    clearTimeout(timer);
+    changes.off('event', hear).off('missed', wake);
+    signal.removeEventListener('abort', end);
+  };
+  // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+  const end = () => {
+    stop();
+    wake();
+  };
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
+  return { heard: promise, stop };
+}

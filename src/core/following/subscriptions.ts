@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { EligibilityNews } from '../changes.ts';
+import { type Context, companyOf, renewed } from '../context.ts';
+import { ImportNotFound, Unavailable } from '../errors.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
+import { getImport, type Import } from '../imports/imports.ts';
+import { isId, write } from '../sql/sql.ts';
+import { type Eligibility, type Vehicle, vehicleObject } from '../vehicles/vehicles.ts';
+
+/** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
+const WAITING_MAX = 10_000;
+/** Vehicles that are read in one statement. */
+const BATCH = 100;
+/** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
+const MARGIN_MS = 60_000;
+
+/**
+ * Each new answer about a vehicle of the caller's company (of one fleet, if named) from now until the signal aborts.
+ * Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
+ */
+export async function eligibilityChanges(
+  ctx: Context,
+  input: { fleetId?: string | null | undefined },
+  signal: AbortSignal,
+): Promise<AsyncGenerator<Eligibility>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const fleetId = input.fleetId ?? null;
+  if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
+  const { changes } = ctx.services;
+
+  const bell = new Bell(signal);
+  const waiting = new Set<string>();
+  let heardAt = ctx.now();
+  let missedSince: Date | null = null;
+  const hear = (news: EligibilityNews) => {
+    if (news.company !== company) return;
+    if (waiting.size <= WAITING_MAX) for (const [id] of news.vehicles ?? []) waiting.add(id);
+    heardAt = ctx.now();
+    bell.ring();
+  };
+  const missed = () => {
+    missedSince ??= new Date(heardAt.getTime() - MARGIN_MS);
+    bell.ring();
+  };
+  changes.on('eligibility', hear).on('missed', missed);
+  bell.onEnd(() => changes.off('eligibility', hear).off('missed', missed));
+
+  async function* answers(): AsyncGenerator<Eligibility> {
+    try {
+      while (await bell.rung()) {
+        if (missedSince) {
+          for (const id of await verifiedSince(ctx, company, fleetId, missedSince)) waiting.add(id);
+          missedSince = null;
+        }
+        if (waiting.size > WAITING_MAX) {
+          throw new Unavailable('More has changed than could be kept for you. Read the state and subscribe again.', 1);
+        }
+        while (waiting.size > 0 && !signal.aborted) {
+          const ids = [...waiting.values().take(BATCH)];
+          for (const id of ids) waiting.delete(id);
+          yield* await answersOf(renewed(ctx), company, fleetId, ids);
+        }
+      }
+    } finally {
+      bell.end();
+    }
+  }
+  return answers();
+}
+
+// Both read the primary: the news may be ahead of the replicas.
+
+async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Eligibility[]> {
+  const rows = await write<{ json: Vehicle }>(
+    ctx,
+    sql`select ${vehicleObject} as json from vehicle v
+        where v.company = ${company} ${ofFleet(fleetId)} and v.id = any(${ids}::uuid[])`,
+  );
+  return rows.map(({ json }) => json.eligibility);
+}
+
+async function verifiedSince(ctx: Context, company: string, fleetId: string | null, since: Date): Promise<string[]> {
+  const rows = await write<{ id: string }>(
+    renewed(ctx),
+    sql`select v.id from vehicle v where v.company = ${company} ${ofFleet(fleetId)}
+        and v.verified_at >= ${since}::timestamptz order by v.verified_at limit ${WAITING_MAX + 1}`,
+  );
+  return rows.map((row) => row.id);
+}
+
+const ofFleet = (fleetId: string | null) => (fleetId === null ? sql`` : sql`and v.fleet_id = ${fleetId}::uuid`);
+
+/** Ten events a second at most. */
+const PAUSE_MS = 100;
+
+/**
+ * An import of the caller's company each time it has moved on, until it has ended or the signal aborts. It need not
+ * exist yet. Throws ImportNotFound for what cannot be an id.
+ */
+export async function importChanges(
+  ctx: Context,
+  { importId }: { importId: string },
+  signal: AbortSignal,
+): Promise<AsyncGenerator<Import>> {
+  companyOf(ctx, 'fleets:read');
+  if (!isId(importId)) throw new ImportNotFound();
+  const { changes } = ctx.services;
+
+  const bell = new Bell(signal);
+  const hear = (id: string) => {
+    if (id === importId.toLowerCase()) bell.ring();
+  };
+  const missed = () => bell.ring();
+  changes.on('import', hear).on('missed', missed);
+  bell.onEnd(() => changes.off('import', hear).off('missed', missed));
+  bell.ring();
+
+  async function* states(): AsyncGenerator<Import> {
+    try {
+      while (await bell.rung()) {
+        const run = await importOrNull(renewed(ctx), importId);
+        if (!run) continue;
+        yield run;
+        if (run.state !== 'RUNNING') return;
+        await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
+      }
+    } finally {
+      bell.end();
+    }
+  }
+  return states();
+}
+
+async function importOrNull(ctx: Context, id: string): Promise<Import | null> {
+  try {
+    return await getImport(ctx, { id });
+  } catch (error) {
+    if (error instanceof ImportNotFound) return null;
+    throw error;
+  }
+}
+
+/** Wakes one waiting reader; however often it rings while nobody waits, it wakes once. Ends with its signal. */
+class Bell {
+  #next = Promise.withResolvers<void>();
+  readonly #end = new AbortController();
+
+  constructor(signal: AbortSignal) {
+    // An event of its own: a stream that is never read has no other end than its client's.
+    signal.addEventListener('abort', () => this.end(), { signal: this.#end.signal });
+    if (signal.aborted) this.end();
+  }
+
+  ring(): void {
+    this.#next.resolve();
+  }
+
+  /** True after the next ring, false after the end. */
+  async rung(): Promise<boolean> {
+    await this.#next.promise;
+    this.#next = Promise.withResolvers();
+    return !this.#end.signal.aborted;
+  }
+
+  onEnd(clean: () => void): void {
+    if (this.#end.signal.aborted) clean();
+    else this.#end.signal.addEventListener('abort', clean);
+  }
+
+  end(): void {
+    this.#end.abort();
+    this.ring();
+  }
+}

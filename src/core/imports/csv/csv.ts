@@ -1,0 +1,33 @@
+import type { Readable } from 'node:stream';
+import { textOf } from './decode.ts';
+import { type CsvLayout, readStart } from './layout.ts';
+import type { CsvLimits } from './limits.ts';
+import { type CsvRow, rowsOf } from './rows.ts';
+
+export type { CsvLayout, Delimiter } from './layout.ts';
+export { bounded, type CsvLimits } from './limits.ts';
+export { mayBeCsv } from './media-type.ts';
+export { type RejectedRow, rejectedCsv } from './rejected.ts';
+export type { CsvRow } from './rows.ts';
+
+/** A CSV file as far as its first row tells; its rows are read while they are iterated over, in constant memory. */
+export interface CsvTable extends CsvLayout {
+  rows: AsyncIterable<CsvRow[]>;
+}
+
+/**
+ * Opens a CSV file of VINs in any of the shapes spreadsheets and scripts produce.
+ * Throws, here or from `rows`: UnsupportedMediaType for what is not CSV text, PayloadTooLarge, ValidationFailed for a
+ * file that cannot be read, and the input's own errors. The input is destroyed when reading fails or the iteration
+ * over `rows` ends early; who never begins it has the input to destroy.
+ */
+export async function readCsv(input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<CsvTable> {
+  const text = textOf(input, limits.bytes);
+  try {
+    const start = await readStart(text, limits);
+    return { ...start.layout, rows: rowsOf(start, text, limits) };
+  } catch (error) {
+    await text.return();
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import { createHash, type Hash } from 'node:crypto';
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { type Context, companyOf } from '../context.ts';
+import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from '../errors.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
+import { id, readInput } from '../input.ts';
+import { write } from '../sql/sql.ts';
+import { addMode, type Summary } from '../vehicles/add-vehicles.ts';
+import { readCsv } from './csv/csv.ts';
+import {
+  type DuplicateRow,
+  type Import,
+  type ImportRow,
+  listRejections,
+  type RejectedRow,
+  toImport,
+} from './imports.ts';
+import { beginImport, failImport, keepAlive } from './run.ts';
+import { ImportStage } from './stage.ts';
+import { storeImport } from './store.ts';
+
+export const importVehiclesInput = z.object({
+  fleetId: id,
+  importId: z.uuid('must be a UUID').nullish(),
+  mode: addMode.nullish().transform((mode) => mode ?? 'partial'),
+  dryRun: z
+    .boolean('is true or false')
+    .nullish()
+    .transform((dryRun) => dryRun ?? false),
+});
+
+/** The file's bytes as they arrive, and the key that makes sending them twice safe. */
+export interface Upload {
+  file: AsyncIterable<Buffer>;
+  idempotencyKey?: string | undefined;
+}
+
+export interface ImportedVehicles {
+  import: Import;
+  summary: Summary;
+  /** The first of the refused rows. */
+  rejected: RejectedRow[];
+  /** The first of the rows that repeat another one. */
+  duplicates: DuplicateRow[];
+  /** Whether this is what an earlier upload with the same key or importId was told. */
+  repeated: boolean;
+}
+
+/** Rows of a file that an answer lists. */
+export const REJECTED_SHOWN = 100;
+const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
+
+/**
+ * Adds the vehicles of a CSV file to a fleet, as one whole: rows are set aside while the file arrives and stored in one
+ * transaction at its end, so a client that goes away or a process that dies leaves the fleet as it was.
+ * Throws FleetIdMissing and FleetNotFound; UnsupportedMediaType, ValidationFailed and PayloadTooLarge for files that cannot be read;
+ * ValidationFailed (with the report in `details`) when every row is refused, or any in mode atomic; RateLimited,
+ * IdempotencyInProgress and IdempotencyKeyReused.
+ */
+export async function importVehicles(ctx: Context, input: unknown, upload: Upload): Promise<ImportedVehicles> {
+  const company = companyOf(ctx, 'fleets:write');
+  const wanted = readInput(importVehiclesInput, input);
+  if (!wanted.fleetId.trim()) throw new FleetIdMissing();
+  await ownerOfFleet(ctx, company, wanted.fleetId);
+  const { run, repeated } = await beginImport(ctx, company, wanted, upload.idempotencyKey);
+  const hash = createHash('sha256');
+  const bytes = hashed(upload.file, hash);
+  if (repeated) {
+    let read = 0;
+    for await (const chunk of bytes) {
+      read += chunk.length;
+      // Longer than any file that was stored: it cannot be the same one.
+      if (read > ctx.services.config.LIMIT_FILE_BYTES) throw new IdempotencyKeyReused();
+    }
+    if (hash.digest('hex') !== run.digest) throw new IdempotencyKeyReused();
+    return reportOf(ctx, run, repeated);
+  }
+  const release = keepAlive(ctx, run);
+  const stage = new ImportStage(ctx, run);
+  try {
+    const table = await readCsv(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
+    await write(
+      ctx,
+      sql`update import set columns = ${table.columns}::text[], delimiter = ${table.delimiter} where id = ${run.id}`,
+    );
+    for await (const rows of table.rows) await stage.add(rows);
+    await stage.end();
+    return await reportOf(ctx, await storeImport(ctx, run, stage, hash.digest('hex')), repeated);
+  } catch (error) {
+    await stage.end().catch(() => {});
+    // Where even this fails, the import's lease runs out and a worker does the same.
+    await failImport(ctx, run, error instanceof DomainError ? error.message : 'The upload was cut off.').catch(
+      () => {},
+    );
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of file) {
+    hash.update(chunk);
+    yield chunk;
+  }
+}
+
+async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
+  const { received, created, existing, rejected: refused, duplicates } = run;
+  const summary = { received, created, existing, rejected: refused };
+  const rejected = refused > 0 ? await listRejections(ctx, { importId: run.id, limit: REJECTED_SHOWN }) : [];
+  if (run.state === 'FAILED') {
+    throw new ValidationFailed(
+      rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
+      run.failure ?? undefined,
+      { importId: run.id, summary, rejected, duplicates },
+      refused - rejected.length,
+    );
+  }
+  return { import: toImport(run), summary, rejected, duplicates, repeated };
+}

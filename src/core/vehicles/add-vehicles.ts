@@ -1,0 +1,163 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { announce } from '../changes.ts';
+import { type Context, companyOf } from '../context.ts';
+import { ValidationFailed } from '../errors.ts';
+import { record } from '../events/record-events.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
+import { id, mustBe, readInput } from '../input.ts';
+import { newId, write } from '../sql/sql.ts';
+import { readVin, type Vin } from '../vin.ts';
+import { recheckAfter, unsupportedReason } from './eligibility.ts';
+import { type Vehicle, vehicleObject } from './vehicles.ts';
+
+/** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
+export const addModes = ['partial', 'atomic'] as const;
+export const addMode = z.enum(addModes, 'is partial or atomic');
+
+export const addVehiclesInput = z.object({
+  fleetId: id,
+  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
+  mode: addMode.nullish().transform((mode) => mode ?? 'partial'),
+  dryRun: z
+    .boolean('is true or false')
+    .nullish()
+    .transform((dryRun) => dryRun ?? false),
+});
+
+export interface Summary {
+  received: number;
+  created: number;
+  existing: number;
+  rejected: number;
+}
+
+/** A value that was refused; `index` is its place in the list, from 0. */
+export interface RejectedVin {
+  index: number;
+  value: string;
+  code: string;
+  message: string;
+}
+
+export interface AddedVehicles {
+  summary: Summary;
+  /** The vehicles of the fleet that the list names, in its order: created now or there before. */
+  vehicles: Vehicle[];
+  rejected: RejectedVin[];
+}
+
+/**
+ * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
+ * Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every value is
+ * refused, or any in mode atomic. A dry run stores nothing and refuses nothing: it reports.
+ */
+export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
+  const company = companyOf(ctx, 'fleets:write');
+  const longest = ctx.services.config.LIMIT_VINS;
+  const { fleetId, vins, mode, dryRun } = readInput(addVehiclesInput, input, { longest });
+  return ctx.em.transactional(async () => {
+    await ownerOfFleet(ctx, company, fleetId);
+    const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
+    const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
+    const vehicles = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
+    const createdVins = new Set(vehicles.map(({ vin }) => vin));
+    const known = await knownVehicles(ctx, company, [...wanted]);
+
+    const report: AddedVehicles = {
+      summary: { received: vins.length, created: 0, existing: 0, rejected: 0 },
+      vehicles: [],
+      rejected: [],
+    };
+    const seen = new Set<string>();
+    for (const { index, value, reading } of candidates) {
+      if (!('vin' in reading)) {
+        report.rejected.push({ index, value, code: reading.code, message: reading.message });
+        continue;
+      }
+      const vehicle = known.get(reading.vin);
+      if (vehicle && vehicle.fleetId !== fleetId.toLowerCase()) {
+        report.rejected.push({ index, value, ...inAnotherFleet });
+        continue;
+      }
+      const first = !seen.has(reading.vin);
+      seen.add(reading.vin);
+      const created = first && (dryRun ? !vehicle : createdVins.has(reading.vin));
+      report.summary[created ? 'created' : 'existing'] += 1;
+      if (vehicle && first) report.vehicles.push(vehicle);
+    }
+    report.summary.rejected = report.rejected.length;
+    if (!dryRun) refuse(report, mode);
+    if (vehicles.length > 0) {
+      await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles });
+      await write(ctx, announce.due('vehicle'));
+    }
+    return report;
+  });
+}
+
+export const inAnotherFleet = {
+  code: 'VIN_IN_ANOTHER_FLEET',
+  message: 'Another fleet of your company has this vehicle. Delete it there first.',
+};
+
+function refuse(report: AddedVehicles, mode: (typeof addModes)[number]): void {
+  const { rejected, summary } = report;
+  const all = rejected.length === summary.received;
+  if (!all && !(mode === 'atomic' && rejected.length > 0)) return;
+  throw new ValidationFailed(
+    rejected.map(({ index, code, message }) => ({ path: `vins.${index}`, code, message })),
+    all
+      ? 'Every VIN was refused.'
+      : `${rejected.length} of ${summary.received} VINs were refused, so nothing was stored (mode atomic).`,
+    { summary: { ...summary, created: 0, existing: all ? 0 : summary.existing }, rejected },
+  );
+}
+
+/**
+ * Inserts what the company does not have yet and gives what that was. One statement for the whole list: a flush
+ * per entity would cost ten times as much. Sorted, so that two lists in opposite order cannot wait for each other.
+ */
+async function insertVehicles(ctx: Context, company: string, fleetId: string, vins: Set<string>) {
+  const { manufacturers } = ctx.services;
+  const rows = [...vins].map((vin) => {
+    const reading = readVin(vin);
+    return {
+      id: newId(),
+      vin,
+      manufacturer: manufacturers.manufacturerOf(vin),
+      warnings: 'warnings' in reading ? warningsText(reading) : null,
+      supported: manufacturers.supports(vin),
+    };
+  });
+  return write<{ id: string; vin: string }>(
+    ctx,
+    sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
+        select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
+          ${warningsOf(sql`r.warnings`)}, ${ctx.now()}::timestamptz,
+          case when r.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`r`)},
+          ${ctx.now()}::timestamptz + case when r.supported then interval '0' else ${recheckAfter(ctx, 'UNSUPPORTED')} end
+        from unnest(
+          ${rows.map((row) => row.id)}::uuid[], ${rows.map((row) => row.vin)}::text[],
+          ${rows.map((row) => row.manufacturer)}::text[], ${rows.map((row) => row.warnings)}::text[],
+          ${rows.map((row) => row.supported)}::boolean[]
+        ) r(id, vin, manufacturer, warnings, supported)
+        order by r.vin
+        on conflict (company, vin) do nothing
+        returning id, vin`,
+  );
+}
+
+/** The warnings of a VIN as one text, for a list of many; null for none. */
+export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
+/** The same as a list, in SQL. */
+export const warningsOf = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`coalesce(string_to_array(${text}, ' '), '{}')`;
+
+async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {
+  const rows = await write<{ json: Vehicle }>(
+    ctx,
+    sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.vin = any(${vins}::text[])`,
+  );
+  return new Map(rows.map(({ json }) => [json.vin, json]));
+}

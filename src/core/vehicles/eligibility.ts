@@ -1,0 +1,148 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { announce, newsOf } from '../changes.ts';
+import { type Context, companyOf } from '../context.ts';
+import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
+import { mustBe, readInput } from '../input.ts';
+import { read, write } from '../sql/sql.ts';
+import { vinOrNull } from '../vin.ts';
+import { type Eligibility, type EligibilityStatus, getEligibility, type Vehicle, vehicleObject } from './vehicles.ts';
+
+/**
+ * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,
+ * and EligibilityInProgress while there is none; waits up to `wait` seconds for one before that.
+ */
+export async function getAnswer(
+  ctx: Context,
+  input: { vin: string; wait?: number; signal?: AbortSignal },
+): Promise<Eligibility> {
+  const eligibility = await waitForAnswer(ctx, input);
+  if (eligibility.status === 'UNSUPPORTED') throw new ManufacturerNotSupported(eligibility.manufacturer);
+  if (eligibility.status === 'PENDING') {
+    const { status, attempts, nextAttemptAt, reason } = eligibility;
+    throw new EligibilityInProgress(eligibility.vin, await secondsToAnswer(ctx, nextAttemptAt), {
+      eligibility: { status, attempts, nextAttemptAt, reason },
+    });
+  }
+  return eligibility;
+}
+
+async function waitForAnswer(
+  ctx: Context,
+  input: { vin: string; wait?: number; signal?: AbortSignal },
+): Promise<Eligibility> {
+  const company = companyOf(ctx, 'fleets:read');
+  if (!input.wait) return getEligibility(ctx, input);
+  const end = new AbortController();
+  const signal = AbortSignal.any([
+    end.signal,
+    AbortSignal.timeout(input.wait * 1000),
+    ...(input.signal ? [input.signal] : []),
+  ]);
+  try {
+    for (;;) {
+      // Listening begins before the look, so that an answer in between is not missed; and the news is ahead of replicas.
+      const next = newsOf(ctx.services.changes, company, vinOrNull(input.vin) ?? '', signal);
+      const eligibility = await getEligibility(ctx, input, write);
+      if (eligibility.status !== 'PENDING' || !(await next)) return eligibility;
+    }
+  } finally {
+    end.abort();
+  }
+}
+
+/** Whoever waits longer is told to look after a quarter of an hour: more places, or another's end, may change it all. */
+const LONGEST_WAIT_SECONDS = 900;
+/** What is not known of the pace of answers is told as so long at most. */
+const UNKNOWN_SECONDS = 60;
+/** The pace is that of the company's answers within this time, of so many at most. */
+const PACE_SECONDS = 60;
+const ANSWERS_LOOKED_AT = 100;
+const VEHICLES_LOOKED_AT = 10_000;
+
+/**
+ * In how many seconds an answer may be there: after the next attempt, and after what stands before it in the company's
+ * line, at the pace of the latest answers. Never 0, so that nobody asks in a tight loop.
+ */
+async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Promise<number> {
+  if (nextAttemptAt === null) return 1;
+  const away = (Date.parse(nextAttemptAt) - ctx.now().getTime()) / 1000;
+  const seconds = away > 0 ? away : await secondsInLine(ctx, nextAttemptAt);
+  return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
+}
+
+async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
+  const company = companyOf(ctx, 'fleets:read');
+  const now = ctx.now();
+  const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
+  const [line] = await read<{ before: number; answers: number; seconds: number | null }>(
+    ctx,
+    sql`select count(*)::int as answers, extract(epoch from ${now}::timestamptz - min(at))::float8 as seconds,
+          (select count(*)::int from (
+            select from vehicle where company = ${company} and due_at < ${dueAt}::timestamptz limit ${VEHICLES_LOOKED_AT}
+          ) first) as before
+        from (
+          select at from event where company = ${company} and type = 'eligibility.changed' and position is not null
+          order by position desc limit ${ANSWERS_LOOKED_AT}
+        ) latest where at > ${new Date(since)}::timestamptz`,
+  );
+  const { before = 0, answers = 0 } = line ?? {};
+  if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
+  // Where not all of them were looked at, the time since the first of them counts.
+  const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
+  return (before * seconds) / answers;
+}
+
+export const verifyEligibilityInput = z.object({
+  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
+});
+
+/**
+ * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new
+ * answer is there. Throws VehicleNotFound when any VIN is in no fleet of the company, and PayloadTooLarge.
+ */
+export async function verifyEligibility(ctx: Context, input: unknown): Promise<Eligibility[]> {
+  const company = companyOf(ctx, 'fleets:write');
+  const { vins } = readInput(verifyEligibilityInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  const wanted = vins.map(vinOrNull);
+  return ctx.em.transactional(async () => {
+    // A claimed row is being asked about right now: its answer will be new enough.
+    const rows = await write<{ json: Vehicle }>(
+      ctx,
+      sql`with wanted as (
+            select v.id from vehicle v
+            where v.company = ${company} and v.vin = any(${wanted.filter((vin) => vin !== null)}::text[])
+            order by v.vin for update
+          )
+          update vehicle v set due_at = case when v.claimed and v.due_at > ${ctx.now()}::timestamptz then v.due_at else ${ctx.now()}::timestamptz end
+          from wanted where v.id = wanted.id returning ${vehicleObject} as json`,
+    );
+    const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
+    const found = wanted.map((vin, index) => {
+      const eligibility = vin === null ? undefined : byVin.get(vin);
+      if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
+      return eligibility;
+    });
+    await write(ctx, announce.due('vehicle'));
+    return found;
+  });
+}
+
+/** How long an answer is trusted, as SQL: spread over a tenth of the time, so that a big upload does not come due at once. */
+export function recheckAfter(ctx: Context, status: Exclude<EligibilityStatus, 'PENDING'>) {
+  const { RECHECK_ELIGIBLE_DAYS, RECHECK_INELIGIBLE_DAYS, RECHECK_FAILED_DAYS } = ctx.services.config;
+  const days = {
+    ELIGIBLE: RECHECK_ELIGIBLE_DAYS,
+    INELIGIBLE: RECHECK_INELIGIBLE_DAYS,
+    UNSUPPORTED: RECHECK_INELIGIBLE_DAYS,
+    FAILED: RECHECK_FAILED_DAYS,
+  }[status];
+  return sql`make_interval(hours => ${days * 24}) * (1 + random() / 10)`;
+}
+
+/** As SQL, why nobody is asked about a vehicle of table `of` that is not supported; null where it is. */
+export function unsupportedReason(ctx: Context, of: RawBuilder<unknown>) {
+  const { manufacturers } = ctx.services;
+  const reason = (brand: string | null) => sql`${JSON.stringify(manufacturers.unsupported(brand))}::jsonb`;
+  return sql`case when ${of}.supported then null when ${of}.manufacturer is null then ${reason(null)} else ${reason('')} end`;
+}

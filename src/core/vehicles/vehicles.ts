@@ -1,0 +1,232 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import type { ConnectivityStatus, DataDelivery, Reason } from '../../manufacturers/provider.ts';
+import { type Context, companyOf } from '../context.ts';
+import { VehicleNotFound } from '../errors.ts';
+import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
+import { readInput, storable } from '../input.ts';
+import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import {
+  everyMember,
+  isoSql,
+  type JsonPage,
+  type JsonSql,
+  json,
+  jsonObject,
+  jsonText,
+  readJsonPage,
+  type Selection,
+} from '../sql/selection.ts';
+import { ALL_ROWS, given, isId, read } from '../sql/sql.ts';
+import { vinOrNull } from '../vin.ts';
+
+export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+export type EligibilityStatus = (typeof eligibilityStatuses)[number];
+
+/** What the manufacturer says of a vehicle. Times are ISO 8601 UTC. */
+export interface Eligibility {
+  vin: string;
+  status: EligibilityStatus;
+  /** null until there is an answer, and where nobody can give one. */
+  eligible: boolean | null;
+  manufacturer: string | null;
+  dataDelivery: DataDelivery[];
+  connectivityStatus: ConnectivityStatus | null;
+  primaryUserAssigned: boolean | null;
+  reason: Reason | null;
+  attempts: number;
+  verifiedAt: string | null;
+  nextAttemptAt: string | null;
+}
+
+export interface Vehicle {
+  id: string;
+  company: string;
+  fleetId: string;
+  vin: string;
+  /** The maker's slug; null when the VIN does not tell. */
+  manufacturer: string | null;
+  eligibility: Eligibility;
+  warnings: string[];
+  createdAt: string;
+}
+
+export const vehicleFilter = z.object({
+  eligibility: z.enum(eligibilityStatuses).nullish(),
+  manufacturer: storable(z.string()).nullish(),
+  vinStartsWith: storable(z.string().max(17, 'is at most 17 characters'))
+    // Every VIN begins with nothing.
+    .transform((value) => value.trim().toUpperCase() || null)
+    .nullish(),
+});
+export type VehicleFilter = z.input<typeof vehicleFilter>;
+
+/** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
+export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
+
+/** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
+export const getEligibility = (ctx: Context, by: { vin: string }, from: typeof read = read): Promise<Eligibility> =>
+  readVehicle(ctx, by, eligibilityJson, from);
+
+type VehicleBy = { id: string } | { vin: string };
+
+async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, from: typeof read = read): Promise<T> {
+  const company = companyOf(ctx, 'fleets:read');
+  const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
+  const rows =
+    value === null
+      ? []
+      : await from<{ json: string }>(
+          ctx,
+          sql`select ${jsonText(table)} as json from vehicle v where v.company = ${company} and ${column} = ${value}`,
+        );
+  const [row] = rows;
+  if (!row) throw new VehicleNotFound('id' in by ? undefined : 'No fleet has a vehicle with this VIN.');
+  return JSON.parse(row.json);
+}
+
+/** The caller's vehicles with these ids, in their order; null where there is none. */
+export async function vehiclesById(ctx: Context, ids: readonly string[]): Promise<(Vehicle | null)[]> {
+  const company = companyOf(ctx, 'fleets:read');
+  const rows = await read<{ json: Vehicle }>(
+    ctx,
+    sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = any(${ids.filter(isId)}::uuid[])`,
+  );
+  const byId = new Map(rows.map(({ json }) => [json.id, json]));
+  return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
+}
+
+/**
+ * A page of vehicles for each of these fleets, oldest first, in one statement however many fleets there are; with
+ * `fields`, only these members of them.
+ */
+export async function vehiclesOfFleets(
+  ctx: Context,
+  input: {
+    fleetIds: readonly string[];
+    page: Page;
+    filter?: VehicleFilter | null | undefined;
+    fields?: Selection<Vehicle> | undefined;
+  },
+): Promise<Map<string, Slice<Vehicle>>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const { within, tail } = pageSql(input.page, sql`v.id`);
+  const rows = await read<{ parent: string; vehicles: string | null }>(
+    ctx,
+    sql`select parent.id as parent, page.vehicles from fleet parent
+        cross join lateral (
+          select string_agg(v.json, ',') as vehicles from (
+            select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
+            where v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
+          ) v
+        ) page
+        where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
+    input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit,
+  );
+  const slices = new Map(
+    rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
+  );
+  return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
+}
+
+/** How many vehicles vehiclesOfFleets has in all for each fleet. Counts that were kept are read, not counted. */
+export async function countVehiclesOfFleets(
+  ctx: Context,
+  input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
+): Promise<Map<string, number>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
+  const kept = Object.values(others).every((value) => value == null);
+  const rows = await read<{ fleet_id: string; count: number }>(
+    ctx,
+    kept
+      ? sql`select t.fleet_id, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
+            where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
+            ${given(eligibility, (status) => sql`and t.status = ${status}`)} group by t.fleet_id`
+      : sql`select v.fleet_id, count(*)::int as count from vehicle v
+            where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
+            group by v.fleet_id`,
+    kept ? input.fleetIds.length : ALL_ROWS,
+  );
+  const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
+  return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));
+}
+
+/** How many vehicles of each status every one of these fleets has. */
+export async function eligibilitySummaries(
+  ctx: Context,
+  fleetIds: readonly string[],
+): Promise<Map<string, Record<EligibilityStatus, number>>> {
+  const company = companyOf(ctx, 'fleets:read');
+  const rows = await read<{ fleet_id: string; status: EligibilityStatus; count: number }>(
+    ctx,
+    sql`select t.fleet_id, t.status, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
+        where t.fleet_id = any(${fleetIds}::uuid[]) and f.company = ${company} group by t.fleet_id, t.status`,
+  );
+  const none = { PENDING: 0, ELIGIBLE: 0, INELIGIBLE: 0, UNSUPPORTED: 0, FAILED: 0 };
+  const summaries = new Map(fleetIds.map((id) => [id, { ...none }]));
+  for (const row of rows) {
+    const summary = summaries.get(row.fleet_id);
+    if (summary) summary[row.status] = row.count;
+  }
+  return summaries;
+}
+
+/** A page of one fleet's vehicles, oldest first; throws FleetNotFound. */
+export async function listVehicles(ctx: Context, input: { fleetId: string; page: Page }): Promise<Slice<Vehicle>> {
+  await ownerOfFleet(ctx, companyOf(ctx, 'fleets:read'), input.fleetId);
+  const slices = await vehiclesOfFleets(ctx, { fleetIds: [input.fleetId.toLowerCase()], page: input.page });
+  return slices.get(input.fleetId.toLowerCase()) as Slice<Vehicle>;
+}
+
+/** A page of one fleet's vehicles as JSON, oldest first; throws FleetNotFound. */
+export async function listVehiclesJson(
+  ctx: Context,
+  input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
+): Promise<JsonPage> {
+  const company = companyOf(ctx, 'fleets:read');
+  // The company is asked of the fleet alone: asked of each vehicle too, it tempts the planner to the company's index.
+  const ofFleet = sql`vehicle v where v.fleet_id =
+    (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
+  const slice = await readJsonPage(ctx, jsonText(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
+  // Only an empty page leaves open whether there is such a fleet.
+  if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
+  return slice;
+}
+
+/** `and` conditions on vehicles `v`; throws ValidationFailed. */
+export function vehiclesMatching(filter: unknown) {
+  const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, filter ?? {});
+  return sql`${given(eligibility, (status) => sql`and v.status = ${status}`)}
+    ${given(manufacturer, (slug) => sql`and v.manufacturer = ${slug}`)}
+    ${given(vinStartsWith, (prefix) => sql`and v.vin like ${likePrefix(prefix)}`)}`;
+}
+
+const eligibilityJson: JsonSql<Eligibility> = {
+  vin: json.code('v.vin'),
+  status: json.code('v.status'),
+  eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
+  manufacturer: json.orNull(json.code('v.manufacturer')),
+  dataDelivery: json.value('v.data_delivery'),
+  connectivityStatus: json.orNull(json.code('v.connectivity_status')),
+  primaryUserAssigned: json.orNull(json.value('v.primary_user_assigned')),
+  reason: json.orNull(json.value('v.reason')),
+  attempts: json.number('v.attempts'),
+  verifiedAt: json.orNull(json.time('v.verified_at')),
+  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
+};
+
+export const vehicleJson: JsonSql<Vehicle> = {
+  id: json.code('v.id'),
+  company: json.text('v.company'),
+  fleetId: json.code('v.fleet_id'),
+  vin: json.code('v.vin'),
+  manufacturer: json.orNull(json.code('v.manufacturer')),
+  eligibility: eligibilityJson,
+  warnings: json.value('v.warnings'),
+  createdAt: json.time('v.created_at'),
+};
+
+/** A Vehicle, from a row of a table named `v`. */
+export const vehicleObject = jsonObject(vehicleJson);
+export const everyVehicleMember = everyMember(vehicleJson);

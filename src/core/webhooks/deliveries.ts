@@ -1,0 +1,158 @@
+import { sql } from 'kysely';
+import { announce } from '../changes.ts';
+import { type Context, companyOf } from '../context.ts';
+import { NotFound } from '../errors.ts';
+import { type Event, eventWithFewVehicles, visibleTo } from '../events/events.ts';
+import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
+import { isId, write } from '../sql/sql.ts';
+import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
+import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
+
+export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** One event on its way to one webhook. `request` and what follows tell of the last attempt. Times are ISO 8601 UTC. */
+export interface Delivery {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  type: string;
+  state: DeliveryState;
+  attempts: number;
+  /** null: none, or not before the webhook is active again. */
+  nextAttemptAt: string | null;
+  createdAt: string;
+  attemptedAt: string | null;
+  request: { url: string; headers: Record<string, string>; body: string } | null;
+  status: number | null;
+  answer: string | null;
+  error: string | null;
+  durationMs: number | null;
+}
+
+/**
+ * A page of a webhook's deliveries, oldest first: of the events that the caller may read; without what was sent where that is
+ * not wanted. Throws WebhookNotFound.
+ */
+export async function listDeliveries(
+  ctx: Context,
+  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined; requests?: boolean },
+): Promise<Slice<Delivery>> {
+  const webhook = await getWebhook(ctx, { id: input.webhookId });
+  const { within, tail } = pageSql(input.page, sql`d.id`);
+  const rows = await write<Row>(
+    ctx,
+    sql`select ${input.requests === false ? withoutEvent : columns} from ${source}
+        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)} ${within} ${tail}`,
+  );
+  return sliceOf(rows.map(toDelivery), input.page);
+}
+
+/** How many deliveries listDeliveries has in all. */
+export async function countDeliveries(
+  ctx: Context,
+  input: { webhookId: string; state?: DeliveryState | null | undefined },
+): Promise<number> {
+  const webhook = await getWebhook(ctx, { id: input.webhookId });
+  const [row] = await write<{ count: number }>(
+    ctx,
+    sql`select count(*)::int as count from ${source}
+        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)}`,
+  );
+  return row?.count ?? 0;
+}
+
+/** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
+export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
+  const company = companyOf(ctx, 'fleets:write');
+  return ctx.em.transactional(async () => {
+    const webhook = await lockWebhook(ctx, company, input.id);
+    const data = JSON.stringify({ webhookId: webhook.id });
+    const [row] = await write<{ id: string }>(
+      ctx,
+      sql`with test as (
+            insert into event (type, company, actor, request_id, at, data)
+            values ('webhook.test', ${company}, ${ctx.caller?.subject || 'anonymous'}, ${ctx.requestId},
+              ${ctx.now()}::timestamptz, ${data}::jsonb)
+            returning id
+          )
+          insert into delivery (webhook_id, event_id, once, asked, due_at, created_at)
+          select ${webhook.id}::uuid, test.id, true, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
+          returning id`,
+    );
+    await write(ctx, announce.due('delivery'));
+    return deliveryOf(ctx, webhook.id, row?.id ?? '');
+  });
+}
+
+/**
+ * Sends a delivery again, at once and whatever the state of its webhook. One that is still under way is brought
+ * forward; one that has ended gets one more attempt. Throws WebhookNotFound, NotFound and Forbidden.
+ */
+export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
+  const company = companyOf(ctx, 'fleets:write');
+  return ctx.em.transactional(async () => {
+    const webhook = await lockWebhook(ctx, company, input.webhookId);
+    const { id, type } = await deliveryOf(ctx, webhook.id, input.deliveryId);
+    if (isOfContract(type)) needContracts(ctx);
+    await write(
+      ctx,
+      sql`update delivery set due_at = ${ctx.now()}::timestamptz, asked = true, once = once or state <> 'PENDING',
+            state = 'PENDING'
+          where id = ${id} and not claimed`,
+    );
+    await write(ctx, announce.due('delivery'));
+    return deliveryOf(ctx, webhook.id, id);
+  });
+}
+
+async function deliveryOf(ctx: Context, webhookId: string, deliveryId: string): Promise<Delivery> {
+  const [row] = isId(deliveryId)
+    ? await write<Row>(
+        ctx,
+        sql`select ${columns} from ${source} where d.id = ${deliveryId} and d.webhook_id = ${webhookId}`,
+      )
+    : [];
+  if (!row) throw new NotFound('There is no delivery with this id.');
+  return toDelivery(row);
+}
+
+const inState = (state?: DeliveryState | null) => (state ? sql`and d.state = ${state}` : sql``);
+
+type Sent = Omit<Delivery, 'request'> & { url: string | null; headers: Record<string, string> | null };
+interface Row {
+  json: Sent;
+  /** null: not read, and so is what was sent. */
+  event: Event | null;
+}
+
+const deliveryJson: JsonSql<Sent> = {
+  id: json.code('d.id'),
+  webhookId: json.code('d.webhook_id'),
+  eventId: json.code('d.event_id'),
+  type: json.code('e.type'),
+  state: json.code('d.state'),
+  attempts: json.number('d.attempts'),
+  nextAttemptAt: json.orNull({
+    sql: `case when not d.claimed and (d.asked or w.state = 'ACTIVE') then ${isoSql('d.due_at')} end`,
+    bare: true,
+  }),
+  createdAt: json.time('d.created_at'),
+  attemptedAt: json.orNull(json.time('d.attempted_at')),
+  status: json.orNull(json.number('d.status')),
+  answer: json.orNull(json.text('d.answer')),
+  error: json.orNull(json.text('d.error')),
+  durationMs: json.orNull(json.number('d.duration_ms')),
+  url: json.orNull(json.text('d.url')),
+  headers: json.orNull(json.value('d.headers')),
+};
+const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
+const columns = sql`${jsonObject(deliveryJson)} as json, ${eventWithFewVehicles(PAYLOAD_VEHICLES)} as event`;
+const withoutEvent = sql`${jsonObject(deliveryJson)} as json, null as event`;
+
+/** The body follows from the event: it is the same on each attempt. */
+function toDelivery({ json: { url, headers, ...delivery }, event }: Row): Delivery {
+  const wasSent = event !== null && url !== null && headers !== null;
+  return { ...delivery, request: wasSent ? { url, headers, body: payloadOf(event) } : null };
+}

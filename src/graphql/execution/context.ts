@@ -1,0 +1,45 @@
+import type { Response } from 'express';
+import type { Context } from '../../core/context.ts';
+import { Budget } from './budget.ts';
+import { type Loaders, openLoaders } from './loaders.ts';
+
+/** What every resolver gets beside its arguments. */
+export interface FaceContext {
+  ctx: Context;
+  loaders: Loaders;
+  /** What its answer may still hold. */
+  budget: Budget;
+  /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
+  closed(): AbortSignal;
+  idempotencyKey: string | undefined;
+  /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
+  charge(cost: number): void;
+  /** Its `locals` tell the log what was asked for. */
+  res: Response;
+}
+
+/** The FaceContext of one request. */
+export class Face implements FaceContext {
+  readonly ctx: Context;
+  readonly budget: Budget;
+  readonly closed: () => AbortSignal;
+  readonly idempotencyKey: string | undefined;
+  readonly charge: (cost: number) => void;
+  readonly res: Response;
+  #loaders: Loaders | undefined;
+
+  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<FaceContext, 'loaders' | 'budget'>) {
+    this.ctx = ctx;
+    this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
+    this.closed = closed;
+    this.idempotencyKey = idempotencyKey;
+    this.charge = charge;
+    this.res = res;
+  }
+
+  /** Made when first used: most requests need none of them. */
+  get loaders(): Loaders {
+    this.#loaders ??= openLoaders(this.ctx, { cache: true });
+    return this.#loaders;
+  }
+}

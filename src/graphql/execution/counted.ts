@@ -1,0 +1,100 @@
+import {
+  defaultFieldResolver,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  getNamedType,
+  isLeafType,
+  isObjectType,
+} from 'graphql';
+import type { DomainError } from '../../core/errors.ts';
+import { PAGE_MAX } from '../../core/sql/page-size.ts';
+import type { Budget } from './budget.ts';
+import type { FaceContext } from './context.ts';
+import { isLongTurn, turnForMore } from './turn.ts';
+
+type Resolver = GraphQLFieldResolver<unknown, FaceContext>;
+
+/** Quotes, colon, comma, and what a value that is no text takes. */
+const PUNCTUATION = 6;
+/** What JSON writes in more characters than there are. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+/** Items that are completed before anybody looks at the time. */
+const BIT = 20;
+
+/**
+ * The same schema, with every field counting what it makes against the operation's budget. Lists are handed out in pieces
+ * where they are long or the turn has been, so that no answer holds the event loop however many objects it has.
+ */
+export function counted(schema: GraphQLSchema): GraphQLSchema {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    const isRootOfEvents = type === schema.getSubscriptionType();
+    for (const field of Object.values(type.getFields())) {
+      const resolve = (field.resolve ?? defaultFieldResolver) as Resolver;
+      const made = isLeafType(getNamedType(field.type)) ? leafMade : objectMade;
+      field.resolve = (source, args, context: FaceContext, info) => {
+        const { budget } = context;
+        if (isRootOfEvents) budget.renew();
+        if (budget.refusal && made === objectMade) return refused(budget.refusal);
+        const value = resolve(source, args, context, info);
+        const own = String(info.path.key).length + PUNCTUATION;
+        return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
+      };
+    }
+  }
+  return schema;
+}
+
+/** Refuses nothing itself: of a large object, each of its fields would make an error. */
+function leafMade(value: unknown, own: number, budget: Budget): unknown {
+  budget.spend(0, own + lengthOf(value));
+  return value;
+}
+
+function objectMade(value: unknown, own: number, budget: Budget): unknown {
+  const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
+  const refusal = budget.spend(objects, own);
+  if (refusal) return refused(refusal);
+  if (!Array.isArray(value)) return value;
+  // A page is completed in one go.
+  if (objects > PAGE_MAX) return paced(value, budget);
+  return isLongTurn() ? turnForMore().then(() => value) : value;
+}
+
+/** Not thrown: graphql-js would forget the promises of the items before, and their failures would end the process. */
+const refused = (refusal: DomainError): Promise<never> => Promise.reject(refusal);
+
+/** How long a value's text is; of numbers and the like, that of a short one. */
+function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one) + 1, 0);
+  const known = lengths.get(value) ?? Buffer.byteLength(JSON.stringify(value));
+  lengths.set(value, known);
+  return known;
+}
+
+/** Of JSON values, which one answer may hold under many names. */
+const lengths = new WeakMap<object, number>();
+
+/** A list whose items come bit by bit, with a turn for others wherever one has been long. */
+function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
+  const gates: (() => void)[] = [];
+  const coming: Promise<T>[] = [];
+  for (let at = 0; at < items.length; at += BIT) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gates.push(resolve);
+    for (const item of items.slice(at, at + BIT))
+      coming.push(promise.then(() => (budget.refusal ? refused(budget.refusal) : item)));
+  }
+  void openEach(gates);
+  return coming;
+}
+
+async function openEach(gates: readonly (() => void)[]): Promise<void> {
+  for (const open of gates) {
+    await turnForMore();
+    open();
+  }
+}

@@ -1,0 +1,132 @@
+import { GraphQLError } from 'graphql';
+import type { Logger } from 'pino';
+import { type DomainError, MalformedJson } from '../../core/errors.ts';
+import { refusalOf } from '../../core/faults.ts';
+import { headersOf, statusOf } from '../../http/status.ts';
+
+/** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
+interface Http {
+  status: number;
+  headers?: Record<string, string>;
+  spec?: boolean;
+}
+
+/** An operation's answer, as far as errors are concerned. */
+export interface Result {
+  data?: unknown;
+  errors?: readonly GraphQLError[] | undefined;
+}
+
+/** A document that GraphQL itself would let pass: 400 in every form of answer, unlike what GraphQL refuses. */
+export class RefusedDocument extends GraphQLError {
+  constructor(message: string) {
+    super(message, { extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } });
+  }
+}
+
+/** The errors an answer may have; what else went wrong is left out, here and in the log. */
+export const MOST_ERRORS = 10;
+
+/**
+ * The answer with its errors as they go out: refusals with their code, faults of ours masked and logged. Each has the
+ * request id. Where nothing could be answered, the HTTP status says why as well.
+ */
+export function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
+  if (!result.errors?.length) return result;
+  const answered = Object.values(result.data ?? {}).some((value) => value != null);
+  return {
+    ...result,
+    errors: result.errors.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
+  };
+}
+
+/** An answer for what went wrong before there was anything to execute, for those who write HTTP themselves. */
+export function earlyAnswer(cause: Error, requestId: string, log: Logger) {
+  const error = wireError(new GraphQLError(cause.message, { originalError: cause }), {
+    answered: false,
+    requestId,
+    log,
+  });
+  const { http, ...extensions } = error.extensions as { http: Http; code: string };
+  return { errors: [{ message: error.message, extensions }], status: http.status, headers: http.headers ?? {} };
+}
+
+interface Situation {
+  answered: boolean;
+  requestId: string;
+  log: Logger;
+}
+
+function wireError(error: GraphQLError, { answered, requestId, log }: Situation): GraphQLError {
+  const origin = originOf(error);
+  // Errors of an execution have a path; others came up before it.
+  const early = error.path === undefined;
+  const refusal = refusalOf(origin) ?? (early && origin instanceof SyntaxError ? new MalformedJson(notJson) : null);
+  if (refusal) {
+    if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
+    const http = error.extensions.http ?? { status: statusOf[refusal.code], headers: headersOf(refusal) };
+    const tellByStatus = early || (!answered && refusal.code === 'UNAVAILABLE');
+    return rewritten(error, refusal.message, {
+      ...refusalExtensions(refusal, requestId),
+      ...(tellByStatus && { http }),
+    });
+  }
+  if (origin instanceof GraphQLError && (early || origin.nodes)) return graphqlRefusal(error, origin, requestId);
+  log.error({ requestId, err: origin }, 'request failed');
+  return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
+    code: 'INTERNAL',
+    requestId,
+    ...(early && { http: { status: statusOf.INTERNAL } }),
+  });
+}
+
+const refusalExtensions = ({ code, errors, errorsOmitted, details }: DomainError, requestId: string) => ({
+  ...details,
+  code,
+  requestId,
+  ...(errors && { errors }),
+  ...(errorsOmitted > 0 && { errorsOmitted }),
+});
+
+/** What went wrong first: GraphQL wraps errors to say where they came up. */
+function originOf(error: GraphQLError): Error {
+  let origin: Error = error;
+  while (origin instanceof GraphQLError && origin.originalError) origin = origin.originalError;
+  return origin;
+}
+
+/** Yoga's own codes by the status it gives them. */
+const codeByStatus: Readonly<Record<number, string>> = {
+  400: 'VALIDATION_FAILED',
+  405: 'METHOD_NOT_ALLOWED',
+  413: 'PAYLOAD_TOO_LARGE',
+};
+const keptCodes = new Set<unknown>([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+]);
+const notJson = 'The request is not JSON.';
+
+/** What GraphQL or Yoga refuse: a document, its variables, or the way they were sent. */
+function graphqlRefusal(error: GraphQLError, origin: GraphQLError, requestId: string): GraphQLError {
+  const { code, originalError, ...extensions } = error.extensions as {
+    code?: string;
+    http?: Http;
+    originalError?: unknown;
+  };
+  // Yoga marks whatever onParse throws as its own.
+  if (origin instanceof RefusedDocument)
+    return rewritten(error, error.message, { code, requestId, http: { status: 400 } });
+  const http = extensions.http ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
+  if (keptCodes.has(code)) return rewritten(error, error.message, { code, requestId, http });
+  if (code && originalError) {
+    return rewritten(error, notJson, { code: 'MALFORMED_JSON', requestId, http: { status: statusOf.MALFORMED_JSON } });
+  }
+  return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
+}
+
+function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
+  const { nodes, source, positions, path } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import {
+  type ExecutionResult,
+  type FieldNode,
+  GraphQLError,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+} from 'graphql';
+import { hasScope } from '../../core/context.ts';
+import { DomainError, ValidationFailed } from '../../core/errors.ts';
+import { once } from '../../core/idempotency.ts';
+import { REPLAYED } from '../../http/idempotency.ts';
+import { schema } from '../schema/schema.ts';
+import type { FaceContext } from './context.ts';
+import { scopeOfMutation } from './scopes.ts';
+
+/** What was asked, to tell a repetition from another request with the same key. */
+interface Asked {
+  query?: string | undefined;
+  variables?: unknown;
+  operationName?: string | null | undefined;
+}
+
+/** A result with errors: what its transaction did is undone. The mutation's own refusal is the cause, if it is all. */
+class Unanswered extends Error {
+  readonly result: ExecutionResult;
+  constructor(result: ExecutionResult) {
+    const [error, ...others] = result.errors ?? [];
+    const own = others.length === 0 && error?.path?.length === 1;
+    super('unanswered', { cause: own ? error.originalError : undefined });
+    this.result = result;
+  }
+}
+
+/**
+ * Executes a mutation once for its Idempotency-Key; a repetition gets the first result, or the refusal that was its result.
+ * Throws ValidationFailed for an operation of several fields, of which one could be refused while another is done, and
+ * what core's `once` throws.
+ */
+export async function executeOnce(
+  { ctx, idempotencyKey, res }: FaceContext,
+  operation: OperationDefinitionNode,
+  asked: Asked,
+  work: () => ExecutionResult | Promise<ExecutionResult>,
+): Promise<ExecutionResult> {
+  if (idempotencyKey === undefined || operation.operation !== OperationTypeNode.MUTATION) return work();
+  const [field, ...others] = operation.selectionSet.selections;
+  if (field?.kind !== Kind.FIELD || others.length > 0) {
+    throw new ValidationFailed([], 'With an Idempotency-Key a mutation has exactly one field.');
+  }
+  // An upload is remembered by its import: its transaction must not stay open while the file arrives.
+  if (field.name.value === 'importVehicles') return work();
+  const scope = scopeOfMutation(schema, field.name.value);
+  // Who may not ask is refused by the resolver as ever: what is remembered is not looked at.
+  if (!scope || !hasScope(ctx, scope)) return work();
+  const { query, variables, operationName } = asked;
+  const request = createHash('sha256')
+    .update(JSON.stringify([query, variables ?? {}, operationName ?? null]))
+    .digest('hex');
+  try {
+    const { outcome, repeated } = await once(ctx, idempotencyKey, request, async () => {
+      const result = await work();
+      if (result.errors?.length) throw new Unanswered(result);
+      return { status: 200, headers: {}, body: JSON.stringify(result) };
+    });
+    if (repeated) res.setHeader(REPLAYED, 'true');
+    return outcome instanceof DomainError ? refused(field, outcome) : JSON.parse(outcome.body);
+  } catch (error) {
+    if (error instanceof Unanswered) return error.result;
+    throw error;
+  }
+}
+
+/** The result of a mutation that was refused. */
+const refused = (field: FieldNode, refusal: DomainError): ExecutionResult => {
+  const key = (field.alias ?? field.name).value;
+  return {
+    data: { [key]: null },
+    errors: [new GraphQLError(refusal.message, { nodes: field, path: [key], originalError: refusal })],
+  };
+};

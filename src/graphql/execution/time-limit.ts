@@ -1,0 +1,29 @@
+import { Unavailable } from '../../core/errors.ts';
+import type { FaceContext } from './context.ts';
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * Waits for an operation no longer than LIMIT_GRAPHQL_SECONDS; throws Unavailable then, and CostExceeded for an answer that
+ * turned out too large. Its statements end by the database's own limit. Uploads may take as long as they arrive.
+ */
+export function inTime<T>(face: FaceContext, work: MaybePromise<T>): MaybePromise<T> {
+  const { budget, ctx, res } = face;
+  const checked = (result: T): T => {
+    if (budget.refusal) throw budget.refusal;
+    return result;
+  };
+  if (!(work instanceof Promise)) return checked(work);
+  if (res.locals.upload) return work.then(checked);
+  const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const refusal = new Unavailable(
+      `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
+    );
+    // What goes on of it ends, too.
+    budget.stop(refusal);
+    reject(refusal);
+  }, seconds * 1000);
+  return Promise.race([work.then(checked), late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,26 @@
+import type { Response } from 'express';
+import type { OperationDefinitionNode } from 'graphql';
+import { traced } from '../../telemetry/telemetry.ts';
+
+/** The name of an operation is the client's invention. */
+const LONGEST_NAME = 100;
+
+/** Executes an operation that `guard` has let pass, as a step named by what it asks for. */
+export function traceOperation<T>(
+  { operation: type, name }: OperationDefinitionNode,
+  res: Response,
+  work: () => T | Promise<T>,
+): T | Promise<T> {
+  return traced(() => {
+    const { operation } = res.locals;
+    const common = { 'graphql.operation.type': type, 'fleet_gateway.operation': operation };
+    return {
+      name: operation,
+      attributes: { ...common, ...(name && { 'graphql.operation.name': name.value.slice(0, LONGEST_NAME) }) },
+      measured: {
+        metric: 'fleet_gateway.graphql.operation.duration',
+        labels: { ...common, 'fleet_gateway.anonymous': !name },
+      },
+    };
+  }, work);
+}

@@ -1,0 +1,137 @@
+import {
+  GraphQLError,
+  GraphQLID,
+  type GraphQLLeafType,
+  GraphQLString,
+  getVariableValues,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  Kind,
+  type NamedTypeNode,
+  type OperationDefinitionNode,
+  typeFromAST,
+} from 'graphql';
+import { type Fault, MOST_FAULTS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
+import { schema } from '../schema/schema.ts';
+import { bounds, outOfBounds } from './guards.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+interface Options {
+  /** Items that one list may have. */
+  longest: number;
+  /** Whether a wrong name is told of those that come close. */
+  hints: boolean;
+}
+
+/** Members of an object: more than any input has fields, or any operation variables. */
+const MOST_MEMBERS = 100;
+
+/**
+ * The values of an operation's variables, with their defaults. Throws GraphQLError: PayloadTooLarge for what is too long
+ * to be looked at, and ValidationFailed with all that is wrong.
+ */
+export function readVariables(operation: OperationDefinitionNode, given: Values, { longest, hints }: Options): Values {
+  bounded(given, longest, 0);
+  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
+    maxErrors: MOST_FAULTS,
+    hideSuggestions: !hints,
+  });
+  if (coerced) return coerced;
+  if (errors.length <= MOST_FAULTS) throw refusalOf(errors, 0);
+  // The last one says no more than that there are others.
+  throw refusalOf(errors.slice(0, MOST_FAULTS), countFaults(operation, given) - MOST_FAULTS);
+}
+
+/** How much is wrong in all, told without making an error of each: that would take a hundred times as long. */
+function countFaults({ variableDefinitions = [] }: OperationDefinitionNode, given: Values): number {
+  return sum(
+    variableDefinitions.map(({ variable, type, defaultValue }) => {
+      const value = given[variable.name.value];
+      return value === undefined && defaultValue ? 0 : faultsIn(value, typeFromAST(schema, type as NamedTypeNode));
+    }),
+  );
+}
+
+function faultsIn(value: unknown, type: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : faultsIn(value, type.ofType);
+  if (value == null) return 0;
+  if (isListType(type))
+    return Array.isArray(value) ? sum(value.map((one) => faultsIn(one, type.ofType))) : faultsIn(value, type.ofType);
+  if (!isInputObjectType(type)) return isLeafType(type) && !isRead(value, type) ? 1 : 0;
+  if (typeof value !== 'object') return 1;
+  const fields = type.getFields();
+  const unknown = Object.keys(value).filter((name) => !(name in fields)).length;
+  const known = Object.values(fields).filter(({ name, defaultValue }) => name in value || defaultValue === undefined);
+  return unknown + sum(known.map(({ name, type: of }) => faultsIn((value as Values)[name], of)));
+}
+
+function isRead(value: unknown, type: GraphQLLeafType): boolean {
+  // Nearly all lists are of these, and even an error that nobody looks at takes its time.
+  if (type === GraphQLString) return typeof value === 'string';
+  if (type === GraphQLID) return typeof value === 'string' || Number.isInteger(value);
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return type.parseValue(value) !== undefined;
+  } catch {
+    return false;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+
+/** Reading a value costs many times what sending it does, so its size is looked at first. */
+function bounded(value: unknown, longest: number, level: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (level > bounds['levels of values']) throw outOfBounds('levels of values', bounds['levels of values']);
+  if (Array.isArray(value)) {
+    if (value.length > longest) throw tooLarge(`${longest} items in one list; this one has ${value.length}`);
+    for (const item of value) bounded(item, longest, level + 1);
+    return;
+  }
+  let members = 0;
+  for (const name in value) {
+    members += 1;
+    if (members > MOST_MEMBERS) throw tooLarge(`${MOST_MEMBERS} members in one object of the variables`);
+    bounded((value as Values)[name], longest, level + 1);
+  }
+}
+
+function tooLarge(what: string): GraphQLError {
+  const refusal = new PayloadTooLarge(`At most ${what}.`);
+  return new GraphQLError(refusal.message, { originalError: refusal });
+}
+
+/** All wrong values as one refusal, as for a REST body. */
+function refusalOf(errors: readonly GraphQLError[], omitted: number): GraphQLError {
+  const refusal = new ValidationFailed(errors.map(faultOf), '', {}, omitted);
+  // What GraphQL itself refuses is 200 for those who accept `application/json` alone.
+  return new GraphQLError(refusal.message, {
+    nodes: errors[0]?.nodes,
+    originalError: refusal,
+    extensions: { http: { status: 400, spec: true } },
+  });
+}
+
+/**
+ * The fault in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
+ * The value is left out: it may be long. Paths are as core has them: `vins.3`.
+ */
+function faultOf({ message, nodes }: GraphQLError): Fault {
+  const text = message.slice(message.lastIndexOf('; ') + 1).trim();
+  const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
+  const missing = /^Field "(\w+)" of required type/.exec(text)?.[1];
+  const name = nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION ? nodes[0].variable.name.value : '';
+  const inside = place
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+    .split('.')
+    .slice(1);
+  const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
+  const code = / does not exist in "\w+" enum/.test(text) ? 'INVALID_VALUE' : 'INVALID_TYPE';
+  return { path, code, message: missing ? 'is required' : text };
+}

@@ -1,0 +1,30 @@
+import SchemaBuilder from '@pothos/core';
+import ValidationPlugin from '@pothos/plugin-validation';
+import type { FileUpload } from 'graphql-upload-minimal';
+import type { FaceContext } from '../execution/context.ts';
+import { validationFailure } from './validation.ts';
+
+/** Every type and field is added to this one; it holds none itself. Fields are non-null unless they say otherwise. */
+export const builder = new SchemaBuilder<{
+  Context: FaceContext;
+  DefaultFieldNullability: false;
+  Scalars: {
+    ID: { Input: string; Output: string };
+    DateTime: { Input: string; Output: string };
+    JSON: { Input: unknown; Output: unknown };
+    Upload: { Input: Promise<FileUpload>; Output: never };
+  };
+}>({
+  plugins: [ValidationPlugin],
+  defaultFieldNullability: false,
+  validation: { validationError: validationFailure },
+});
+
+builder.queryType({ description: 'What can be read. Everything is confined to the company of the bearer token.' });
+builder.mutationType({
+  description:
+    'What can be changed. A refusal leaves the payload null and stands in `errors`, with a stable `extensions.code`.',
+});
+builder.subscriptionType({
+  description: 'What can be followed: one subscription per request, over server-sent events (GraphQL over SSE).',
+});

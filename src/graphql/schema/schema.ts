@@ -1,0 +1,15 @@
+import './scalars.ts';
+import './contracts.ts';
+import './eligibility.ts';
+import './events.ts';
+import './fleets.ts';
+import './imports.ts';
+import './manufacturers.ts';
+import './vehicles.ts';
+import './webhooks.ts';
+import { counted } from '../execution/counted.ts';
+import { scopesFirst } from '../execution/scopes.ts';
+import { builder } from './builder.ts';
+
+/** The whole GraphQL face as one schema; `schema.graphql` is its print. */
+export const schema = scopesFirst(counted(builder.toSchema()));

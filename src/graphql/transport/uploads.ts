@@ -1,0 +1,81 @@
+import type { Readable } from 'node:stream';
+import type { Request, Response } from 'express';
+import { type FileUpload, processRequest } from 'graphql-upload-minimal';
+import {
+  DomainError,
+  MalformedJson,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  ValidationFailed,
+} from '../../core/errors.ts';
+import { mayBeCsv } from '../../core/imports/csv/csv.ts';
+import type { HttpServices } from '../../http/request-context.ts';
+import { requireOperation } from './body.ts';
+
+/** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
+export function uploads({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
+  // How big a file may be is for core to say, as for REST: it counts the bytes as it reads them.
+  const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
+  return async (req, res) => {
+    if (!req.is('multipart/form-data')) return;
+    res.locals.upload = true;
+    // What nobody read of the file must not hold the connection when the answer is out.
+    res.once('finish', () => {
+      req.unpipe();
+      req.resume();
+    });
+    watchParser(req);
+    try {
+      req.body = await processRequest(req, res, limits);
+    } catch (error) {
+      throw tornForm(error);
+    }
+    requireOperation(req.body);
+    // For Yoga this is now a JSON request whose body is parsed.
+    req.headers['content-type'] = 'application/json';
+    delete req.headers['content-length'];
+  };
+}
+
+/**
+ * Refuses fields that are not UTF-8, of which the parser leaves U+FFFD. And hears every error: a torn form fails its parser
+ * twice, and only the first failure has a listener, so that the second would end the process.
+ */
+function watchParser(req: Request): void {
+  const pipe = req.pipe;
+  req.pipe = (parser, options) => {
+    parser.on('error', () => {});
+    parser.prependListener('field', (name: string, value: string) => {
+      if (value.includes('\ufffd'))
+        parser.emit('error', new MalformedJson(`The field ${name} is not UTF-8, or has U+FFFD.`));
+    });
+    return pipe.call(req, parser, options) as typeof parser;
+  };
+}
+
+/** The bytes of an uploaded CSV file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable<Buffer>> {
+  try {
+    const { mimetype, createReadStream } = await upload;
+    if (!mayBeCsv(mimetype)) throw new UnsupportedMediaType(`The file is labelled ${mimetype}; send CSV text.`);
+    return piecesOf(createReadStream());
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+async function* piecesOf(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw tornForm(error);
+  }
+}
+
+function tornForm(cause: unknown): DomainError {
+  if (cause instanceof DomainError) return cause;
+  const { message, status, expose } = cause as { message: string; status?: number; expose?: boolean };
+  // What the parser of the specification says is meant for callers; what the form's says is not.
+  const text = expose && status !== 500 ? message : 'The multipart form is torn or cut off.';
+  return Object.assign(status === 413 ? new PayloadTooLarge(text) : new ValidationFailed([], text), { cause });
+}

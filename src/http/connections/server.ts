@@ -1,0 +1,159 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+
+/** A client's headers arrive in one piece, or nearly. */
+const HEADERS_MS = 10_000;
+/** Longer than proxies keep an idle connection (60 seconds): who closes it first may do so under a request. */
+const KEEP_ALIVE_MS = 75_000;
+/** Half-open connections, such as those of a follower whose machine has gone, are noticed. */
+const PROBE_MS = 60_000;
+/** A body, or an answer, may go by as slowly as this, and may stand still for as long as that. */
+const BYTES_PER_SECOND = 4096;
+const PATIENCE_MS = 30_000;
+/** What a system holds of an answer, so that we do not see it being taken. */
+const UNSEEN_BYTES = 128 * 1024;
+const SWEEP_MS = 5_000;
+
+/** What Node's parser refuses, by its code; everything else is a bad request. */
+const refusals: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
+
+/** How far one connection has got. Times are of `performance.now()`. */
+interface Progress {
+  opened: number;
+  /** The request that is being read, and where its body began. */
+  request: IncomingMessage | null;
+  began: number;
+  bytesBefore: number;
+  read: number;
+  readAt: number;
+  written: number;
+  writtenAt: number;
+}
+
+/**
+ * A server that no client can hold up: connections are at most LIMIT_CONNECTIONS, and those whose client sends or takes too
+ * slowly are cut. Node's own limit for a whole request is off, since an upload may take hours as long as it arrives.
+ */
+export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, log: Logger): Server {
+  const progress = new Map<Socket, Progress>();
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_MS,
+      requestTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: SWEEP_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_MS,
+    },
+    (request, response) => {
+      if (!request.complete) watch(progress.get(request.socket), request);
+      if (namesTwoHosts(request)) response.writeHead(400, { Connection: 'close' }).end();
+      else app(request, response);
+    },
+  );
+  server.maxConnections = LIMIT_CONNECTIONS;
+  let dropped = 0;
+  server.on('drop', () => {
+    dropped += 1;
+  });
+  server.on('connection', (socket) => {
+    progress.set(socket, {
+      opened: performance.now(),
+      request: null,
+      began: 0,
+      bytesBefore: 0,
+      read: 0,
+      readAt: 0,
+      written: 0,
+      writtenAt: performance.now(),
+    });
+    socket.once('close', () => progress.delete(socket));
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Who has sent nothing yet may do so at this moment, and would take a refusal for the answer.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+    if (socket.writable && !answerOf(socket)?.headersSent) {
+      socket.write(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+    }
+    socket.destroy(error);
+  });
+  const sweep = setInterval(() => {
+    // Reset, since the system would go on offering what a slow reader has not taken.
+    for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
+    if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were refused: there are too many');
+    dropped = 0;
+  }, SWEEP_MS).unref();
+  server.once('close', () => clearInterval(sweep));
+  return server;
+}
+
+/** The answer that is being sent on a connection; Node keeps it there. */
+const answerOf = (socket: Socket): ServerResponse | null | undefined =>
+  (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
+
+function watch(progress: Progress | undefined, request: IncomingMessage): void {
+  if (!progress) return;
+  progress.request = request;
+  progress.began = progress.readAt = performance.now();
+  progress.bytesBefore = progress.read = request.socket.bytesRead;
+}
+
+function isTooSlow(socket: Socket, progress: Progress): boolean {
+  const now = performance.now();
+  const saysNothing = socket.bytesRead === 0 && now - progress.opened > KEEP_ALIVE_MS;
+  return saysNothing || readsTooSlowly(socket, progress, now) || writesTooSlowly(socket, progress, now);
+}
+
+/** A body has half a minute, and a second more for each 4 kB of it; and it may not stand still for half a minute. */
+function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number): boolean {
+  const { request, began, bytesBefore } = progress;
+  if (!request) return false;
+  if (request.complete) {
+    progress.request = null;
+    return false;
+  }
+  // What has arrived and nobody has taken yet is our own delay: a database that is busy holds an upload up.
+  if (bytesRead !== progress.read || request.readableLength > 0) {
+    progress.read = bytesRead;
+    progress.readAt = now;
+  }
+  const allowed = PATIENCE_MS + ((bytesRead - bytesBefore) / BYTES_PER_SECOND) * 1000;
+  return now - progress.readAt > PATIENCE_MS || (now - began > allowed && request.readableLength === 0);
+}
+
+/**
+ * What waits to be taken has half a minute, and a second more for each 4 kB that the system may hold ahead of it, unseen.
+ * An event stream with nothing to say has nothing waiting.
+ */
+function writesTooSlowly(socket: Socket, progress: Progress, now: number): boolean {
+  const { writableLength } = socket;
+  const taken = takenOf(socket);
+  if (writableLength === 0 || taken !== progress.written) {
+    progress.written = taken;
+    progress.writtenAt = now;
+    return false;
+  }
+  return now - progress.writtenAt > PATIENCE_MS + (Math.min(writableLength, UNSEEN_BYTES) / BYTES_PER_SECOND) * 1000;
+}
+
+/** How much of an answer the system has taken: of one large piece, too, as Node's own time-out of sockets has it. */
+function takenOf(socket: Socket): number {
+  const { _handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
+  return socket.bytesWritten - socket.writableLength - (_handle?.writeQueueSize ?? 0);
+}
+
+/** Two servers that read such a request could each take another one (RFC 9112, section 3.2). */
+function namesTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}

@@ -1,0 +1,153 @@
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
+import type { Config } from '../../config.ts';
+import type { Caller } from '../../core/context.ts';
+import { DomainError, Forbidden, Unauthenticated } from '../../core/errors.ts';
+import { openDevelopmentIdentity, type TokenClaims } from './development-identity.ts';
+import { issuerKeys } from './issuer.ts';
+import { type Verified, VerifiedTokens } from './verified-tokens.ts';
+
+export interface Authenticator {
+  /**
+   * The caller behind the value of an Authorization header; null when none was sent. Throws Unauthenticated, Forbidden
+   * (no company in the token) or Unavailable (the issuer's keys cannot be read).
+   */
+  authenticate(authorization: string | undefined): Promise<Caller | null>;
+  /** A token of the gateway's own; only where it is its own issuer. */
+  issue?: (claims: TokenClaims) => Promise<string>;
+  /** What the operator should know at start. */
+  warnings: readonly string[];
+}
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
+/** JWTs made for other ends (logout tokens, security events) name another type (RFC 8725, section 3.11). */
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'];
+/** Compact form and nothing else: jose would accept a padded signature. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const LONGEST_COMPANY = 255;
+/** Clocks may differ by so many seconds. */
+const TOLERANCE = 5;
+
+/** Builds what turns tokens into callers: for the configured issuer, or for the gateway's own tokens in development. */
+export async function openAuthenticator(config: Config): Promise<Authenticator> {
+  const verified = new VerifiedTokens<Caller>();
+  const identity = config.developmentIdentity ? await openDevelopmentIdentity(config) : null;
+  const issuer = identity?.issuer ?? config.AUTH_ISSUER;
+  if (!issuer) throw new Error('AUTH_ISSUER is required where the gateway is not its own issuer.');
+  const audience = identity?.audience ?? config.AUTH_AUDIENCE;
+  const findKey = identity?.findKey ?? issuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear());
+  const options: JWTVerifyOptions = {
+    algorithms: ALGORITHMS,
+    issuer,
+    requiredClaims: ['exp'],
+    clockTolerance: TOLERANCE,
+    ...(audience !== undefined && { audience }),
+  };
+
+  async function verify(authorization: string): Promise<Verified<Caller>> {
+    const claims = await verifiedClaims(bearerToken(authorization), findKey, options);
+    return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
+  }
+
+  return {
+    authenticate: async (authorization) => {
+      if (authorization === undefined) return null;
+      // Remembered as it was sent: what is known need not even be taken apart.
+      return verified.get(authorization, () => verify(authorization));
+    },
+    ...(identity && { issue: identity.issue }),
+    warnings:
+      audience === undefined
+        ? ['AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.']
+        : [],
+  };
+}
+
+function bearerToken(authorization: string): string {
+  const [scheme = '', token = '', ...rest] = authorization.trim().split(/ +/);
+  if (scheme.toLowerCase() !== 'bearer') {
+    // Another scheme counts as nothing sent (RFC 6750, section 3.1).
+    throw new Unauthenticated('Send the token as "Authorization: Bearer <token>".', null);
+  }
+  if (rest.length > 0 || !COMPACT.test(token)) throw new Unauthenticated('The bearer token is not a signed JWT.');
+  return token;
+}
+
+/** The claims of a token that is what it says; any other reason than an issuer out of reach is a refusal. */
+async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    const { payload, protectedHeader } = await verifyWithAnyKey(token, findKey, options);
+    const { typ } = protectedHeader;
+    if (!TYPES.includes(typeof typ === 'string' ? typ.toLowerCase() : typ)) {
+      throw new Unauthenticated('The token is of another type than an access token.');
+    }
+    if ('crit' in protectedHeader || 'b64' in protectedHeader) {
+      throw new Unauthenticated('The token demands extensions that are not understood here.');
+    }
+    return payload;
+  } catch (error) {
+    if (error instanceof DomainError) throw error;
+    throw refusal(error);
+  }
+}
+
+/** A token that names no key is tried with each that fits. */
+async function verifyWithAnyKey(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions) {
+  try {
+    return await jwtVerify(token, findKey, options);
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        return await jwtVerify(token, key, options);
+      } catch (mismatch) {
+        if (!(mismatch instanceof errors.JWSSignatureVerificationFailed)) throw mismatch;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  [errors.JWTExpired.code]: 'The token has expired.',
+  [errors.JOSEAlgNotAllowed.code]: `The token must be signed with one of ${ALGORITHMS.join(', ')}.`,
+  [errors.JWKSNoMatchingKey.code]: 'The token is signed with a key that its issuer does not publish.',
+  [errors.JWSSignatureVerificationFailed.code]: 'The signature of the token is wrong.',
+  iss: 'The token is from another issuer.',
+  aud: 'The token is meant for another audience.',
+  exp: 'The token does not say when it expires.',
+  nbf: 'The token is not valid yet.',
+};
+
+function refusal(error: unknown): Unauthenticated {
+  const reason =
+    error instanceof errors.JWTClaimValidationFailed ? error.claim : error instanceof errors.JOSEError && error.code;
+  const unauthenticated = new Unauthenticated(reasons[reason || ''] ?? 'The token cannot be verified.');
+  unauthenticated.cause = error;
+  return unauthenticated;
+}
+
+function callerOf(claims: JWTPayload, config: Config): Caller {
+  const company = claims[config.AUTH_COMPANY_CLAIM];
+  if (!isCompany(company)) {
+    throw new Forbidden(`The token names no company: its claim "${config.AUTH_COMPANY_CLAIM}" must be a plain name.`);
+  }
+  const scope = typeof claims.scope === 'string' ? claims.scope : '';
+  return {
+    company,
+    subject: typeof claims.sub === 'string' ? claims.sub : '',
+    scopes: config.AUTH_SCOPES ? new Set(scope.split(' ').filter(Boolean)) : null,
+    expiresAt: ((claims.exp ?? 0) + TOLERANCE) * 1000,
+  };
+}
+
+/** Nothing is trimmed or mended here: two spellings that end as one name would be two tenants in one. */
+function isCompany(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= LONGEST_COMPANY &&
+    value === value.trim() &&
+    value.isWellFormed() &&
+    !/\p{Cc}/u.test(value)
+  );
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWTVerifyGetKey, SignJWT } from 'jose';
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+
+const ISSUER = 'http://fleet-gateway.local';
+const AUDIENCE = 'fleet-gateway';
+const ALGORITHM = 'ES256';
+
+const privateKey = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string(),
+  y: z.string(),
+  d: z.string(),
+});
+type PrivateKey = z.output<typeof privateKey>;
+
+/** What a development token says. `expiresIn` is a time span such as `2h` or `30 days` (the default). */
+export interface TokenClaims {
+  company: string;
+  scope?: string | undefined;
+  expiresIn?: string | undefined;
+}
+
+export interface DevelopmentIdentity {
+  issuer: string;
+  audience: string;
+  findKey: JWTVerifyGetKey;
+  /** A signed token; throws TypeError for a time span that cannot be read. */
+  issue(claims: TokenClaims): Promise<string>;
+}
+
+/** The gateway as its own issuer, by a key kept in DATA_DIR: tokens made once go on working after a restart. */
+export async function openDevelopmentIdentity(config: Config): Promise<DevelopmentIdentity> {
+  if (!config.developmentIdentity) throw new Error('With a database or an issuer named, the gateway issues no tokens.');
+  const jwk = await readOrMakeKey(config.DATA_DIR);
+  const { d: _, ...publicJwk } = jwk;
+  const [signingKey, verifyingKey] = [await importJWK(jwk, ALGORITHM), await importJWK(publicJwk, ALGORITHM)];
+  const kid = await calculateJwkThumbprint(publicJwk);
+  return {
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    findKey: async () => verifyingKey,
+    issue: async ({ company, scope, expiresIn = '30 days' }) =>
+      new SignJWT({ [config.AUTH_COMPANY_CLAIM]: company, ...(scope !== undefined && { scope }) })
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'at+jwt', kid })
+        .setIssuer(ISSUER)
+        .setAudience(AUDIENCE)
+        .setSubject('development')
+        .setIssuedAt()
+        .setExpirationTime(expiresIn)
+        .sign(signingKey),
+  };
+}
+
+async function readOrMakeKey(directory: string): Promise<PrivateKey> {
+  const path = join(directory, 'issuer-key.json');
+  const kept = await readKey(path);
+  if (kept) return kept;
+  const made = await makeKey();
+  await mkdir(directory, { recursive: true });
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(`${JSON.stringify(made)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // A link, unlike a rename, fails when another process was quicker; its key is then everyone's.
+    await link(draft, path);
+    return made;
+  } catch (error) {
+    const theirs = hasCode(error, 'EEXIST') ? await readKey(path) : null;
+    if (theirs) return theirs;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function makeKey(): Promise<PrivateKey> {
+  const pair = await generateKeyPair(ALGORITHM, { extractable: true });
+  return privateKey.parse(await exportJWK(pair.privateKey));
+}
+
+async function readKey(path: string): Promise<PrivateKey | null> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  try {
+    return privateKey.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new Error(`${path} does not hold a signing key. Delete it, and a new one is made.`, { cause });
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

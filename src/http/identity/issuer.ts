@@ -1,0 +1,102 @@
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { z } from 'zod';
+import { Unavailable } from '../../core/errors.ts';
+
+/** Discovery and keys together; a caller waits no longer than this for an issuer that hangs. */
+const TIMEOUT = 3_000;
+/** Keys are read again after this time, so that a withdrawn one stops working. */
+const MAX_AGE = 600_000;
+/** Tokens naming unknown keys make us look again no more often than this. */
+const COOL_DOWN = 30_000;
+/** An issuer that did not answer is left alone this long. */
+const PAUSE = 2_000;
+
+const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
+const keySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+interface KeySet {
+  find: JWTVerifyGetKey;
+  text: string;
+  readAt: number;
+}
+
+/**
+ * Finds the key that a token's header names among those the issuer publishes: at `jwksUri`, or where OpenID discovery
+ * says. Nothing is read before the first token. Keys already known go on working while the issuer is out of reach;
+ * without them it throws Unavailable. `onRotated` is called when other keys than before are published.
+ *
+ * jose's own remote set is not used: it forgets its keys when they are old and the issuer is down, and failed reads do
+ * not count towards its cool-down.
+ */
+export function issuerKeys(issuer: string, jwksUri: string | undefined, onRotated: () => void): JWTVerifyGetKey {
+  let address = jwksUri;
+  let known: KeySet | null = null;
+  let reading: Promise<KeySet> | null = null;
+  let failure: { at: number; error: Unavailable } | null = null;
+  let missedAt = Number.NEGATIVE_INFINITY;
+
+  async function read(): Promise<KeySet> {
+    const signal = AbortSignal.timeout(TIMEOUT);
+    try {
+      address ??= await discover(issuer, signal);
+      const published = keySet.parse(await readJson(address, signal));
+      const before = known;
+      known = { find: createLocalJWKSet(published), text: JSON.stringify(published), readAt: Date.now() };
+      failure = null;
+      if (before && before.text !== known.text) onRotated();
+      return known;
+    } catch (cause) {
+      // The keys may have moved: the next attempt asks for their address again.
+      address = jwksUri;
+      failure = { at: Date.now(), error: new Unavailable('The issuer of the token is out of reach.', 2, { cause }) };
+      throw failure.error;
+    } finally {
+      reading = null;
+    }
+  }
+
+  /** One reading at a time, shared by all who wait for it. */
+  async function refresh(): Promise<KeySet> {
+    if (failure && Date.now() - failure.at < PAUSE) throw failure.error;
+    reading ??= read();
+    return reading;
+  }
+
+  async function current(): Promise<KeySet> {
+    if (!known) return refresh();
+    if (Date.now() - known.readAt < MAX_AGE) return known;
+    // Old keys are better than none, and nobody waits for an issuer that failed the last time.
+    const old = known;
+    const refreshed = refresh().catch(() => old);
+    return failure ? old : refreshed;
+  }
+
+  return async (header, token) => {
+    const before = known;
+    const keys = await current();
+    try {
+      return await keys.find(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      // Keys read for this very token were looked through just now.
+      if (keys !== before) missedAt = keys.readAt;
+      if (!reading && !failure && Date.now() - missedAt < COOL_DOWN) throw error;
+      if (!reading) missedAt = Date.now();
+      return (await refresh()).find(header, token);
+    }
+  };
+}
+
+async function discover(issuer: string, signal: AbortSignal): Promise<string> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const found = discovery.parse(await readJson(url, signal));
+  if (found.issuer !== issuer) throw new Error(`${url} speaks for "${found.issuer}", not for "${issuer}"`);
+  return found.jwks_uri;
+}
+
+async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
+  if (response.ok) return response.json();
+  await response.body?.cancel();
+  throw new Error(`${url} answered ${response.status}`);
+}

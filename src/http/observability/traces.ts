@@ -1,0 +1,40 @@
+import type { RequestHandler } from 'express';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
+
+/** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
+const PROBES = new Set(['/livez', '/readyz', '/metrics']);
+const OUR_FAULTS = new Set(['INTERNAL', 'UNAVAILABLE']);
+
+/**
+ * Each request as a span of its caller's trace (`traceparent`), named by method and route. Like the log it has no
+ * address in it, since a VIN may stand there.
+ */
+export const traces =
+  (telemetry: Telemetry): RequestHandler =>
+  (req, res, next) => {
+    if (PROBES.has(req.path)) return next();
+    telemetry.serve(req.headers, (end) => {
+      res.once('close', () => {
+        const { route, requestId, company, code } = res.locals;
+        const failed = res.statusCode >= 500 || OUR_FAULTS.has(code);
+        end({
+          name: route ? `${req.method} ${route}` : req.method,
+          attributes: {
+            'fleet_gateway.request_id': requestId,
+            ...(company && { 'fleet_gateway.company': company }),
+            ...(code && { 'fleet_gateway.code': code }),
+          },
+          labels: {
+            'http.request.method': req.method,
+            'http.response.status_code': res.statusCode,
+            'network.protocol.version': req.httpVersion,
+            'url.scheme': req.protocol,
+            ...(route && { 'http.route': route }),
+            ...(failed && { 'error.type': code ?? String(res.statusCode) }),
+          },
+          failed,
+        });
+      });
+      next();
+    });
+  };
