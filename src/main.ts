@@ -12,7 +12,7 @@ import { masked, openLog } from './http/observability/log.ts';
 import { welcome } from './http/pages/welcome.ts';
 import { openRateLimit } from './http/request-context.ts';
 import { startRunner } from './jobs/runner.ts';
-import { openManufacturers } from './manufacturers/registry.ts';
+import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry } from './telemetry/open.ts';
 import { telemetry } from './telemetry/telemetry.ts';
 

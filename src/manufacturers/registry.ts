@@ -1,9 +1,6 @@
-import type { Config } from '../config.ts';
 import { traced } from '../telemetry/telemetry.ts';
-import { type BrandId, brandIds, brands, highMobilityBrands } from './brands.ts';
-import { HighMobility } from './high-mobility.ts';
+import { type BrandId, brandIds, brands } from './brands.ts';
 import { type Lane, lanesOf } from './lanes.ts';
-import { Mercedes } from './mercedes.ts';
 import type {
   Asker,
   ConnectivityStatus,
@@ -13,7 +10,6 @@ import type {
   ProviderState,
   Reason,
 } from './provider.ts';
-import { openSandbox, sandboxBrands } from './sandbox.ts';
 import { candidateBrands, wmiTable } from './wmi.ts';
 
 export interface Manufacturer {
@@ -76,48 +72,6 @@ const usualOrder = ['high-mobility', 'sandbox'];
 const orders: Partial<Record<BrandId, string[]>> = {
   'mercedes-benz': ['connect-your-fleet', ...usualOrder],
 };
-
-/** The providers the settings name; where they name none, the sandbox, on a port of its own of this machine. */
-export async function openManufacturers(config: Config): Promise<Manufacturers> {
-  const narrowed = (served: readonly BrandId[]) =>
-    served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
-  const timeoutMs = config.PROVIDER_TIMEOUT_SECONDS * 1000;
-  const care = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs };
-  const providers: Provider[] = [];
-  if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
-    providers.push(
-      new HighMobility({
-        url: config.HIGH_MOBILITY_URL,
-        clientId: config.HIGH_MOBILITY_CLIENT_ID,
-        clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
-        brands: narrowed(highMobilityBrands),
-        ...care,
-      }),
-    );
-  }
-  if (config.MERCEDES_URL && config.MERCEDES_TOKEN_URL && config.MERCEDES_CLIENT_ID && config.MERCEDES_CLIENT_SECRET) {
-    providers.push(
-      new Mercedes({
-        url: config.MERCEDES_URL,
-        tokenUrl: config.MERCEDES_TOKEN_URL,
-        clientId: config.MERCEDES_CLIENT_ID,
-        clientSecret: config.MERCEDES_CLIENT_SECRET,
-        ...care,
-      }),
-    );
-  }
-  if (providers.length > 0) return manufacturersOf(providers);
-  const sandbox = await openSandbox();
-  // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({
-    ...sandbox,
-    id: 'sandbox',
-    brands: narrowed(sandboxBrands),
-    concurrency: 256,
-    timeoutMs,
-  });
-  return manufacturersOf([client], () => sandbox.close());
-}
 
 /** The registry over these providers; `onClose` runs after their connections are closed. */
 export function manufacturersOf(
