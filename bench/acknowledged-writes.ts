@@ -1,7 +1,7 @@
 /**
  * Whether anything that was acknowledged is ever lost, or done twice, while gateway and database are killed with -9.
  * Run:  npx node bench/acknowledged-writes.ts [--kills 20] [--writes 1000] [--database embedded]
- * Read: a round is `writes` fleets, made by both faces with Idempotency-Keys and retries, while at a random moment
+ * Read: a round is `writes` fleets, made by both interfaces with Idempotency-Keys and retries, while at a random moment
  * something is killed and started again: the gateway, the whole server, or one of its backends, in turn (embedded: the one
  * process). "missing" was answered with 2xx and is not there; "twice" and "changed" should be 0 as well.
  */

@@ -1,6 +1,6 @@
 /**
  * Whether a gateway that works for long grows. Measures its peak for some seconds, then holds half of it with a mix of reads
- * and writes by both faces, event streams that come and go, and verification in the background.
+ * and writes by both interfaces, event streams that come and go, and verification in the background.
  * Run:  npx node bench/soak.ts [--minutes 60] [--clients 16]          (Linux)
  * Read: a line each tenth of the time: requests per second, failures, resident memory, open file descriptors and database
  * connections. In the end the drift of the memory from the second tenth (the first is for warming up) to the last; 10 %

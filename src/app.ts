@@ -1,6 +1,6 @@
 import express, { type Express } from 'express';
 import { NotFound } from './core/errors.ts';
-import { graphqlFace } from './graphql/server.ts';
+import { graphqlApi } from './graphql/server.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { entrance } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
@@ -10,10 +10,10 @@ import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/router.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
-import { problems, restFace } from './rest/router.ts';
+import { problems, restApi } from './rest/router.ts';
 import { telemetry } from './telemetry/telemetry.ts';
 
-/** Both faces on one application: what is mounted where, in order. */
+/** Both interfaces on one application: what is mounted where, in order. */
 export function createApp(services: HttpServices): Express {
   const app = express();
   const metrics = openMetrics(services);
@@ -27,8 +27,8 @@ export function createApp(services: HttpServices): Express {
   app.use(entrance(services.log, metrics.observe));
   if (telemetry) app.use(traces(telemetry));
   if (services.config.CORS_ORIGINS.length > 0) app.use(crossOrigin(services.config.CORS_ORIGINS));
-  app.use(graphqlFace(services));
-  app.use(restFace(services));
+  app.use(graphqlApi(services));
+  app.use(restApi(services));
   app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);
   onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));

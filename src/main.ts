@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
-import { Changes } from './core/changes.ts';
+import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { openDatabase } from './database/database.ts';
 import { drain } from './http/connections/drain.ts';
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
-  const changes = await Changes.open(database);
+  const changes = await ChangeFeed.open(database);
   const manufacturers = await openManufacturers(config);
   const core = { config, database, changes, manufacturers };
   const ending = new AbortController();

@@ -50,7 +50,7 @@ afterAll(async () => {
 describe('The same VIN, added 40 times at once', () => {
   const addTo = 'AddVehiclesInput!) { addVehicles(input: $input) { summary { created existing rejected } } }';
 
-  test('to one fleet, by both faces, is one vehicle', async () => {
+  test('to one fleet, by both interfaces, is one vehicle', async () => {
     const { id: fleetId } = await createFleet(acme);
     const vins = [newVin()];
     const summaries = await times(40, async (index) =>
@@ -89,7 +89,7 @@ describe('The same VIN, added 40 times at once', () => {
   });
 });
 
-test('Of 40 overlapping contracts at once, by both faces, one is made', async () => {
+test('Of 40 overlapping contracts at once, by both interfaces, one is made', async () => {
   const vehicle = await addVehicle(acme);
   const fields = (index: number) =>
     contractFields(vehicle, { from: `2030-01-${String(1 + (index % 20)).padStart(2, '0')}T00:00:00Z` });

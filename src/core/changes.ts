@@ -23,12 +23,12 @@ interface Events {
 }
 
 /** What other processes, and this one, tell of their committed changes. */
-export class Changes extends EventEmitter<Events> {
+export class ChangeFeed extends EventEmitter<Events> {
   private readonly stops: (() => Promise<void>)[] = [];
 
   /** Listens on every channel of the database. */
-  static async open(database: Database): Promise<Changes> {
-    const changes = new Changes();
+  static async open(database: Database): Promise<ChangeFeed> {
+    const changes = new ChangeFeed();
     // One listener per open request or subscription; their number is bounded elsewhere.
     changes.setMaxListeners(0);
     const listen = async (channel: string, tell: (payload: string) => void) => {
@@ -69,7 +69,7 @@ export const announce = {
 const NAMED_MAX = 80;
 
 /** Resolves true at the next news of one of these vehicles (or a gap in the news), false when the signal aborts. */
-export function newsOf(changes: Changes, company: string, vin: string, signal: AbortSignal): Promise<boolean> {
+export function newsOf(changes: ChangeFeed, company: string, vin: string, signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const hear = (news: EligibilityNews) => {
     if (news.company === company && (news.vehicles?.some(([, changed]) => changed === vin) ?? true)) resolve(true);

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
-import type { Changes } from './changes.ts';
+import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
 
 export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
@@ -23,7 +23,7 @@ export interface Services {
   config: Config;
   database: Database;
   manufacturers: Manufacturers;
-  changes: Changes;
+  changes: ChangeFeed;
 }
 
 /** What the answer to a request shows, noted while it is made: whoever gets it again must be allowed to see as much. */
@@ -81,16 +81,16 @@ export const contextOf = (services: Services, requestId: string, caller: Caller 
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
-export function companyOf(ctx: Context, scope: Scope): string {
+export function authorize(ctx: Context, scope: Scope): string {
   if (!ctx.caller) throw new Unauthenticated('This needs a bearer token.', null);
   needScope(ctx, scope);
   return ctx.caller.company;
 }
 
-/** Like companyOf, but null (everyone's) for a caller without a token where contracts are open. */
-export function contractCompanyOf(ctx: Context, scope: Scope): string | null {
+/** Like authorize, but null (everyone's) for a caller without a token where contracts are open. */
+export function authorizeContracts(ctx: Context, scope: Scope): string | null {
   if (!ctx.caller && ctx.services.config.CONTRACTS_AUTH === 'open') return null;
-  return companyOf(ctx, scope);
+  return authorize(ctx, scope);
 }
 
 /** Whether the caller has the scope, where scopes are in use. One that it has is noted as used for the answer. */

@@ -48,7 +48,7 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
-/** The refusal behind any error, or null for a fault of ours. Both faces go through here and nowhere else. */
+/** The refusal behind any error, or null for a fault of ours. Both interfaces go through here and nowhere else. */
 export function refusalOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;

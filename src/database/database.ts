@@ -7,7 +7,7 @@ import type { ClientConfig, Pool } from 'pg';
 import type { Config } from '../config.ts';
 import { entities, routines } from '../entities/index.ts';
 import { Names } from '../entities/names.ts';
-import { Changes, ListeningConnection } from './notifications.ts';
+import { ListeningConnection, NotificationListener } from './notifications.ts';
 import { insideTransaction, PGlitePool } from './pglite.ts';
 import { Pipelines } from './pipelines.ts';
 import { ServerWatch } from './server-watch.ts';
@@ -81,7 +81,7 @@ export const options: Options = {
 
 async function openEmbedded(dataDir: string): Promise<Database> {
   const pool = await PGlitePool.open(dataDir, (channel, payload) => changes.deliver(channel, payload));
-  const changes = new Changes(async (statement) => {
+  const changes = new NotificationListener(async (statement) => {
     const connection = await pool.connect();
     await connection.query(statement, []).finally(() => connection.release());
   });

@@ -4,7 +4,7 @@ import pg from 'pg';
 type OnNotify = (payload: string) => void;
 
 /** Hands each NOTIFY to those who listen on its channel. `send` runs a statement on the one connection that listens. */
-export class Changes {
+export class NotificationListener {
   readonly #listeners = new Map<string, Set<OnNotify>>();
   readonly #send: (sql: string) => Promise<unknown>;
 
@@ -38,7 +38,7 @@ const longestWait = 1_000;
 
 /** The connection that listens on a server: one, outside the pool, made again with growing delays when it is lost. */
 export class ListeningConnection {
-  readonly changes = new Changes((sql) => this.#send(sql));
+  readonly changes = new NotificationListener((sql) => this.#send(sql));
   readonly #config: pg.ClientConfig;
   readonly #Client: typeof pg.Client;
   readonly #closing = new AbortController();

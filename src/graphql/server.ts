@@ -6,7 +6,7 @@ import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
-import { Face, type FaceContext } from './execution/context.ts';
+import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
 import { direct } from './execution/direct.ts';
 import { earlyAnswer } from './execution/errors.ts';
 import { guards, shortRefusal, wireErrors } from './execution/plugins.ts';
@@ -18,8 +18,8 @@ import { uploads } from './transport/uploads.ts';
 
 const PATH = '/graphql';
 
-/** The GraphQL face: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
-export function graphqlFace(services: HttpServices): RequestHandler {
+/** The GraphQL API: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
+export function graphqlApi(services: HttpServices): RequestHandler {
   const showGraphiql = graphiql(services);
   const begin = opening(services);
   const answer = direct(services);
@@ -47,7 +47,7 @@ function opening(services: HttpServices): (req: Request, res: Response) => Promi
   return async (req, res) => {
     res.locals.route = PATH;
     const ctx = await openContext(services, req, res);
-    res.locals.face = new Face({
+    res.locals.graphql = new GraphqlRequest({
       ctx,
       closed: () => closedOf(res, services.ending, ctx.caller),
       charge: chargeOnce(services, ctx, req, res),
@@ -76,7 +76,7 @@ function chargeOnce({ rateLimit }: HttpServices, { caller }: Context, req: Reque
 async function openYoga({ config, log }: HttpServices) {
   // Loaded when first used: it is a fifth of all modules, and nearly every request goes without it.
   const { createYoga } = await import('graphql-yoga');
-  return createYoga<FaceContext>({
+  return createYoga<GraphqlContext>({
     schema,
     graphqlEndpoint: PATH,
     plugins: [guards, wireErrors(log), shortRefusal],
@@ -105,9 +105,9 @@ function operations(services: HttpServices): (req: Request, res: Response) => Pr
       throw error;
     });
     const answer = await yoga;
-    const face: Face = res.locals.face;
+    const context: GraphqlRequest = res.locals.graphql;
     // Yoga copies an object's own members.
-    await answer(req, res, { ...face, loaders: face.loaders });
+    await answer(req, res, { ...context, loaders: context.loaders });
   };
 }
 

@@ -10,7 +10,7 @@ import { limitRate, RateLimit } from './rate-limit.ts';
 /** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
 const REFUSAL_MS = 500;
 
-/** What the HTTP faces need beside the core's own. */
+/** What the HTTP interfaces need beside the core's own. */
 export interface HttpServices extends Services {
   authenticator: Authenticator;
   rateLimit: RateLimit;

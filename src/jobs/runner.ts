@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Changes } from '../core/changes.ts';
+import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
@@ -16,7 +16,7 @@ export interface Runner {
 
 interface Options {
   open: () => Context;
-  changes: Changes;
+  changes: ChangeFeed;
   log: Logger;
 }
 
@@ -46,7 +46,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
 
 async function keepRunning(
   job: Job,
-  changes: Changes,
+  changes: ChangeFeed,
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { pick, type Selection } from '../core/sql/selection.ts';
-import { getAnswer, verifyEligibility } from '../core/vehicles/eligibility.ts';
+import { getAnswer, requestVerification } from '../core/vehicles/eligibility.ts';
 import type { Eligibility } from '../core/vehicles/vehicles.ts';
 import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
@@ -49,7 +49,7 @@ export const eligibilityRoutes: Route[] = [
     scope: 'fleets:write',
     docs: eligibilityDocs.refresh,
     async answer(ctx, { params }) {
-      const [eligibility] = await verifyEligibility(ctx, { vins: [params.vin] });
+      const [eligibility] = await requestVerification(ctx, { vins: [params.vin] });
       return { status: 202, body: eligibility && shape(eligibility) };
     },
   },

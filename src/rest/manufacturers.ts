@@ -1,4 +1,4 @@
-import { companyOf } from '../core/context.ts';
+import { authorize } from '../core/context.ts';
 import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';
 
@@ -9,7 +9,7 @@ export const manufacturerRoutes: Route[] = [
     scope: 'fleets:read',
     docs: manufacturerDocs.list,
     async answer(ctx) {
-      companyOf(ctx, 'fleets:read');
+      authorize(ctx, 'fleets:read');
       const manufacturers = ctx.services.manufacturers.list();
       return {
         status: 200,

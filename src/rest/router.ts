@@ -59,8 +59,8 @@ function openMap() {
 /** Longer than what Node lets through. */
 const LONGEST_ADDRESS = 64 * 1024;
 
-/** The REST face: all routes, and 405 for their other methods; problem+json for every refusal. */
-export function restFace(services: HttpServices): RequestHandler {
+/** The REST API: all routes, and 405 for their other methods; problem+json for every refusal. */
+export function restApi(services: HttpServices): RequestHandler {
   const map = openMap();
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const needsToken = ({ token }: Route) =>

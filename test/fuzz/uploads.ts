@@ -199,7 +199,7 @@ const modes = fc.constantFrom(
   '?mode=x',
 );
 
-/** Uploads by both faces: files and forms that are torn, mislabelled, endless or none. */
+/** Uploads by both interfaces: files and forms that are torn, mislabelled, endless or none. */
 export const uploadRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = {
   'POST /vehicles/file (forms)': fc
     .record({ form: formOf(restParts), query: modes, odd: oddHeaders, who })

@@ -32,7 +32,7 @@ async function expectNothingLost({ load, server, returned }: { load: Load; serve
   await delay(2_500);
   await load.stop();
   const kinds = (sent: Load['sent']) => [...new Set(sent.map(({ status, code }) => `${status} ${code ?? ''}`.trim()))];
-  // Only 503 UNAVAILABLE meanwhile, in both faces, and with Retry-After.
+  // Only 503 UNAVAILABLE meanwhile, in both interfaces, and with Retry-After.
   expect(['200', '201', '503 UNAVAILABLE']).toEqual(expect.arrayContaining(kinds(load.sent)));
   expect(load.sent.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
   const slowest = load.sent.reduce((a, b) => (b.ended - b.began > a.ended - a.began ? b : a));

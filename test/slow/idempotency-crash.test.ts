@@ -15,7 +15,7 @@ const start = (settings: NodeJS.ProcessEnv = {}) =>
 
 const create = 'mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name } } }';
 type Ask = (client: Client, name: string) => ReturnType<Client['post']>;
-const faces: Record<string, Ask> = {
+const interfaces: Record<string, Ask> = {
   REST: (client, name) => client.post('/fleets', { ...fleetFields, name }, { 'idempotency-key': name }),
   GraphQL: (client, name) =>
     client.post(
@@ -31,7 +31,7 @@ const fleetOf = ({ body }: Awaited<ReturnType<Ask>>) =>
 async function expectOneFleet(ask: Ask, name: string, gateway: SpawnedGateway, id: string | undefined) {
   const client = gateway.as(company);
   const retry = await ask(client, name);
-  expect(retry.status).toBe(ask === faces.REST ? 201 : 200);
+  expect(retry.status).toBe(ask === interfaces.REST ? 201 : 200);
   const again = await ask(client, name);
   expect(again.body).toEqual(retry.body);
   const { body } = await client.get('/fleets');
@@ -40,86 +40,90 @@ async function expectOneFleet(ask: Ask, name: string, gateway: SpawnedGateway, i
   expect(fleetOf(retry).id).toBe(id);
 }
 
-describe.each(Object.entries(faces))('%s: Idempotency-Key, and kill -9', { timeout: 60_000 }, (face, ask) => {
-  test('between the answer and its arrival: the retry gets the same answer', async () => {
-    const name = `${face} answer`;
-    const before = await start();
-    const network = await TcpProxy.start(before.url);
-    const answered = Promise.withResolvers<Buffer>();
-    network.swallowAnswer = answered.resolve;
-    const client = new Client(network.through(before.url), before.as(company).headers);
-    const lost = ask(client, name).catch(() => 'lost');
-    const answer = String(await answered.promise);
-    await before.stop('SIGKILL');
-    await network.close();
-    expect(await lost).toBe('lost');
-    const [, id] = /"id":"([\w-]+)"/.exec(answer) ?? [];
-    const after = await start();
-    await expectOneFleet(ask, name, after, id);
-    expect(await after.stop()).toBe(0);
-  });
-
-  test.runIf(kind === 'postgresql')(
-    'between the commit and the gateway’s knowledge of it: the retry finds what was done',
-    async () => {
-      const name = `${face} commit`;
-      const url = env.DATABASE_URL ?? '';
-      const network = await TcpProxy.start(url);
-      const before = await start({ DATABASE_URL: network.through(url), WORKERS: 'off' });
-      network.swallowAnswersAfter = (sent) => /^Q.{4}commit\0$/s.test(sent.toString('latin1'));
-      const lost = ask(before.as(company), name).catch(() => 'lost');
-      const database = new pg.Client(url);
-      await database.connect();
-      const stored = async () => (await database.query('select id from fleet where name = $1', [name])).rows;
-      await expect.poll(stored, { timeout: 5_000 }).toHaveLength(1);
-      const [{ id }] = await stored();
-      await database.end();
+describe.each(Object.entries(interfaces))(
+  '%s: Idempotency-Key, and kill -9',
+  { timeout: 60_000 },
+  (interfaceName, ask) => {
+    test('between the answer and its arrival: the retry gets the same answer', async () => {
+      const name = `${interfaceName} answer`;
+      const before = await start();
+      const network = await TcpProxy.start(before.url);
+      const answered = Promise.withResolvers<Buffer>();
+      network.swallowAnswer = answered.resolve;
+      const client = new Client(network.through(before.url), before.as(company).headers);
+      const lost = ask(client, name).catch(() => 'lost');
+      const answer = String(await answered.promise);
       await before.stop('SIGKILL');
       await network.close();
       expect(await lost).toBe('lost');
+      const [, id] = /"id":"([\w-]+)"/.exec(answer) ?? [];
       const after = await start();
       await expectOneFleet(ask, name, after, id);
       expect(await after.stop()).toBe(0);
-    },
-  );
+    });
 
-  test.runIf(kind === 'postgresql')(
-    'while the first still runs: 409 with Retry-After; after its end the retry does it',
-    async () => {
-      const name = `${face} running`;
-      // Its jobs would wait for the lock, too.
-      const gateway = await start({ WORKERS: 'off' });
-      const client = gateway.as(company);
-      const blocker = new pg.Client(env.DATABASE_URL);
-      await blocker.connect();
-      await blocker.query('begin; lock table fleet in exclusive mode');
-      // Within its transaction the blocker would see the same activity for ever.
-      const watcher = new pg.Client(env.DATABASE_URL);
-      await watcher.connect();
-      const first = ask(client, name);
-      first.catch(() => {});
-      await expect
-        .poll(
-          async () =>
-            (
-              await watcher.query(
-                `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-              )
-            ).rowCount,
-          { timeout: 4_000 },
-        )
-        .toBe(1);
-      await watcher.end();
-      const early = await ask(client, name);
-      expect([early.status, early.body.code ?? early.body.errors?.[0].extensions.code]).toEqual([
-        409,
-        'IDEMPOTENCY_IN_PROGRESS',
-      ]);
-      expect(Number(early.headers.get('retry-after'))).toBeGreaterThan(0);
-      await blocker.query('rollback');
-      await blocker.end();
-      await expectOneFleet(ask, name, gateway, fleetOf(await first).id);
-      expect(await gateway.stop()).toBe(0);
-    },
-  );
-});
+    test.runIf(kind === 'postgresql')(
+      'between the commit and the gateway’s knowledge of it: the retry finds what was done',
+      async () => {
+        const name = `${interfaceName} commit`;
+        const url = env.DATABASE_URL ?? '';
+        const network = await TcpProxy.start(url);
+        const before = await start({ DATABASE_URL: network.through(url), WORKERS: 'off' });
+        network.swallowAnswersAfter = (sent) => /^Q.{4}commit\0$/s.test(sent.toString('latin1'));
+        const lost = ask(before.as(company), name).catch(() => 'lost');
+        const database = new pg.Client(url);
+        await database.connect();
+        const stored = async () => (await database.query('select id from fleet where name = $1', [name])).rows;
+        await expect.poll(stored, { timeout: 5_000 }).toHaveLength(1);
+        const [{ id }] = await stored();
+        await database.end();
+        await before.stop('SIGKILL');
+        await network.close();
+        expect(await lost).toBe('lost');
+        const after = await start();
+        await expectOneFleet(ask, name, after, id);
+        expect(await after.stop()).toBe(0);
+      },
+    );
+
+    test.runIf(kind === 'postgresql')(
+      'while the first still runs: 409 with Retry-After; after its end the retry does it',
+      async () => {
+        const name = `${interfaceName} running`;
+        // Its jobs would wait for the lock, too.
+        const gateway = await start({ WORKERS: 'off' });
+        const client = gateway.as(company);
+        const blocker = new pg.Client(env.DATABASE_URL);
+        await blocker.connect();
+        await blocker.query('begin; lock table fleet in exclusive mode');
+        // Within its transaction the blocker would see the same activity for ever.
+        const watcher = new pg.Client(env.DATABASE_URL);
+        await watcher.connect();
+        const first = ask(client, name);
+        first.catch(() => {});
+        await expect
+          .poll(
+            async () =>
+              (
+                await watcher.query(
+                  `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+                )
+              ).rowCount,
+            { timeout: 4_000 },
+          )
+          .toBe(1);
+        await watcher.end();
+        const early = await ask(client, name);
+        expect([early.status, early.body.code ?? early.body.errors?.[0].extensions.code]).toEqual([
+          409,
+          'IDEMPOTENCY_IN_PROGRESS',
+        ]);
+        expect(Number(early.headers.get('retry-after'))).toBeGreaterThan(0);
+        await blocker.query('rollback');
+        await blocker.end();
+        await expectOneFleet(ask, name, gateway, fleetOf(await first).id);
+        expect(await gateway.stop()).toBe(0);
+      },
+    );
+  },
+);

@@ -20,7 +20,7 @@ const gateway = await startGateway({
   },
 });
 
-/** What came of a call: a value, or a refusal as both faces tell it. */
+/** What came of a call: a value, or a refusal as both interfaces tell it. */
 type Outcome = { value: Json } | { code: string; faults: string[]; message?: string; details: Json };
 
 const faultsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
@@ -136,7 +136,7 @@ test('every GraphQL field has a REST twin, or a reason to have none', () => {
 });
 
 describe.each(pairsOfTwins)('%s', (operation, twin) => {
-  test.each(Object.entries(twin.cases))('%s: both faces answer the same', async (_, call) => {
+  test.each(Object.entries(twin.cases))('%s: both interfaces answer the same', async (_, call) => {
     const [left, right] = await worldsFor(twin);
     const fromRest = await askRest(left, operation, twin, call(left));
     const fromGraphql = renamed(await askGraphql(right, twin, call(right)), twin.renamed);
@@ -146,7 +146,7 @@ describe.each(pairsOfTwins)('%s', (operation, twin) => {
     expect(found).toEqual(expected);
   });
 
-  test('both faces need a token, and the same scopes', async () => {
+  test('both interfaces need a token, and the same scopes', async () => {
     const scopes = ['', 'fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
     const clients = await Promise.all(scopes.map((scope) => gateway.as('nobody', { scope })));
     const [call] = Object.values(twin.cases);

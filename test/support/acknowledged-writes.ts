@@ -22,7 +22,7 @@ export interface Written {
 }
 
 /**
- * Creates fleets by both faces in turn, each with an Idempotency-Key and a name of its own, and repeats what has no answer or
+ * Creates fleets by both interfaces in turn, each with an Idempotency-Key and a name of its own, and repeats what has no answer or
  * is to be tried again, until every one is acknowledged.
  */
 export async function writeAll({ url, headers, writes, writers = 16 }: Options): Promise<Written> {

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterAll, inject, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { Changes } from '../../src/core/changes.ts';
+import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openServer } from '../../src/http/connections/server.ts';
@@ -59,7 +59,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
     ...(issuer && { AUTH_ISSUER: issuer.issuer, AUTH_AUDIENCE: issuer.audience }),
   });
   const log = pino({ level: config.LOG_LEVEL });
-  const changes = await Changes.open(database);
+  const changes = await ChangeFeed.open(database);
   const manufacturers = options.manufacturers ?? (await openManufacturers(config));
   const authenticator = await openAuthenticator(config);
   const rateLimit = openRateLimit({ config, database, changes, manufacturers });

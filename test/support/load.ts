@@ -21,7 +21,7 @@ const asked: Record<string, [path: string, body?: unknown]> = {
   'GraphQL mutation': ['/graphql', { query: mutation, variables: { input: fleetFields } }],
 };
 
-/** Steady reads and writes by both faces, and the probes beside them, with a record of every answer. */
+/** Steady reads and writes by both interfaces, and the probes beside them, with a record of every answer. */
 export class Load {
   readonly sent: Sent[] = [];
   readonly probes: Sent[] = [];

@@ -4,7 +4,7 @@ import type { Json } from './client.ts';
 import { contractFields, fleetFields, newVin, unknownId } from './factories.ts';
 import type { World } from './worlds.ts';
 
-/** One call to both faces. */
+/** One call to both interfaces. */
 export interface Call {
   path: string;
   body?: unknown;
@@ -19,7 +19,7 @@ export interface Twin {
   document: string;
   /** What the field gives, as REST writes it; by default `rest`. */
   asRest?(value: Json, world: World): Json;
-  /** Each face then works in a world of its own. */
+  /** Each interface then works in a world of its own. */
   writes?: boolean;
   /** Server-sent events: the first one counts. */
   streams?: boolean;

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, contractCompanyOf } from '../context.ts';
+import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { readInput, storable } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
@@ -20,7 +20,7 @@ import { vinOrNull } from '../vin.ts';
 export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
 export type ContractStatus = (typeof contractStatuses)[number];
 
-/** A contract as both faces show it: in force in [from, to), ISO 8601 UTC. */
+/** A contract as both interfaces show it: in force in [from, to), ISO 8601 UTC. */
 export interface Contract {
   id: string;
   company: string;
@@ -48,7 +48,7 @@ export type ContractFilter = z.output<typeof contractFilter>;
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound. */
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
-  const company = contractCompanyOf(ctx, 'contracts:write');
+  const company = authorizeContracts(ctx, 'contracts:write');
   const [row] = isId(input.id)
     ? await write<{ json: Contract }>(
         ctx,
@@ -62,7 +62,7 @@ export async function deleteContract(ctx: Context, input: { id: string }): Promi
 
 /** One contract; throws ContractNotFound. */
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
-  const company = contractCompanyOf(ctx, 'contracts:read');
+  const company = authorizeContracts(ctx, 'contracts:read');
   const [row] = isId(input.id)
     ? await read<{ json: Contract }>(
         ctx,
@@ -131,7 +131,7 @@ export async function contractsOfParents(
   ctx: Context,
   input: ContractsOfParents & { page: Page },
 ): Promise<Map<string, Slice<Contract>>> {
-  const company = contractCompanyOf(ctx, 'contracts:read');
+  const company = authorizeContracts(ctx, 'contracts:read');
   const { within, tail } = pageSql(input.page, sql`c.id`);
   const rows = await read<{ parent: string; contracts: Contract[] }>(
     ctx,
@@ -149,7 +149,7 @@ export async function contractsOfParents(
 
 /** How many contracts contractsOfParents has in all for each. */
 export async function countContractsOfParents(ctx: Context, input: ContractsOfParents): Promise<Map<string, number>> {
-  const company = contractCompanyOf(ctx, 'contracts:read');
+  const company = authorizeContracts(ctx, 'contracts:read');
   const column = parentColumn[input.parent];
   const rows = await read<{ parent: string; count: number }>(
     ctx,
@@ -162,7 +162,7 @@ export async function countContractsOfParents(ctx: Context, input: ContractsOfPa
 }
 
 function companyAsked(ctx: Context, company: string): string {
-  const own = contractCompanyOf(ctx, 'contracts:read');
+  const own = authorizeContracts(ctx, 'contracts:read');
   if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
   return company;
 }

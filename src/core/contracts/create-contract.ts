@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, contractCompanyOf } from '../context.ts';
+import { authorizeContracts, type Context } from '../context.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { contractDataOf, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
@@ -26,7 +26,7 @@ export const createContractInput = z
  * and ContractOverlap with the ids in the way.
  */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
-  const caller = contractCompanyOf(ctx, 'contracts:write');
+  const caller = authorizeContracts(ctx, 'contracts:write');
   const { fleetId, vin: vinAsGiven, from, to, ...fields } = readInput(createContractInput, input);
   const { PACKS } = ctx.services.config;
   if (PACKS.length > 0 && !PACKS.includes(fields.pack)) {

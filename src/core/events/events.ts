@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, companyOf, hasScope } from '../context.ts';
+import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { listOf, readInput, time } from '../input.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
@@ -11,7 +11,7 @@ import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
-/** A fact as both faces and webhooks show it. */
+/** A fact as both interfaces and webhooks show it. */
 export interface Event {
   id: string;
   type: EventType;
@@ -107,7 +107,7 @@ export async function trimEvents(ctx: Context): Promise<boolean> {
  * would pass something over in silence.
  */
 export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const id = readPage({ after: eventCursor(after) }).after;
   const [row] = await write<{ position: string }>(
     ctx,
@@ -144,7 +144,7 @@ export async function pageOfLog(ctx: Context, page: Page) {
 
 /** What the caller may read: events of its company, those of contracts only with the scope for contracts. */
 export function visibleTo(ctx: Context): RawBuilder<unknown> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const contracts = hasScope(ctx, 'contracts:read');
   return sql`and e.company = ${company} ${contracts ? sql`` : sql`and e.type not like 'contract.%'`}`;
 }

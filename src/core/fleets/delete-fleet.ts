@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { record, recordEach, vehicleBatches } from '../events/record-events.ts';
 import { removingContracts } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
@@ -9,7 +9,7 @@ import { type Fleet, lockedFleet, readFleet } from './fleets.ts';
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
 export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
-  const company = companyOf(caller, 'fleets:write');
+  const company = authorize(caller, 'fleets:write');
   // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.

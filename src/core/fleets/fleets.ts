@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { record, recordEach } from '../events/record-events.ts';
 import { email, id, readInput, storable, text } from '../input.ts';
@@ -19,7 +19,7 @@ import {
 } from '../sql/selection.ts';
 import { ALL_ROWS, add, given, isId, newId, read, write } from '../sql/sql.ts';
 
-/** A fleet as both faces show it. Times are ISO 8601 UTC. */
+/** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
   id: string;
   company: string;
@@ -49,7 +49,7 @@ export type FleetFilter = z.output<typeof fleetFilter>;
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createFleetInput, input);
   const now = ctx.now();
   const fleetId = newId();
@@ -79,7 +79,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
  * ValidationFailed when no field is named.
  */
 export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
@@ -115,12 +115,12 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
 
 /** One fleet of the caller's company; throws FleetNotFound. */
 export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
-  return readFleet(ctx, read, companyOf(ctx, 'fleets:read'), input.id);
+  return readFleet(ctx, read, authorize(ctx, 'fleets:read'), input.id);
 }
 
 /** The caller's fleets with these ids, in their order; null where there is none. */
 export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const rows = await read<{ json: Fleet }>(
     ctx,
     sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
@@ -134,7 +134,7 @@ export async function listFleets(
   ctx: Context,
   input: { page: Page; filter?: FleetFilter | null | undefined; fields?: Selection<Fleet> | undefined },
 ): Promise<Slice<Fleet>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`f.id`);
   const rows = await read<{ json: string }>(
     ctx,
@@ -147,14 +147,14 @@ export async function listFleets(
 
 /** A page of the caller's fleets as JSON, oldest first. */
 export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const object = jsonText(fleetJson, input.fields);
   return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
 }
 
 /** How many fleets listFleets has in all. */
 export async function countFleets(ctx: Context, filter?: FleetFilter | null): Promise<number> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const [row] = await read<{ count: number }>(
     ctx,
     sql`select count(*)::int as count from fleet f where f.company = ${company} ${fleetsMatching(filter)}`,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Context, companyOf, renewed } from '../context.ts';
+import { authorize, type Context, renewed } from '../context.ts';
 import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { isId, write } from '../sql/sql.ts';
@@ -18,7 +18,7 @@ export async function followEvents(
   input: { after?: string | null | undefined; filter?: EventFilter | null | undefined },
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Event>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const wanted = matching(input.filter);
   const visible = visibleTo(ctx);
   const { fleetId } = input.filter ?? {};

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
-import { type Context, companyOf, renewed } from '../context.ts';
+import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { getImport, type Import } from '../imports/imports.ts';
@@ -24,7 +24,7 @@ export async function eligibilityChanges(
   input: { fleetId?: string | null | undefined },
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Eligibility>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId ?? null;
   if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
   const { changes } = ctx.services;
@@ -103,7 +103,7 @@ export async function importChanges(
   { importId }: { importId: string },
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Import>> {
-  companyOf(ctx, 'fleets:read');
+  authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
   const { changes } = ctx.services;
 

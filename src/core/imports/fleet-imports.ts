@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { betweenSql, type Page, type Slice, sliceOf } from '../sql/page.ts';
 import { write } from '../sql/sql.ts';
 import { type Import, type ImportRow, importColumns, toImport } from './imports.ts';
@@ -12,7 +12,7 @@ export async function importsOfFleets(
   ctx: Context,
   { fleetIds, page }: { fleetIds: readonly string[]; page: Page },
 ): Promise<Map<string, Slice<Import>>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const placeOf = (id: string) => sql`(select p.started_at, p.id from import p where p.id = ${id}::uuid)`;
   const between = betweenSql(page, sql`(i.started_at, i.id)`, placeOf);
   const order = page.backward ? sql`i.started_at desc, i.id desc` : sql`i.started_at, i.id`;
@@ -32,7 +32,7 @@ export async function importsOfFleets(
 
 /** How many imports importsOfFleets has in all for each fleet. */
 export async function countImportsOfFleets(ctx: Context, fleetIds: readonly string[]): Promise<Map<string, number>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const rows = await write<{ fleet_id: string; count: number }>(
     ctx,
     sql`select fleet_id, count(*)::int as count from import

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { id, readInput } from '../input.ts';
@@ -59,7 +59,7 @@ const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows
  * IdempotencyInProgress and IdempotencyKeyReused.
  */
 export async function importVehicles(ctx: Context, input: unknown, upload: Upload): Promise<ImportedVehicles> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const wanted = readInput(importVehiclesInput, input);
   if (!wanted.fleetId.trim()) throw new FleetIdMissing();
   await ownerOfFleet(ctx, company, wanted.fleetId);

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { isoSql } from '../sql/selection.ts';
 import { isId, write } from '../sql/sql.ts';
@@ -101,7 +101,7 @@ export async function trimImports(ctx: Context): Promise<boolean> {
 
 // Imports are read from the primary: who asks is following one that moves on.
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const [row] = isId(id)
     ? await write<ImportRow>(
         ctx,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import {
   type DomainError,
   FleetNotFound,
@@ -91,7 +91,7 @@ const isSame = (before: ImportRow, { fleetId, mode, dryRun }: Wanted) =>
  * and RateLimited. `waiting` are such files of the company that are being kept already.
  */
 export const admitUpload = (ctx: Context, { waiting }: { waiting: number }): Promise<void> =>
-  limitUploads(ctx, companyOf(ctx, 'fleets:write'), waiting);
+  limitUploads(ctx, authorize(ctx, 'fleets:write'), waiting);
 
 async function limitUploads(ctx: Context, company: string, waiting = 0): Promise<void> {
   const limit = ctx.services.config.LIMIT_UPLOADS;

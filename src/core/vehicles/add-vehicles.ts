@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { announce } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
@@ -53,7 +53,7 @@ export interface AddedVehicles {
  * refused, or any in mode atomic. A dry run stores nothing and refuses nothing: it reports.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const longest = ctx.services.config.LIMIT_VINS;
   const { fleetId, vins, mode, dryRun } = readInput(addVehiclesInput, input, { longest });
   return ctx.em.transactional(async () => {

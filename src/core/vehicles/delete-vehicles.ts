@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { announce } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { NothingToDelete, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
@@ -22,7 +22,7 @@ export interface DeletedVehicles {
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     if (!isId(input.id)) throw new VehicleNotFound();
     const own = sql`v.company = ${company} and v.id = ${input.id}`;
@@ -43,7 +43,7 @@ export async function deleteVehicle(ctx: Context, input: { id: string }): Promis
  * Throws NothingToDelete when neither names any, PayloadTooLarge, and FleetNotFound.
  */
 export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const { fleetId, ids, vins } = readInput(deleteVehiclesInput, input, {
     longest: ctx.services.config.LIMIT_VINS,
   });

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { announce, newsOf } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { mustBe, readInput } from '../input.ts';
 import { read, write } from '../sql/sql.ts';
@@ -31,7 +31,7 @@ async function waitForAnswer(
   ctx: Context,
   input: { vin: string; wait?: number; signal?: AbortSignal },
 ): Promise<Eligibility> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
   const signal = AbortSignal.any([
@@ -72,7 +72,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
 }
 
 async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
   const [line] = await read<{ before: number; answers: number; seconds: number | null }>(
@@ -93,7 +93,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   return (before * seconds) / answers;
 }
 
-export const verifyEligibilityInput = z.object({
+export const requestVerificationInput = z.object({
   vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
 });
 
@@ -101,9 +101,9 @@ export const verifyEligibilityInput = z.object({
  * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new
  * answer is there. Throws VehicleNotFound when any VIN is in no fleet of the company, and PayloadTooLarge.
  */
-export async function verifyEligibility(ctx: Context, input: unknown): Promise<Eligibility[]> {
-  const company = companyOf(ctx, 'fleets:write');
-  const { vins } = readInput(verifyEligibilityInput, input, { longest: ctx.services.config.LIMIT_VINS });
+export async function requestVerification(ctx: Context, input: unknown): Promise<Eligibility[]> {
+  const company = authorize(ctx, 'fleets:write');
+  const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
   return ctx.em.transactional(async () => {
     // A claimed row is being asked about right now: its answer will be new enough.

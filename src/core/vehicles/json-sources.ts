@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { companyOf } from '../context.ts';
+import { authorize } from '../context.ts';
 import { fleetJson, fleetsMatching } from '../fleets/fleets.ts';
 import type { JsonSource } from '../sql/json-answer.ts';
 import { isId } from '../sql/sql.ts';
@@ -18,14 +18,14 @@ export const fleets: JsonSource = {
   table: fleetJson,
   id: 'f.id',
   lists: { vehicles: vehiclesOfFleet },
-  from: (ctx, { filter }) => sql`fleet f where f.company = ${companyOf(ctx, 'fleets:read')} ${fleetsMatching(filter)}`,
+  from: (ctx, { filter }) => sql`fleet f where f.company = ${authorize(ctx, 'fleets:read')} ${fleetsMatching(filter)}`,
 };
 
 /** The fleet of the caller's company with this id. */
 export const fleetById: JsonSource = {
   ...fleets,
   from(ctx, { id }) {
-    const company = companyOf(ctx, 'fleets:read');
+    const company = authorize(ctx, 'fleets:read');
     return sql`fleet f where f.id = ${isId(String(id)) ? id : null}::uuid and f.company = ${company}`;
   },
 };

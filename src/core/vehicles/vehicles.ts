@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ConnectivityStatus, DataDelivery, Reason } from '../../manufacturers/provider.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput, storable } from '../input.ts';
@@ -71,7 +71,7 @@ export const getEligibility = (ctx: Context, by: { vin: string }, from: typeof r
 type VehicleBy = { id: string } | { vin: string };
 
 async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, from: typeof read = read): Promise<T> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
   const rows =
     value === null
@@ -87,7 +87,7 @@ async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, fr
 
 /** The caller's vehicles with these ids, in their order; null where there is none. */
 export async function vehiclesById(ctx: Context, ids: readonly string[]): Promise<(Vehicle | null)[]> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const rows = await read<{ json: Vehicle }>(
     ctx,
     sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = any(${ids.filter(isId)}::uuid[])`,
@@ -109,7 +109,7 @@ export async function vehiclesOfFleets(
     fields?: Selection<Vehicle> | undefined;
   },
 ): Promise<Map<string, Slice<Vehicle>>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`v.id`);
   const rows = await read<{ parent: string; vehicles: string | null }>(
     ctx,
@@ -134,7 +134,7 @@ export async function countVehiclesOfFleets(
   ctx: Context,
   input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
 ): Promise<Map<string, number>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
   const kept = Object.values(others).every((value) => value == null);
   const rows = await read<{ fleet_id: string; count: number }>(
@@ -157,7 +157,7 @@ export async function eligibilitySummaries(
   ctx: Context,
   fleetIds: readonly string[],
 ): Promise<Map<string, Record<EligibilityStatus, number>>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const rows = await read<{ fleet_id: string; status: EligibilityStatus; count: number }>(
     ctx,
     sql`select t.fleet_id, t.status, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
@@ -174,7 +174,7 @@ export async function eligibilitySummaries(
 
 /** A page of one fleet's vehicles, oldest first; throws FleetNotFound. */
 export async function listVehicles(ctx: Context, input: { fleetId: string; page: Page }): Promise<Slice<Vehicle>> {
-  await ownerOfFleet(ctx, companyOf(ctx, 'fleets:read'), input.fleetId);
+  await ownerOfFleet(ctx, authorize(ctx, 'fleets:read'), input.fleetId);
   const slices = await vehiclesOfFleets(ctx, { fleetIds: [input.fleetId.toLowerCase()], page: input.page });
   return slices.get(input.fleetId.toLowerCase()) as Slice<Vehicle>;
 }
@@ -184,7 +184,7 @@ export async function listVehiclesJson(
   ctx: Context,
   input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   // The company is asked of the fleet alone: asked of each vehicle too, it tempts the planner to the company's index.
   const ofFleet = sql`vehicle v where v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
-import { type Context, companyOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { type Event, eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -65,7 +65,7 @@ export async function countDeliveries(
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const data = JSON.stringify({ webhookId: webhook.id });
@@ -91,7 +91,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
  * forward; one that has ended gets one more attempt. Throws WebhookNotFound, NotFound and Forbidden.
  */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
     const { id, type } = await deliveryOf(ctx, webhook.id, input.deliveryId);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { type Context, companyOf, needScope } from '../context.ts';
+import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing } from '../events/publish-events.ts';
 import { eventTypes, MOST_TYPES } from '../events/record-events.ts';
@@ -16,7 +16,7 @@ import { readWebhookUrl } from './url.ts';
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 export type WebhookState = (typeof webhookStates)[number];
 
-/** An address that events are sent to, as both faces show it. Times are ISO 8601 UTC. */
+/** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
 export interface Webhook {
   id: string;
   url: string;
@@ -64,7 +64,7 @@ const WEBHOOKS_MAX = 100;
 
 /** Has the company's events sent to an address from now on; throws ValidationFailed. */
 export async function createWebhook(ctx: Context, input: unknown): Promise<WebhookWithSecret> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
@@ -91,7 +91,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
  * ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
  */
 export async function updateWebhook(ctx: Context, input: unknown): Promise<Webhook> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
   return ctx.em.transactional(async () => {
     if (state === 'PAUSED') await holdPublishing(ctx);
@@ -117,7 +117,7 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
 
 /** Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound. */
 export async function deleteWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     await write(ctx, sql`delete from webhook where id = ${webhook.id}`);
@@ -129,7 +129,7 @@ const OLD_SECRET_HOURS = 24;
 
 /** Gives a webhook a new secret; the old one signs too for 24 hours. Throws WebhookNotFound and Forbidden. */
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
-  const company = companyOf(ctx, 'fleets:write');
+  const company = authorize(ctx, 'fleets:write');
   const secret = newSecret();
   return ctx.em.transactional(async () => {
     const { id } = await needEventsOf(ctx, await lockWebhook(ctx, company, input.id));
@@ -145,12 +145,12 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
 
 /** One webhook of the caller's company; throws WebhookNotFound. */
 export async function getWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
-  return webhookRow(ctx, companyOf(ctx, 'fleets:read'), input.id);
+  return webhookRow(ctx, authorize(ctx, 'fleets:read'), input.id);
 }
 
 /** A page of the company's webhooks, oldest first. */
 export async function listWebhooks(ctx: Context, input: { page: Page }): Promise<Slice<Webhook>> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`w.id`);
   const rows = await write<{ json: Webhook }>(
     ctx,
@@ -164,7 +164,7 @@ export async function listWebhooks(ctx: Context, input: { page: Page }): Promise
 
 /** How many webhooks listWebhooks has in all. */
 export async function countWebhooks(ctx: Context): Promise<number> {
-  const company = companyOf(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   const [row] = await write<{ count: number }>(
     ctx,
     sql`select count(*)::int as count from webhook where company = ${company}`,

@@ -4,7 +4,7 @@ import { Budget } from './budget.ts';
 import { type Loaders, openLoaders } from './loaders.ts';
 
 /** What every resolver gets beside its arguments. */
-export interface FaceContext {
+export interface GraphqlContext {
   ctx: Context;
   loaders: Loaders;
   /** What its answer may still hold. */
@@ -18,8 +18,8 @@ export interface FaceContext {
   res: Response;
 }
 
-/** The FaceContext of one request. */
-export class Face implements FaceContext {
+/** The GraphqlContext of one request. */
+export class GraphqlRequest implements GraphqlContext {
   readonly ctx: Context;
   readonly budget: Budget;
   readonly closed: () => AbortSignal;
@@ -28,7 +28,7 @@ export class Face implements FaceContext {
   readonly res: Response;
   #loaders: Loaders | undefined;
 
-  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<FaceContext, 'loaders' | 'budget'>) {
+  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'loaders' | 'budget'>) {
     this.ctx = ctx;
     this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.closed = closed;

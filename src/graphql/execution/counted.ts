@@ -9,10 +9,10 @@ import {
 import type { DomainError } from '../../core/errors.ts';
 import { PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Budget } from './budget.ts';
-import type { FaceContext } from './context.ts';
+import type { GraphqlContext } from './context.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
 
-type Resolver = GraphQLFieldResolver<unknown, FaceContext>;
+type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
 /** Quotes, colon, comma, and what a value that is no text takes. */
 const PUNCTUATION = 6;
@@ -33,7 +33,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
     for (const field of Object.values(type.getFields())) {
       const resolve = (field.resolve ?? defaultFieldResolver) as Resolver;
       const made = isLeafType(getNamedType(field.type)) ? leafMade : objectMade;
-      field.resolve = (source, args, context: FaceContext, info) => {
+      field.resolve = (source, args, context: GraphqlContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
         if (budget.refusal && made === objectMade) return refused(budget.refusal);

@@ -5,7 +5,7 @@ import type { HttpServices } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
 import { answerPlan } from './as-json.ts';
 import { MOST_BYTES, tooLarge } from './budget.ts';
-import type { FaceContext } from './context.ts';
+import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
 import { withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
@@ -33,12 +33,12 @@ export function direct({ log }: HttpServices): (req: Request, res: Response) => 
     const type = answerType(req);
     if (!type) return false;
     const { success, data } = params.safeParse(req.body);
-    const face: FaceContext = res.locals.face;
-    const result = success ? await run(data, face) : null;
+    const context: GraphqlContext = res.locals.graphql;
+    const result = success ? await run(data, context) : null;
     if (!result) return false;
     if (typeof result === 'string') send(res, type, result);
     else {
-      const shown = withWireErrors(result, face.ctx.requestId, log);
+      const shown = withWireErrors(result, context.ctx.requestId, log);
       res.locals.code ??= shown.errors?.[0]?.extensions.code;
       sendResult(res, type, shown);
     }
@@ -61,7 +61,7 @@ function answerType(req: Request): string | null {
 /** The result of an operation, or its text; null for what is to be told by Yoga: nothing has been executed then. */
 async function run(
   { query, variables, operationName }: Params,
-  context: FaceContext,
+  context: GraphqlContext,
 ): Promise<ExecutionResult | string | null> {
   const document = prepareValid(query);
   const operation = document && getOperationAST(document.tree, operationName);

@@ -12,7 +12,7 @@ import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { CostExceeded, Unauthenticated } from '../../core/errors.ts';
 import { schema } from '../schema/schema.ts';
-import type { FaceContext } from './context.ts';
+import type { GraphqlContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { prepare } from './document.ts';
 import { type Result, withWireErrors } from './errors.ts';
@@ -23,24 +23,24 @@ import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 import { readVariables } from './variables.ts';
 
-type FacePlugin = Plugin<FaceContext, FaceContext>;
+type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
 
 /**
  * Bounds and tokens, before anything is executed; and graphql-js for Yoga's own executor, which takes an answer with a field
  * called `then` for the promise of one.
  */
-export const guards: FacePlugin = {
+export const guards: GraphqlPlugin = {
   onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
   onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').faults),
   onExecute({ args, setExecuteFn }) {
     const cost = guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
-    const face = args.contextValue;
+    const context = args.contextValue;
     setExecuteFn(async (given) => {
-      const result = await traceOperation(operation, face.res, async () => {
-        const executed = executeOnce(face, operation, face.params, () => execute(given));
-        return Promise.resolve(inTime(face, executed)).catch(asGraphqlError);
+      const result = await traceOperation(operation, context.res, async () => {
+        const executed = executeOnce(context, operation, context.params, () => execute(given));
+        return Promise.resolve(inTime(context, executed)).catch(asGraphqlError);
       });
       return { ...result, ...cost };
     });
@@ -63,7 +63,7 @@ export const guards: FacePlugin = {
 };
 
 /** Yoga's 406 names every form of answer again for each one that was asked for: up to some hundred kB of header. */
-export const shortRefusal: FacePlugin = {
+export const shortRefusal: GraphqlPlugin = {
   onResponse({ response }) {
     if (response.status === 406) response.headers.set('Accept', FORMS);
   },
@@ -75,7 +75,7 @@ interface ExecutionArgs {
   document: DocumentNode;
   operationName?: string | null | undefined;
   variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  contextValue: FaceContext;
+  contextValue: GraphqlContext;
 }
 
 /**
@@ -117,7 +117,7 @@ function asGraphqlError(error: Error): never {
 }
 
 /** Every answer leaves through here, with its errors as callers may see them. */
-export function wireErrors(log: Logger): FacePlugin {
+export function wireErrors(log: Logger): GraphqlPlugin {
   return {
     onResultProcess({ result, setResult, serverContext }) {
       const { ctx, res } = serverContext;

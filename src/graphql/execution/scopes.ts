@@ -1,6 +1,6 @@
 import type { GraphQLField, GraphQLSchema, OperationTypeNode } from 'graphql';
 import { needScope, type Scope } from '../../core/context.ts';
-import type { FaceContext } from './context.ts';
+import type { GraphqlContext } from './context.ts';
 
 /** Extensions of a field of a root type that needs another scope than most. */
 export interface Needs {
@@ -14,7 +14,7 @@ const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {
   subscription: 'fleets:read',
 };
 
-type RootField = GraphQLField<unknown, FaceContext>;
+type RootField = GraphQLField<unknown, GraphqlContext>;
 const scopeOf = ({ extensions }: RootField, usual: Scope): Scope => (extensions as Partial<Needs>).scope ?? usual;
 
 /** The scope that a mutation needs, whatever its input; undefined for what is no field of the schema. */
@@ -38,7 +38,7 @@ export function scopesFirst(schema: GraphQLSchema): GraphQLSchema {
 }
 
 const needing =
-  <Args extends [unknown, unknown, FaceContext, ...unknown[]], Result>(
+  <Args extends [unknown, unknown, GraphqlContext, ...unknown[]], Result>(
     scope: Scope,
     resolve: (...args: Args) => Result,
   ) =>

@@ -1,5 +1,5 @@
 import { Unavailable } from '../../core/errors.ts';
-import type { FaceContext } from './context.ts';
+import type { GraphqlContext } from './context.ts';
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -7,8 +7,8 @@ export type MaybePromise<T> = T | Promise<T>;
  * Waits for an operation no longer than LIMIT_GRAPHQL_SECONDS; throws Unavailable then, and CostExceeded for an answer that
  * turned out too large. Its statements end by the database's own limit. Uploads may take as long as they arrive.
  */
-export function inTime<T>(face: FaceContext, work: MaybePromise<T>): MaybePromise<T> {
-  const { budget, ctx, res } = face;
+export function inTime<T>(context: GraphqlContext, work: MaybePromise<T>): MaybePromise<T> {
+  const { budget, ctx, res } = context;
   const checked = (result: T): T => {
     if (budget.refusal) throw budget.refusal;
     return result;

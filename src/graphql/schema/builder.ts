@@ -1,12 +1,12 @@
 import SchemaBuilder from '@pothos/core';
 import ValidationPlugin from '@pothos/plugin-validation';
 import type { FileUpload } from 'graphql-upload-minimal';
-import type { FaceContext } from '../execution/context.ts';
+import type { GraphqlContext } from '../execution/context.ts';
 import { validationFailure } from './validation.ts';
 
 /** Every type and field is added to this one; it holds none itself. Fields are non-null unless they say otherwise. */
 export const builder = new SchemaBuilder<{
-  Context: FaceContext;
+  Context: GraphqlContext;
   DefaultFieldNullability: false;
   Scalars: {
     ID: { Input: string; Output: string };

@@ -1,4 +1,4 @@
-import { companyOf } from '../../core/context.ts';
+import { authorize } from '../../core/context.ts';
 import {
   type Contract,
   contractFilter,
@@ -85,7 +85,7 @@ builder.queryField('contracts', (t) =>
     args: { ...pageArgs, filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }) },
     extensions: { scope: 'contracts:read' } satisfies Needs,
     resolve(_root, { filter, ...args }, { ctx }) {
-      const company = companyOf(ctx, 'contracts:read');
+      const company = authorize(ctx, 'contracts:read');
       return connect(
         readPage(args),
         (page) => listContracts(ctx, { company, page, filter }),

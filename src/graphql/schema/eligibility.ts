@@ -1,5 +1,5 @@
 import { eligibilityChanges } from '../../core/following/subscriptions.ts';
-import { verifyEligibility, verifyEligibilityInput } from '../../core/vehicles/eligibility.ts';
+import { requestVerification, requestVerificationInput } from '../../core/vehicles/eligibility.ts';
 import { type Eligibility, type EligibilityStatus, getEligibility } from '../../core/vehicles/vehicles.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
@@ -170,10 +170,10 @@ builder.mutationField('verifyEligibility', (t) =>
         type: VerifyEligibilityInput,
         required: true,
         description: 'Which vehicles.',
-        validate: judgedBy(verifyEligibilityInput),
+        validate: judgedBy(requestVerificationInput),
       }),
     },
-    resolve: mutate(async (ctx, input) => ({ eligibilities: await verifyEligibility(ctx, input) })),
+    resolve: mutate(async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) })),
   }),
 );
 

@@ -1,4 +1,4 @@
-import { type Context, companyOf } from '../../core/context.ts';
+import { authorize, type Context } from '../../core/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
 
@@ -34,7 +34,7 @@ builder.queryField('manufacturers', (t) =>
     extensions: { size: MOST_MANUFACTURERS } satisfies Cost,
     description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
     resolve(_root, _args, { ctx }) {
-      companyOf(ctx, 'fleets:read');
+      authorize(ctx, 'fleets:read');
       return ctx.services.manufacturers.list();
     },
   }),

@@ -11,5 +11,5 @@ import { counted } from '../execution/counted.ts';
 import { scopesFirst } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 
-/** The whole GraphQL face as one schema; `schema.graphql` is its print. */
+/** The whole GraphQL API as one schema; `schema.graphql` is its print. */
 export const schema = scopesFirst(counted(builder.toSchema()));

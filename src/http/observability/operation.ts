@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 
 /**
- * What a request asked for, in the words of its face: `GET /fleets/:fleetId`, or what GraphQL's face has put into
+ * What a request asked for, in the words of its interface: `GET /fleets/:fleetId`, or what GraphQL has put into
  * `res.locals.operation`. Never the address, in which a VIN may stand.
  */
 export function operationOf(req: Request, res: Response): string {

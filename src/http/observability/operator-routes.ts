@@ -1,7 +1,7 @@
 import type { RequestHandler, Router } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 
-/** Answers GET (and HEAD) at an address outside the faces, and refuses its other methods. */
+/** Answers GET (and HEAD) at an address outside the interfaces, and refuses its other methods. */
 export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
   router.get(path, (req, res, next) => {
     res.locals.route = path;

@@ -22,7 +22,7 @@ const assets: Readonly<Record<string, string>> = {
 
 const schemaFile = fileURLToPath(new URL('../../../schema.graphql', import.meta.url));
 
-/** Pages for people: `/`, and `/docs`, the reference of the REST face; and the GraphQL schema as a file. */
+/** Pages for people: `/`, and `/docs`, the reference of the REST API; and the GraphQL schema as a file. */
 export function pagesRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true, strict: true });
   onlyGet(router, '/', async (req, res) => {

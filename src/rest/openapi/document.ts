@@ -22,7 +22,7 @@ The same service speaks GraphQL at \`/graphql\`.
 
 let made: Json | undefined;
 
-/** The OpenAPI document of the REST face: what the routes, core's schemas and the table of refusals say. */
+/** The OpenAPI document of the REST API: what the routes, core's schemas and the table of refusals say. */
 export function openApiDocument(): Json {
   made ??= makeDocument();
   return made;

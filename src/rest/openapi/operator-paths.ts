@@ -7,7 +7,7 @@ const statusJson = z.object({ status: field(z.string(), 'In a word.', 'ok') }).m
 
 const always: readonly HeaderName[] = ['X-Request-Id'];
 
-/** What operators and their machines ask for; no token, no part of the faces. */
+/** What operators and their machines ask for; no token, no part of the interfaces. */
 export function operatorPaths(schemas: Schemas): Record<string, Json> {
   const status = schemas.of(statusJson, 'output');
   const json = (description: string, example: unknown, schema: Json = status, headers: HeaderName[] = []): Json => ({
