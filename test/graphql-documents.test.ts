@@ -48,6 +48,11 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
     {},
     { v: false },
   ],
+  'null for a directive of a fragment that stands there already': [
+    `query Q($v: Boolean = true) { eligibility(vin: "${vehicle.vin}") { ...F ...F @include(if: $v) } } fragment F on Eligibility { vin }`,
+    { v: null },
+    {},
+  ],
   'null for an id with a default': [
     `query Q($id: ID = "${fleet.id}") { fleet(id: $id) { name } }`,
     { id: null },

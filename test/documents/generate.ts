@@ -154,7 +154,8 @@ class Writer {
     if (kind < 0.3) return this.#spread(type, scope);
     const again = kind < 0.5 ? this.#again(scope) : undefined;
     const { text, field } = again ?? this.#head(type, scope);
-    return `${text}${this.#directives(scope)}${this.#under(field, scope)}`;
+    // What stands there once more is often left out, so that the same field needs other members in each answer.
+    return `${text}${this.#directives(scope, again ? 0.3 : 0.09)}${this.#under(field, scope)}`;
   }
 
   /** A field that stands in the set already, rather one with fields of its own: they may be others this time. */
@@ -189,9 +190,11 @@ class Writer {
   #head(type: GraphQLObjectType, scope: Scope): Head {
     const all = Object.values(type.getFields());
     const leaves = all.filter((field) => isLeafType(getNamedType(field.type)));
+    const lists = all.filter((field) => field.args.some(({ name }) => name === 'first'));
+    // Lists are where most can go wrong.
+    const others = [...all.filter((field) => !leaves.includes(field)), ...lists, ...lists];
     const deep = this.#left > 0 && scope.depth < 9;
-    const field =
-      this.#one(deep && this.#chance(0.8) ? all.filter((one) => !leaves.includes(one)) : leaves) ?? this.#one(all);
+    const field = this.#one(deep && this.#chance(0.8) ? others : leaves) ?? this.#one(all);
     const args = field.args.flatMap((arg) => {
       if (!isNonNullType(arg.type) && !this.#chance(arg.name === 'first' ? 0.6 : 0.3)) return [];
       const at: Place = [arg.name, getNamedType(field.type).name];
@@ -208,10 +211,10 @@ class Writer {
     }
   }
 
-  #directives({ used }: Scope): string {
+  #directives({ used }: Scope, share = 0.09): string {
     const type = schema.getDirective('include')?.args[0]?.type as GraphQLInputType;
     return ['include', 'skip']
-      .filter(() => this.#chance(0.09))
+      .filter(() => this.#chance(share))
       .map((name) => ` @${name}(if: ${print(this.#value(type, ['if', name], used), type)})`)
       .join('');
   }

@@ -14,7 +14,8 @@ export async function shrink(
   // From where the last piece went: what stands before it could not be left out.
   for (let at = 0, since = 0, tries = 0; since < candidates.length && tries < MOST_TRIES; tries++) {
     const smaller = candidates[at % candidates.length];
-    if (smaller && (await fails(smaller))) {
+    // Another text each time: what was kept of one must not decide about the next.
+    if (smaller && (await fails({ ...smaller, query: `${smaller.query}\n# ${tries}` }))) {
       smallest = smaller;
       candidates = [...smallerThan(smallest)];
       since = 0;

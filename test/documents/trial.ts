@@ -29,7 +29,9 @@ export async function tryDocuments(gateway: Gateway, { count, seed }: { count: n
     if (!(await faultOf(document))) return;
     const small = await shrink(document, async (smaller) => (await faultOf(smaller)) !== null);
     const sent = small.sends.map((one) => JSON.stringify(one)).join('\n');
-    tried.failures.push(`--count 1 --seed ${seed + at}: ${await faultOf(small)}\n${small.query}\n${sent}`);
+    tried.failures.push(
+      `--count 1 --seed ${seed + at}: ${await faultOf({ ...small, query: `${small.query}\n#` })}\n${small.query}\n${sent}`,
+    );
     console.log(tried.failures.at(-1));
   };
   let next = 0;
