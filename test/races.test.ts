@@ -162,7 +162,7 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
   }
 });
 
-test('Fleets deleted at the very moment their vehicles are verified', async () => {
+test('Fleets deleted at the very moment their vehicles are verified', { timeout: 60_000 }, async () => {
   await times(16, async () => {
     for (let round = 0; round < (kind === 'postgresql' ? 25 : 3); round++) {
       const fleet = await createFleet(acme);

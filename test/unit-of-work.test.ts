@@ -12,7 +12,7 @@ import { VehicleTally } from '../src/entities/vehicle-tally.ts';
 import { Webhook } from '../src/entities/webhook.ts';
 import { testDatabase } from './support/database.ts';
 
-const { database } = await testDatabase();
+const { database } = await testDatabase({ usualSession: true });
 const em = () => database.orm.em.fork();
 
 const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;

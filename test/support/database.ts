@@ -22,8 +22,13 @@ export interface DatabaseEnv {
   DATABASE_URL?: string;
 }
 
+interface DatabaseOptions {
+  /** Sessions write times as PostgreSQL ships: for what MikroORM reads into entities. */
+  usualSession?: boolean;
+}
+
 /** Makes a database for this test file. Call it (and whatever calls it) at the top level of the file. */
-export async function databaseEnv(): Promise<DatabaseEnv> {
+export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}): Promise<DatabaseEnv> {
   const given = inject('database');
   const DATA_DIR = await mkdtemp(join(given.folder, 'test-'));
   afterAll(() => rm(DATA_DIR, { recursive: true, force: true }));
@@ -35,15 +40,16 @@ export async function databaseEnv(): Promise<DatabaseEnv> {
   await administer(given.server, `create database ${name} template ${given.template}`);
   afterAll(() => administer(given.server, `drop database ${name} with (force)`));
   // Nothing may depend on how a session writes times, so every test is one of that.
-  for (const setting of [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard']) {
+  const odd = [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard'];
+  for (const setting of usualSession ? [`timezone to 'UTC'`] : odd) {
     await administer(given.server, `alter database ${name} set ${setting}`);
   }
   return { DATA_DIR, DATABASE_URL: Object.assign(new URL(given.server), { pathname: name }).href };
 }
 
 /** A database for this test file, opened as the service does; `env` is for processes that share it (a server only). */
-export async function testDatabase(): Promise<{ env: DatabaseEnv; database: Database }> {
-  const env = await databaseEnv();
+export async function testDatabase(options?: DatabaseOptions): Promise<{ env: DatabaseEnv; database: Database }> {
+  const env = await databaseEnv(options);
   const database = await openDatabase(databaseConfig(env));
   afterAll(() => database.close());
   return { env, database };

@@ -62,7 +62,7 @@ const asGraph = (row: Row): Row =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
       name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
-      typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/.test(value)
+      typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+[+-]\d\d:\d\d$/.test(value)
         ? new Date(value).toISOString()
         : value,
     ]),
