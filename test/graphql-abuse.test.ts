@@ -115,11 +115,11 @@ describe('cost', () => {
     const costOf = async (variables: object) =>
       (await acme.post('/graphql', { query, variables }, { accept })).body.extensions.cost;
     // A connection, its n fleets, the connection of each, its 10 vehicles.
-    expect(await costOf({})).toEqual({ requestedQueryCost: 1 + 3 * 12, maximumQueryCost: 50_000 });
-    expect(await costOf({ n: 20 })).toEqual({ requestedQueryCost: 1 + 20 * 12, maximumQueryCost: 50_000 });
+    expect(await costOf({})).toEqual({ requestedQueryCost: 1 + 3 * 12, maximumQueryCost: 60_000 });
+    expect(await costOf({ n: 20 })).toEqual({ requestedQueryCost: 1 + 20 * 12, maximumQueryCost: 60_000 });
     for (let use = 0; use < 4; use++) {
       const { body } = await acme.post('/graphql', { query: '{ fleets(first: 7) { nodes { id } } }' }, { accept });
-      expect(body.extensions).toEqual({ cost: { requestedQueryCost: 8, maximumQueryCost: 50_000 } });
+      expect(body.extensions).toEqual({ cost: { requestedQueryCost: 8, maximumQueryCost: 60_000 } });
     }
   });
 

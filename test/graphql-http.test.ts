@@ -215,7 +215,7 @@ describe('bounds', () => {
   test('a million objects is refused, and the bound is named', async () => {
     const answer = await ask('{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }');
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['COST_EXCEEDED'] });
-    expect(answer.body.errors[0].message).toContain('50,000 objects');
+    expect(answer.body.errors[0].message).toContain('60,000 objects');
   });
 
   test.each(['n', 'constructor', '__proto__'])('sizes in variables count, and their defaults: $%s', async (name) => {

@@ -52,7 +52,7 @@ describe('npm run import', { timeout: 60_000 }, () => {
     expect(code).toBe(1);
     expect(output).toContain('2 created, 0 existing, 1 rejected');
     const report = readFileSync(join(folder, 'mixed.rejected.csv'), 'utf8');
-    expect(report).toMatch(/^Plate;VIN;error_code;error_message\r?\nB;WBA;VIN_INVALID_LENGTH;/);
+    expect(report).toMatch(/^\uFEFFPlate;VIN;error_code;error_message\r?\nB;WBA;VIN_INVALID_LENGTH;/);
     writeFileSync(join(folder, 'mixed.rejected.csv'), report.replace('B;WBA;', `B;${newVin()};`));
     const mended = await run('import', ['--fleet', fleet.id, '--file', join(folder, 'mixed.rejected.csv')]);
     expect(mended).toMatchObject({ code: 0, output: expect.stringContaining('1 created') });

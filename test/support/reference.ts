@@ -301,7 +301,11 @@ const fields: Record<string, Field> = {
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
   'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
   'Delivery.type': (delivery, _args, rows) => eventOf(delivery, rows).type,
-  'Delivery.nextAttemptAt': ({ claimed, dueAt }) => (claimed ? null : dueAt),
+  // A webhook that is not active gets only what somebody asked for.
+  'Delivery.nextAttemptAt': ({ claimed, dueAt, asked, webhookId }, _args, rows) => {
+    const { state } = rows.webhook.find(({ id }) => id === webhookId);
+    return claimed || !(asked || state === 'ACTIVE') ? null : dueAt;
+  },
   'Delivery.request': (delivery) => (delivery.url === null ? null : delivery),
   'DeliveryRequest.body': (delivery, _args, rows) => bodyOf(eventOf(delivery, rows), rows),
 };

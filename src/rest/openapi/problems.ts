@@ -64,7 +64,7 @@ const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
   IDEMPOTENCY_IN_PROGRESS: new IdempotencyInProgress(),
   RATE_LIMITED: new RateLimited(12),
   COST_EXCEEDED: new CostExceeded(
-    'An operation has at most 50,000 objects in its answer; this one may have 1,002,001.',
+    'An operation has at most 60,000 objects in its answer; this one may have 1,002,001.',
   ),
   UNAVAILABLE: new Unavailable('The database is out of reach.'),
 };
