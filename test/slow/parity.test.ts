@@ -17,6 +17,8 @@ const gateway = await startGateway({
     PACKS: 'driving-log,fuel',
     LIMIT_VINS: '20',
     LIMIT_FILE_BYTES: '10000',
+    // What one page of REST holds may be asked for.
+    LIMIT_GRAPHQL_COST: '1000000',
   },
 });
 
