@@ -23,9 +23,9 @@ const forReads = await Pipelines.open(url, CONNECTIONS);
 const forWrites = await Pipelines.open(url, CONNECTIONS);
 await sql(url, 'create table if not exists floor_event (like event including all)');
 
-// CPU in µs for 100 vehicles, 20 fleets × 20, README's document (candidates.ts): json_build_object 1,198, 2,442,
-// 2,296; json_agg of rows 984, 1,781, 2,137; this 764, 1,054, 1,571. Times by casts cost the same (797, 973, 1,594), and in
-// PostgreSQL's own format, which is not the one to be answered, 632, 1,232, 1,567.
+// CPU in µs for 100 vehicles, 20 fleets × 20, README's document (candidates.ts): json_build_object 445, 2,352, 1,394; json_agg of
+// rows 395, 1,959, 1,339; this 297, 1,151, 955. Times by casts cost the same within the noise (50 fleets 551 and 583), in
+// PostgreSQL's own format, which is not the one to be answered, 480.
 const style = format('to_char');
 const read = reads(style);
 const write = writes(style);

@@ -14,7 +14,7 @@ export const maker = (value: (slug: string, name: string) => string, slug = 'v.m
     json(
       `(case ${slug} ${Object.entries(makers)
         .map(([own, name]) => `when '${own}' then '${value(own, name)}'`)
-        .join(' ')} end)::json`,
+        .join(' ')} end)`,
     ),
   );
 export const makerName = maker((_slug, name) => `{"name":"${name}"}`);
@@ -33,9 +33,7 @@ export const fleet: Members = {
   createdAt: time('f.created_at'),
   updatedAt: time('f.updated_at'),
 };
-export const eligible = json(
-  `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end::json`,
-);
+export const eligible = orNull(number(`case v.status when 'ELIGIBLE' then true when 'INELIGIBLE' then false end`));
 export const vehicle: Members = {
   id: code('v.id'),
   fleetId: code('v.fleet_id'),
@@ -73,9 +71,7 @@ export const wholeContract: Members = {
   manufacturer: orNull(code('v.manufacturer')),
   createdAt: time('c.created_at'),
 };
-export const reasonMessage = orNull(
-  json(`case when v.reason is not null then json_build_object('message', v.reason -> 'message') end`),
-);
+export const reasonMessage = orNull(json(`'{"message":' || (v.reason -> 'message')::text || '}'`));
 
 /** Numbers of vehicles by status, of fleet `f`. */
 export const statuses = ['eligible', 'ineligible', 'pending', 'unsupported', 'failed'];

@@ -44,12 +44,15 @@ export type Times = keyof typeof times;
 
 const timed = (one: Value, written: Times): string =>
   one.kind === 'time' ? (times[written]?.(one.sql) ?? '') : one.sql;
+/** Text that is JSON has to be told from text, but not for `format`. */
+const typed = (one: Value, written: Times): string =>
+  one.kind === 'json' ? `(${one.sql})::json` : timed(one, written);
 
 /** One call for each object, which looks at the type of each value for each row. */
 export const build = (written: Times): Style => {
   const object = (members: Members): string =>
     `json_build_object(${Object.entries(members)
-      .map(([name, one]) => `'${name}', ${isValue(one) ? timed(one, written) : object(one)}`)
+      .map(([name, one]) => `'${name}', ${isValue(one) ? typed(one, written) : object(one)}`)
       .join(', ')})`;
   return {
     object,
@@ -62,7 +65,7 @@ export const build = (written: Times): Style => {
 export const rows = (written: Times): Style => {
   const select = (members: Members): string =>
     `select ${Object.entries(members)
-      .map(([name, one]) => `${isValue(one) ? timed(one, written) : object(one)} as "${name}"`)
+      .map(([name, one]) => `${isValue(one) ? typed(one, written) : object(one)} as "${name}"`)
       .join(', ')}`;
   const object = (members: Members) => `(select row_to_json(r) from (${select(members)}) r)`;
   return {
