@@ -3,7 +3,7 @@
  * Run:  npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
  * Read: a table per question. Ratios are to the floor, medians of rounds in turns: machines are shared, absolute figures
  * drift. CPU is microseconds per request, of the server's process and of PostgreSQL's; the ratio "by CPU" of both together
- * hardly changes however busy the machine is. Before anything is measured, the answers of all are compared, and the events
+ * changes little however busy the machine is. Before anything is measured, the answers of all are compared, and the events
  * that writes leave behind.
  */
 import { release } from 'node:os';

@@ -117,6 +117,10 @@ async function startProcess(args: string[], env: NodeJS.ProcessEnv, folder: stri
     stdio: ['ignore', openSync(output, 'a'), 'inherit'],
   });
   const exited = once(child, 'exit').then(([code]) => code as number | null);
+  let ending = false;
+  child.once('exit', (code, signal) => {
+    if (!ending) console.error(`${args.at(-1)} ended by itself: exit code ${code}, signal ${signal}`);
+  });
   while (!/ready on http/.test(readFileSync(output, 'utf8'))) {
     if (child.exitCode !== null) throw new Error(`${args.at(-1)} ended with ${child.exitCode} before it was ready.`);
     await delay(2);
@@ -127,6 +131,7 @@ async function startProcess(args: string[], env: NodeJS.ProcessEnv, folder: stri
     child,
     pid: child.pid as number,
     stop(signal = 'SIGTERM') {
+      ending = true;
       child.kill(signal);
       return exited;
     },
