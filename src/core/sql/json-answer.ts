@@ -76,7 +76,7 @@ function mostRows(part: Part, args: readonly Args[]): number {
 }
 
 /** Of the text of an answer that is made as a whole. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_BYTES = 24 * 1024 * 1024;
 /** Of a value that is no longer than a line. */
 const LINE = 64;
 

@@ -7,7 +7,6 @@ import {
   isObjectType,
 } from 'graphql';
 import type { DomainError } from '../../core/errors.ts';
-import { PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
@@ -19,6 +18,8 @@ const PUNCTUATION = 6;
 /** What JSON writes in more characters than there are. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+/** A list that is no longer is completed in one go: each item may have a hundred members. */
+const SHORT = 250;
 /** Items that are completed before anybody looks at the time. */
 const BIT = 20;
 
@@ -57,8 +58,7 @@ function objectMade(value: unknown, own: number, budget: Budget): unknown {
   const refusal = budget.spend(objects, own);
   if (refusal) return refused(refusal);
   if (!Array.isArray(value)) return value;
-  // A page is completed in one go.
-  if (objects > PAGE_MAX) return paced(value, budget);
+  if (objects > SHORT) return paced(value, budget);
   return isLongTurn() ? turnForMore().then(() => value) : value;
 }
 
