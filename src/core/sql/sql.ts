@@ -1,16 +1,9 @@
 import { TransactionContext } from '@mikro-orm/core';
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  sql,
-} from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
+import { db } from './tables.ts';
 
 /** Runs a statement on the primary, inside the open transaction if there is one. */
 export async function write<Row>(ctx: Context, statement: RawBuilder<Row>): Promise<Row[]> {
@@ -39,19 +32,9 @@ export async function read<Row>(ctx: Context, query: RawBuilder<Row>, rows = 1):
 
 const inTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-/** Writes SQL and runs none. */
-const writer = new Kysely<unknown>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-});
-
 /** Kysely's way to the database costs as much as a short statement, and keeps large values in memory long after they are sent. */
 async function pastKysely<Row>(ctx: Context, way: 'send' | 'read' | 'add', statement: RawBuilder<Row>): Promise<Row[]> {
-  const { sql, parameters } = statement.compile(writer);
+  const { sql, parameters } = statement.compile(db);
   return (await ctx.services.database[way](sql, parameters)) as Row[];
 }
 
