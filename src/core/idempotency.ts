@@ -9,7 +9,7 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { refusalOf } from './faults.ts';
-import { write } from './sql/sql.ts';
+import { execute, onPrimary } from './sql/send.ts';
 
 /** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {
@@ -41,8 +41,8 @@ export async function once(
   const place = placeOf(ctx, key, request);
   return ctx.em.transactional(async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await write<{ free: boolean }>(
-      ctx,
+    const [lock] = await execute<{ free: boolean }>(
+      onPrimary(ctx),
       sql`select pg_try_advisory_xact_lock(hashtextextended(${JSON.stringify([place.company, place.key])}, 0)) as free`,
     );
     if (!lock?.free) throw new IdempotencyInProgress();
@@ -91,8 +91,8 @@ interface Remembered {
 const SECRET = '\u0001';
 
 async function recall(ctx: Context, { company, key }: Place): Promise<Remembered | undefined> {
-  const [row] = await write<Remembered>(
-    ctx,
+  const [row] = await execute<Remembered>(
+    onPrimary(ctx),
     sql`select k.request, k.status, k.headers, k.body, k.scopes, k.secret_of, w.secret from idempotency_key k
         left join webhook w on w.id = k.secret_of and w.company = k.company
         where k.company = ${company} and k.key = ${key}
@@ -117,8 +117,8 @@ async function remember(ctx: Context, { company, key }: Place, request: string, 
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
   const shown = secret && text.includes(secret.text) ? secret : null;
   const [status, headers] = refused ? [null, null] : [outcome.status, JSON.stringify(outcome.headers)];
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`insert into idempotency_key as k (company, key, request, status, headers, body, scopes, secret_of, created_at)
         values (${company}, ${key}, ${request}, ${status}, ${headers}::jsonb,
           ${shown ? text.replaceAll(shown.text, SECRET) : text}, ${[...scopes]}::text[], ${shown?.webhookId ?? null}::uuid,

@@ -14,7 +14,8 @@ import {
   readJsonPage,
   type Selection,
 } from '../sql/selection.ts';
-import { ALL_ROWS, given, isId, read, write } from '../sql/sql.ts';
+import { ALL_ROWS, execute, onPrimary, onReplica } from '../sql/send.ts';
+import { given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 
 export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
@@ -50,8 +51,8 @@ export type ContractFilter = z.output<typeof contractFilter>;
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:write');
   const [row] = isId(input.id)
-    ? await write<{ json: Contract }>(
-        ctx,
+    ? await execute<{ json: Contract }>(
+        onPrimary(ctx),
         sql`with ${removingContracts(ctx, sql`c.id = ${input.id} ${ofCompany(company)}`)}
             select ${contractObject} as json from c ${beside(ctx)}`,
       )
@@ -64,8 +65,8 @@ export async function deleteContract(ctx: Context, input: { id: string }): Promi
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:read');
   const [row] = isId(input.id)
-    ? await read<{ json: Contract }>(
-        ctx,
+    ? await execute<{ json: Contract }>(
+        onReplica(ctx),
         sql`select ${contractObject} as json from ${source(ctx)} where c.id = ${input.id} ${ofCompany(company)}`,
       )
     : [];
@@ -80,10 +81,9 @@ export async function listContracts(
 ): Promise<Slice<Contract>> {
   const company = companyAsked(ctx, input.company);
   const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await read<{ json: Contract }>(
-    ctx,
+  const rows = await execute<{ json: Contract }>(
+    onReplica(ctx, input.filter ? ALL_ROWS : input.page.limit),
     sql`select ${contractObject} as json from ${source(ctx)} where c.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
-    input.filter ? ALL_ROWS : input.page.limit,
   );
   return sliceOf(
     rows.map(({ json }) => json),
@@ -106,10 +106,9 @@ export async function countContracts(
   input: { company: string; filter?: ContractFilter | null | undefined },
 ): Promise<number> {
   const company = companyAsked(ctx, input.company);
-  const [row] = await read<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onReplica(ctx, ALL_ROWS),
     sql`select count(*)::int as count from ${source(ctx)} where c.company = ${company} ${matching(input.filter)}`,
-    ALL_ROWS,
   );
   return row?.count ?? 0;
 }
@@ -133,8 +132,8 @@ export async function contractsOfParents(
 ): Promise<Map<string, Slice<Contract>>> {
   const company = authorizeContracts(ctx, 'contracts:read');
   const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await read<{ parent: string; contracts: Contract[] }>(
-    ctx,
+  const rows = await execute<{ parent: string; contracts: Contract[] }>(
+    onReplica(ctx, input.filter ? ALL_ROWS : input.ids.length * input.page.limit),
     sql`select parent.id as parent, page.contracts from unnest(${input.ids}::uuid[]) parent(id)
         cross join lateral (
           select coalesce(json_agg(c.json), '[]') as contracts from (
@@ -142,7 +141,6 @@ export async function contractsOfParents(
             where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(input.filter)} ${within} ${tail}
           ) c
         ) page`,
-    input.filter ? ALL_ROWS : input.ids.length * input.page.limit,
   );
   return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
 }
@@ -151,11 +149,10 @@ export async function contractsOfParents(
 export async function countContractsOfParents(ctx: Context, input: ContractsOfParents): Promise<Map<string, number>> {
   const company = authorizeContracts(ctx, 'contracts:read');
   const column = parentColumn[input.parent];
-  const rows = await read<{ parent: string; count: number }>(
-    ctx,
+  const rows = await execute<{ parent: string; count: number }>(
+    onReplica(ctx, ALL_ROWS),
     sql`select ${column} as parent, count(*)::int as count from ${source(ctx)}
         where ${column} = any(${input.ids}::uuid[]) ${ofCompany(company)} ${matching(input.filter)} group by 1`,
-    ALL_ROWS,
   );
   const counts = new Map(rows.map((row) => [row.parent, row.count]));
   return new Map(input.ids.map((parent) => [parent, counts.get(parent) ?? 0]));

@@ -5,7 +5,8 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { contractDataOf, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { id, mustBe, readInput, text, time } from '../input.ts';
-import { newId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { newId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, statusAt } from './contracts.ts';
 
@@ -58,8 +59,8 @@ interface LockedVehicle {
 
 /** One at a time for each vehicle: two contracts that overlap would wait for each other to commit, until one is cut off. */
 async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: string | null): Promise<LockedVehicle> {
-  const [vehicle] = await write<LockedVehicle>(
-    ctx,
+  const [vehicle] = await execute<LockedVehicle>(
+    onPrimary(ctx),
     sql`select id, company, fleet_id as "fleetId", vin, manufacturer from vehicle
         where company = ${company} and fleet_id = ${fleetId} and vin = ${vin} for no key update`,
   );
@@ -73,8 +74,8 @@ async function insertContract(ctx: Context, vehicle: LockedVehicle, { from, to, 
   const { id: vehicleId, company, fleetId, vin, manufacturer } = vehicle;
   const id = newId();
   const now = ctx.now();
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
         values (${id}, ${company}, ${fleetId}, ${vehicleId}, ${terms.name}, ${terms.description}, ${terms.pack},
           ${from}::timestamptz, ${to}::timestamptz, ${now}::timestamptz, ${from}::timestamptz)`,
@@ -110,8 +111,8 @@ async function conflictsWith(
   ctx: Context,
   { fleetId, vin, pack, from, to }: { fleetId: string; vin: string | null; pack: string; from: Date; to: Date },
 ): Promise<string[]> {
-  const rows = await write<{ id: string }>(
-    ctx,
+  const rows = await execute<{ id: string }>(
+    onPrimary(ctx),
     sql`select c.id from contract c join vehicle v on v.id = c.vehicle_id
         where v.fleet_id = ${fleetId} and v.vin = ${vin} and c.pack = ${pack}
           and tstzrange(c.starts_at, c.ends_at) && tstzrange(${from}::timestamptz, ${to}::timestamptz) order by c.id`,

@@ -5,7 +5,8 @@ import { NotFound, ValidationFailed } from '../errors.ts';
 import { listOf, readInput, time } from '../input.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
 import { type JsonSql, json, jsonObject, type ValueSql } from '../sql/selection.ts';
-import { firstIdOf, given, isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { firstIdOf, given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
 
@@ -48,8 +49,8 @@ export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?:
 export async function getEvent(ctx: Context, input: { id: string }): Promise<Event> {
   const visible = visibleTo(ctx);
   const [row] = isId(input.id)
-    ? await write<{ json: Event }>(
-        ctx,
+    ? await execute<{ json: Event }>(
+        onPrimary(ctx),
         sql`select ${eventObject} as json from event e where e.id = ${input.id} ${visible}`,
       )
     : [];
@@ -67,8 +68,8 @@ export async function listEvents(
 ): Promise<Slice<Event>> {
   const visible = visibleTo(ctx);
   const { within, tail } = await pageOfLog(ctx, input.page);
-  const rows = await write<{ json: Event }>(
-    ctx,
+  const rows = await execute<{ json: Event }>(
+    onPrimary(ctx),
     sql`select ${eventOf(input)} as json from event e where e.position is not null ${visible} ${matching(input.filter)} ${within} ${tail}`,
   );
   return sliceOf(
@@ -80,8 +81,8 @@ export async function listEvents(
 /** How many events listEvents has in all. */
 export async function countEvents(ctx: Context, filter?: EventFilter | null): Promise<number> {
   const visible = visibleTo(ctx);
-  const [row] = await write<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`select count(*)::int as count from event e where e.position is not null ${visible} ${matching(filter)}`,
   );
   return row?.count ?? 0;
@@ -92,8 +93,8 @@ const TRIMMED_AT_ONCE = 1000;
 /** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const rows = await write(
-    ctx,
+  const rows = await execute(
+    onPrimary(ctx),
     sql`delete from event where id in (
           select id from event where id < ${firstIdOf(oldest)}::uuid and position is not null order by id limit ${TRIMMED_AT_ONCE}
         ) returning 1`,
@@ -109,8 +110,8 @@ export async function trimEvents(ctx: Context): Promise<boolean> {
 export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const id = readPage({ after: eventCursor(after) }).after;
-  const [row] = await write<{ position: string }>(
-    ctx,
+  const [row] = await execute<{ position: string }>(
+    onPrimary(ctx),
     sql`select position::text from event where id = ${id}::uuid and company = ${company} and position is not null`,
   );
   if (row) return row.position;

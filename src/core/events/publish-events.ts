@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { isoSql } from '../sql/selection.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { contractData, recordEach } from './record-events.ts';
 import { wanted } from './wanted.ts';
 
@@ -17,7 +17,7 @@ const PUBLISHING_LOCK = 4_071_927;
  * meanwhile: only for what takes a moment, however much the webhook has.
  */
 export async function holdPublishing(ctx: Context): Promise<void> {
-  await write(ctx, sql`select pg_advisory_xact_lock(${PUBLISHING_LOCK}::bigint)`);
+  await execute(onPrimary(ctx), sql`select pg_advisory_xact_lock(${PUBLISHING_LOCK}::bigint)`);
 }
 
 /**
@@ -25,13 +25,13 @@ export async function holdPublishing(ctx: Context): Promise<void> {
  * Gives how many these were, at most PUBLISHED_AT_ONCE.
  */
 export async function publishEvents(ctx: Context): Promise<number> {
-  const [waiting] = await write(ctx, sql`select from event where position is null limit 1`);
+  const [waiting] = await execute(onPrimary(ctx), sql`select from event where position is null limit 1`);
   if (!waiting) return 0;
   return ctx.em.transactional(async () => {
     await holdPublishing(ctx);
     // A statement of its own: only now does it see all that was published before.
-    const companies = await write<{ company: string; events: number; deliveries: boolean }>(
-      ctx,
+    const companies = await execute<{ company: string; events: number; deliveries: boolean }>(
+      onPrimary(ctx),
       sql`with due as materialized (
             select id, nextval('event_position') as position
             from (select id from event where position is null order by seq limit ${PUBLISHED_AT_ONCE}) next
@@ -48,8 +48,8 @@ export async function publishEvents(ctx: Context): Promise<number> {
           )
           select company, count(*)::int as events, exists (select from delivered) as deliveries from published group by 1`,
     );
-    for (const { company } of companies) await write(ctx, announce.event(company));
-    if (companies[0]?.deliveries) await write(ctx, announce.due('delivery'));
+    for (const { company } of companies) await execute(onPrimary(ctx), announce.event(company));
+    if (companies[0]?.deliveries) await execute(onPrimary(ctx), announce.due('delivery'));
     return companies.reduce((sum, { events }) => sum + events, 0);
   });
 }
@@ -68,8 +68,8 @@ export async function recordContractPeriods(ctx: Context): Promise<boolean> {
       sql`select c.company, c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData}
           from due c join vehicle v on v.id = c.vehicle_id where c.due_at = ${sql.ref(`c.${due}`)}`,
     );
-  const due = await write(
-    ctx,
+  const due = await execute(
+    onPrimary(ctx),
     sql`with due as (
           select * from contract where due_at <= ${ctx.now()}::timestamptz
           order by due_at limit ${CONTRACTS_AT_ONCE} for no key update skip locked
@@ -84,8 +84,8 @@ export async function recordContractPeriods(ctx: Context): Promise<boolean> {
 
 /** When the next contract starts or ends (ISO 8601), or null when none ever does. */
 export async function nextContractDue(ctx: Context): Promise<string | null> {
-  const [row] = await write<{ next: string }>(
-    ctx,
+  const [row] = await execute<{ next: string }>(
+    onPrimary(ctx),
     sql`select ${sql.raw(isoSql('due_at'))} as next from contract where due_at is not null order by due_at limit 1`,
   );
   return row?.next ?? null;

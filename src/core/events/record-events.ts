@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { isoSql } from '../sql/selection.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 
 /** What is told of. Wire names: subscribers branch on them, so they never change. */
 export const eventTypes = [
@@ -53,8 +53,8 @@ export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
     request_id: requestIdOf(ctx, fact.type),
     data: fact.data ?? {},
   }));
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`insert into event (type, company, fleet_id, contract_id, vehicle_ids, vins, actor, request_id, data, at)
         select f.*, ${ctx.now()}::timestamptz from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f(type text,
           company text, fleet_id uuid, contract_id uuid, vehicle_ids uuid[], vins text[], actor text, request_id text,

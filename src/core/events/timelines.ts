@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Page, type Slice, sliceOf } from '../sql/page.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { type Event, type EventFilter, eventOf, matching, pageOfLog, visibleTo } from './events.ts';
 
 /** Whose history a timeline is. */
@@ -25,8 +25,8 @@ export async function timelines(
 ): Promise<Map<string, Slice<Event>>> {
   const visible = visibleTo(ctx);
   const { within, tail } = await pageOfLog(ctx, input.page);
-  const rows = await write<{ subject: string; json: Event }>(
-    ctx,
+  const rows = await execute<{ subject: string; json: Event }>(
+    onPrimary(ctx),
     sql`select subject.id as subject, page.json from unnest(${input.ids}::uuid[]) with ordinality subject(id, place)
         cross join lateral (
           select e.position, ${eventOf(input)} as json from event e
@@ -49,8 +49,8 @@ export async function countTimelines(
   input: { subject: EventSubject; ids: readonly string[]; filter?: EventFilter | null | undefined },
 ): Promise<Map<string, number>> {
   const visible = visibleTo(ctx);
-  const rows = await write<{ subject: string; count: number }>(
-    ctx,
+  const rows = await execute<{ subject: string; count: number }>(
+    onPrimary(ctx),
     sql`select subject.id as subject, count(*)::int as count from unnest(${input.ids}::uuid[]) subject(id)
         join event e on e.position is not null and ${about[input.subject]} ${visible} ${matching(input.filter)}
         group by subject.id`,

@@ -4,7 +4,7 @@ import { authorize, type Context } from '../context.ts';
 import { record, recordEach, vehicleBatches } from '../events/record-events.ts';
 import { removingContracts } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { type Fleet, lockedFleet, readFleet } from './fleets.ts';
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
@@ -14,15 +14,15 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockedFleet(ctx, company, input.id, sql`for update`);
-    const fleet = await readFleet(ctx, write, company, input.id);
-    await write(ctx, sql`with ${removingContracts(ctx, sql`c.fleet_id = ${fleet.id}`)} select`);
+    const fleet = await readFleet(ctx, onPrimary, company, input.id);
+    await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, sql`c.fleet_id = ${fleet.id}`)} select`);
     // Nobody else takes vehicles away while the fleet is locked, and its deletion takes them all.
     const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
-    await write(ctx, recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
-    await write(ctx, sql`delete from fleet where id = ${fleet.id}`);
+    await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
+    await execute(onPrimary(ctx), sql`delete from fleet where id = ${fleet.id}`);
     const { name, vehicleCount } = fleet;
     await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
-    if (vehicleCount > 0) await write(ctx, announce.removed(company, null));
+    if (vehicleCount > 0) await execute(onPrimary(ctx), announce.removed(company, null));
     return fleet;
   });
 }

@@ -17,7 +17,8 @@ import {
   readJsonPage,
   type Selection,
 } from '../sql/selection.ts';
-import { ALL_ROWS, add, given, isId, newId, read, write } from '../sql/sql.ts';
+import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
+import { given, isId, newId } from '../sql/sql.ts';
 
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export interface Fleet {
@@ -56,8 +57,8 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const { name, companyAddress, email, vat } = fields;
   const fact = sql`select ${company}::text, ${fleetId}::uuid, null::uuid, '{}'::uuid[], '{}'::text[], ${JSON.stringify(fields)}::jsonb`;
   // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
-  await add(
-    ctx,
+  await execute(
+    append(ctx),
     sql`with made as (
           insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
           values (${fleetId}::uuid, ${company}, ${name}, ${companyAddress}, ${email}, ${vat}, ${now}::timestamptz, ${now}::timestamptz)
@@ -85,8 +86,8 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
     // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
     const [row] = isId(fleetId)
-      ? await write<object>(
-          ctx,
+      ? await execute<object>(
+          onPrimary(ctx),
           sql`select id, company, name, company_address, email, vat from fleet
               where id = ${fleetId} and company = ${company} for no key update`,
         )
@@ -102,7 +103,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
       await em.flush();
       await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
     }
-    return readFleet(ctx, write, company, fleetId);
+    return readFleet(ctx, onPrimary, company, fleetId);
   });
 }
 
@@ -115,14 +116,14 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
 
 /** One fleet of the caller's company; throws FleetNotFound. */
 export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
-  return readFleet(ctx, read, authorize(ctx, 'fleets:read'), input.id);
+  return readFleet(ctx, onReplica, authorize(ctx, 'fleets:read'), input.id);
 }
 
 /** The caller's fleets with these ids, in their order; null where there is none. */
 export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await read<{ json: Fleet }>(
-    ctx,
+  const rows = await execute<{ json: Fleet }>(
+    onReplica(ctx),
     sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
   );
   const byId = new Map(rows.map(({ json }) => [json.id, json]));
@@ -136,11 +137,10 @@ export async function listFleets(
 ): Promise<Slice<Fleet>> {
   const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`f.id`);
-  const rows = await read<{ json: string }>(
-    ctx,
+  const rows = await execute<{ json: string }>(
+    onReplica(ctx, input.filter ? ALL_ROWS : input.page.limit),
     sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
         where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
-    input.filter ? ALL_ROWS : input.page.limit,
   );
   return sliceOf(parseAll<Fleet>(rows), input.page);
 }
@@ -155,10 +155,9 @@ export async function listFleetsJson(ctx: Context, input: { page: Page; fields: 
 /** How many fleets listFleets has in all. */
 export async function countFleets(ctx: Context, filter?: FleetFilter | null): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = await read<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onReplica(ctx, ALL_ROWS),
     sql`select count(*)::int as count from fleet f where f.company = ${company} ${fleetsMatching(filter)}`,
-    ALL_ROWS,
   );
   return row?.count ?? 0;
 }
@@ -173,10 +172,15 @@ export function fleetsMatching(filter: unknown) {
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
 /** A fleet of the company; `from` says of which database: a change is read back where it was made. Throws FleetNotFound. */
-export async function readFleet(ctx: Context, from: typeof read, company: string, fleetId: string): Promise<Fleet> {
+export async function readFleet(
+  ctx: Context,
+  from: typeof onReplica,
+  company: string,
+  fleetId: string,
+): Promise<Fleet> {
   const [row] = isId(fleetId)
-    ? await from<{ json: string }>(
-        ctx,
+    ? await execute<{ json: string }>(
+        from(ctx),
         sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${fleetId}`,
       )
     : [];
@@ -203,8 +207,8 @@ export async function lockedFleet(
   lock: RawBuilder<unknown>,
 ): Promise<string> {
   const [row] = isId(fleetId)
-    ? await write<{ company: string }>(
-        ctx,
+    ? await execute<{ company: string }>(
+        onPrimary(ctx),
         sql`select company from fleet where id = ${fleetId} ${company === null ? sql`` : sql`and company = ${company}`} ${lock}`,
       )
     : [];
@@ -214,8 +218,8 @@ export async function lockedFleet(
 
 /** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
 export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]): Promise<string[]> {
-  const held = await write<{ id: string }>(
-    ctx,
+  const held = await execute<{ id: string }>(
+    onPrimary(ctx),
     sql`select id from fleet where id in (select fleet_id from vehicle where id = any(${vehicleIds}::uuid[]))
         for key share skip locked`,
   );

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
 import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
-import { isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 
 const READ_AT_ONCE = 100;
 /** The log is looked at this often although nobody rang: news may get lost, the log does not. */
@@ -30,8 +31,8 @@ export async function followEvents(
       // Listening begins before the look, so that an event in between is not missed.
       const news = newsOf(ctx, company, signal);
       try {
-        const rows = await write<{ end: string; position: string | null; json: Event }>(
-          renewed(ctx),
+        const rows = await execute<{ end: string; position: string | null; json: Event }>(
+          onPrimary(renewed(ctx)),
           sql`select log."end"::text, page.position::text, page.json
               from (${endOfLog}) log left join lateral (
                 select e.position, ${eventObject} as json from event e
@@ -58,7 +59,7 @@ export async function followEvents(
 const endOfLog = sql`select coalesce(max(position), 0) as "end" from event where position is not null`;
 
 async function nowInLog(ctx: Context): Promise<string> {
-  const [row] = await write<{ end: string }>(ctx, sql`select log."end"::text from (${endOfLog}) log`);
+  const [row] = await execute<{ end: string }>(onPrimary(ctx), sql`select log."end"::text from (${endOfLog}) log`);
   return row?.end ?? '0';
 }
 

@@ -5,7 +5,8 @@ import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { getImport, type Import } from '../imports/imports.ts';
-import { isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { type Eligibility, type Vehicle, vehicleObject } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
@@ -72,8 +73,8 @@ export async function eligibilityChanges(
 // Both read the primary: the news may be ahead of the replicas.
 
 async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Eligibility[]> {
-  const rows = await write<{ json: Vehicle }>(
-    ctx,
+  const rows = await execute<{ json: Vehicle }>(
+    onPrimary(ctx),
     sql`select ${vehicleObject} as json from vehicle v
         where v.company = ${company} ${ofFleet(fleetId)} and v.id = any(${ids}::uuid[])`,
   );
@@ -81,8 +82,8 @@ async function answersOf(ctx: Context, company: string, fleetId: string | null, 
 }
 
 async function verifiedSince(ctx: Context, company: string, fleetId: string | null, since: Date): Promise<string[]> {
-  const rows = await write<{ id: string }>(
-    renewed(ctx),
+  const rows = await execute<{ id: string }>(
+    onPrimary(renewed(ctx)),
     sql`select v.id from vehicle v where v.company = ${company} ${ofFleet(fleetId)}
         and v.verified_at >= ${since}::timestamptz order by v.verified_at limit ${WAITING_MAX + 1}`,
   );

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { betweenSql, type Page, type Slice, sliceOf } from '../sql/page.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { type Import, type ImportRow, importColumns, toImport } from './imports.ts';
 
 /**
@@ -16,8 +16,8 @@ export async function importsOfFleets(
   const placeOf = (id: string) => sql`(select p.started_at, p.id from import p where p.id = ${id}::uuid)`;
   const between = betweenSql(page, sql`(i.started_at, i.id)`, placeOf);
   const order = page.backward ? sql`i.started_at desc, i.id desc` : sql`i.started_at, i.id`;
-  const rows = await write<ImportRow>(
-    ctx,
+  const rows = await execute<ImportRow>(
+    onPrimary(ctx),
     sql`select page.* from unnest(${fleetIds}::uuid[]) with ordinality parent(id, place)
         cross join lateral (
           select ${importColumns}, row_number() over (order by ${order}) as rank from import i
@@ -33,8 +33,8 @@ export async function importsOfFleets(
 /** How many imports importsOfFleets has in all for each fleet. */
 export async function countImportsOfFleets(ctx: Context, fleetIds: readonly string[]): Promise<Map<string, number>> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await write<{ fleet_id: string; count: number }>(
-    ctx,
+  const rows = await execute<{ fleet_id: string; count: number }>(
+    onPrimary(ctx),
     sql`select fleet_id, count(*)::int as count from import
         where fleet_id = any(${fleetIds}::uuid[]) and company = ${company} group by fleet_id`,
   );

@@ -5,7 +5,7 @@ import { authorize, type Context } from '../context.ts';
 import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { id, readInput } from '../input.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { addMode, type Summary } from '../vehicles/add-vehicles.ts';
 import { readCsv } from './csv/csv.ts';
 import {
@@ -17,7 +17,7 @@ import {
   toImport,
 } from './imports.ts';
 import { beginImport, failImport, keepAlive } from './run.ts';
-import { ImportStage } from './stage.ts';
+import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 
 export const importVehiclesInput = z.object({
@@ -77,18 +77,18 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return reportOf(ctx, run, repeated);
   }
   const release = keepAlive(ctx, run);
-  const stage = new ImportStage(ctx, run);
+  const staging = new ImportStaging(ctx, run);
   try {
     const table = await readCsv(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`update import set columns = ${table.columns}::text[], delimiter = ${table.delimiter} where id = ${run.id}`,
     );
-    for await (const rows of table.rows) await stage.add(rows);
-    await stage.end();
-    return await reportOf(ctx, await storeImport(ctx, run, stage, hash.digest('hex')), repeated);
+    for await (const rows of table.rows) await staging.add(rows);
+    await staging.end();
+    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex')), repeated);
   } catch (error) {
-    await stage.end().catch(() => {});
+    await staging.end().catch(() => {});
     // Where even this fails, the import's lease runs out and a worker does the same.
     await failImport(ctx, run, error instanceof DomainError ? error.message : 'The upload was cut off.').catch(
       () => {},

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { isoSql } from '../sql/selection.ts';
-import { isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
@@ -43,8 +44,8 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
 
 /** The first refused rows of an import. */
 export async function listRejections(ctx: Context, input: { importId: string; limit: number }): Promise<RejectedRow[]> {
-  return write<RejectedRow>(
-    ctx,
+  return execute<RejectedRow>(
+    onPrimary(ctx),
     sql`select row, value, code, message from import_rejection where import_id = ${input.importId} order by row limit ${input.limit}`,
   );
 }
@@ -60,8 +61,8 @@ export async function streamRejectedCsv(ctx: Context, input: { importId: string 
 async function* rejections(ctx: Context, importId: string) {
   let after = -1;
   for (;;) {
-    const page = await write<RejectedRow & { cells: string[] | null }>(
-      ctx,
+    const page = await execute<RejectedRow & { cells: string[] | null }>(
+      onPrimary(ctx),
       sql`select row, value, code, message, cells from import_rejection
           where import_id = ${importId} and row > ${after} order by row limit ${REJECTIONS_PAGE}`,
     );
@@ -78,20 +79,20 @@ const REJECTIONS_AT_ONCE = 5000;
 export async function trimImports(ctx: Context): Promise<boolean> {
   const oldest = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
   return ctx.em.transactional(async () => {
-    const old = await write<{ id: string }>(
-      ctx,
+    const old = await execute<{ id: string }>(
+      onPrimary(ctx),
       sql`select id from import where finished_at < ${oldest}::timestamptz and state <> 'RUNNING'
           order by finished_at limit ${IMPORTS_AT_ONCE} for update skip locked`,
     );
     const ids = sql`any(${old.map(({ id }) => id)}::uuid[])`;
-    const rejections = await write(
-      ctx,
+    const rejections = await execute(
+      onPrimary(ctx),
       sql`delete from import_rejection where (import_id, row) in (
             select import_id, row from import_rejection where import_id = ${ids} limit ${REJECTIONS_AT_ONCE}
           ) returning 1`,
     );
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`delete from import i where i.id = ${ids}
             and not exists (select from import_rejection r where r.import_id = i.id)`,
     );
@@ -103,8 +104,8 @@ export async function trimImports(ctx: Context): Promise<boolean> {
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = authorize(ctx, 'fleets:read');
   const [row] = isId(id)
-    ? await write<ImportRow>(
-        ctx,
+    ? await execute<ImportRow>(
+        onPrimary(ctx),
         sql`select ${importColumns} from import i where i.id = ${id} and i.company = ${company}`,
       )
     : [];

@@ -11,7 +11,8 @@ import {
   ValidationFailed,
 } from '../errors.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
-import { newId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { newId } from '../sql/sql.ts';
 import { type ImportRow, importColumns } from './imports.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
@@ -37,13 +38,13 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
   const importId = wanted.importId ?? newId();
   return ctx.em.transactional(async () => {
     // One at a time for each company, so that the limit is one.
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`select pg_advisory_xact_lock(hashtextextended(${JSON.stringify(['uploads', company])}::text, 0))`,
     );
     await forgetKey(ctx, company, key);
-    const [before] = await write<ImportRow & { abandoned: boolean }>(
-      ctx,
+    const [before] = await execute<ImportRow & { abandoned: boolean }>(
+      onPrimary(ctx),
       sql`select ${importColumns}, i.due_at <= ${now}::timestamptz as abandoned from import i
           where i.company = ${company} and (i.id = ${importId} or i.idempotency_key = ${key})`,
     );
@@ -58,8 +59,8 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
     await limitUploads(ctx, company);
     const lease = sql`${now}::timestamptz + make_interval(secs => ${LEASE_SECONDS})`;
     if (before) await forgetRows(ctx, before.id);
-    const [run] = await write<ImportRow>(
-      ctx,
+    const [run] = await execute<ImportRow>(
+      onPrimary(ctx),
       before
         ? sql`update import i set state = 'RUNNING', received = 0, created = 0, existing = 0, rejected = 0,
                 duplicates = '[]', digest = null, failure = null, started_at = ${now}::timestamptz, finished_at = null, due_at = ${lease}
@@ -70,15 +71,15 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
               on conflict do nothing returning ${importColumns}`,
     );
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
-    await write(ctx, announce.import(run.id));
+    await execute(onPrimary(ctx), announce.import(run.id));
     return { run, repeated: false };
   });
 }
 
 /** A key that is past its time may be used again. */
 const forgetKey = (ctx: Context, company: string, key: string) =>
-  write(
-    ctx,
+  execute(
+    onPrimary(ctx),
     sql`update import set idempotency_key = null where company = ${company} and idempotency_key = ${key}
           and started_at <= ${ctx.now()}::timestamptz - make_interval(hours => ${IDEMPOTENCY_HOURS})`,
   );
@@ -95,8 +96,8 @@ export const admitUpload = (ctx: Context, { waiting }: { waiting: number }): Pro
 
 async function limitUploads(ctx: Context, company: string, waiting = 0): Promise<void> {
   const limit = ctx.services.config.LIMIT_UPLOADS;
-  const [running] = await write<{ count: number }>(
-    ctx,
+  const [running] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`select count(*)::int as count from import where company = ${company} and due_at > ${ctx.now()}::timestamptz`,
   );
   if ((running?.count ?? 0) + waiting < limit) return;
@@ -114,7 +115,9 @@ export const stillRunning = (run: ImportRow) =>
 export function keepAlive(ctx: Context, run: ImportRow): () => void {
   const renew = () => {
     const until = new Date(ctx.now().getTime() + LEASE_SECONDS * 1000);
-    write(ctx, sql`update import set due_at = ${until}::timestamptz where ${stillRunning(run)}`).catch(() => {});
+    execute(onPrimary(ctx), sql`update import set due_at = ${until}::timestamptz where ${stillRunning(run)}`).catch(
+      () => {},
+    );
   };
   const timer = setInterval(renew, RENEWED_EVERY_MS);
   return () => clearInterval(timer);
@@ -123,20 +126,20 @@ export function keepAlive(ctx: Context, run: ImportRow): () => void {
 /** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
   await ctx.em.transactional(async () => {
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`update import set state = 'FAILED', failure = ${failure}, finished_at = ${ctx.now()}::timestamptz, due_at = null
           where ${stillRunning(run)}`,
     );
     await forgetUnowned(ctx);
-    await write(ctx, announce.import(run.id));
+    await execute(onPrimary(ctx), announce.import(run.id));
   });
 }
 
 /** Fails the imports whose process has gone: nobody has moved their lease on. What is left of deleted ones goes too. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
-  const abandoned = await write<ImportRow>(
-    ctx,
+  const abandoned = await execute<ImportRow>(
+    onPrimary(ctx),
     sql`select ${importColumns} from import i where i.due_at <= ${ctx.now()}::timestamptz order by i.due_at limit 10`,
   );
   for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');
@@ -145,23 +148,23 @@ export async function failAbandonedImports(ctx: Context): Promise<void> {
 
 /** Deletes what was set aside for imports that do not run, or are no more. */
 const forgetUnowned = (ctx: Context) =>
-  write(
-    ctx,
+  execute(
+    onPrimary(ctx),
     sql`delete from import_batch b
         where not exists (select from import i where i.id = b.import_id and i.state = 'RUNNING')`,
   );
 
 export const forgetBatches = (ctx: Context, importId: string) =>
-  write(ctx, sql`delete from import_batch where import_id = ${importId}`);
+  execute(onPrimary(ctx), sql`delete from import_batch where import_id = ${importId}`);
 
 async function forgetRows(ctx: Context, importId: string): Promise<void> {
   await forgetBatches(ctx, importId);
-  await write(ctx, sql`delete from import_rejection where import_id = ${importId}`);
+  await execute(onPrimary(ctx), sql`delete from import_rejection where import_id = ${importId}`);
 }
 
 /** What the caller is told of an import that was ended while its process was at it. */
 export async function endedEarly(ctx: Context, run: ImportRow): Promise<DomainError> {
-  const [left] = await write(ctx, sql`select from import where id = ${run.id}`);
+  const [left] = await execute(onPrimary(ctx), sql`select from import where id = ${run.id}`);
   return left
     ? new Unavailable('The upload was taken for dead. Nothing was stored; send it again.')
     : new FleetNotFound();

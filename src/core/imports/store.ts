@@ -4,12 +4,13 @@ import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
 import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { newId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { newId } from '../sql/sql.ts';
 import { inAnotherFleet, warningsOf } from '../vehicles/add-vehicles.ts';
 import { recheckAfter, unsupportedReason } from '../vehicles/eligibility.ts';
 import { type DuplicateRow, type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, stillRunning } from './run.ts';
-import type { ImportStage } from './stage.ts';
+import type { ImportStaging } from './staging.ts';
 
 /** What the report shows of the rows that repeat another. */
 const DUPLICATES_SHOWN = 100;
@@ -27,13 +28,13 @@ class AtomicRefusal extends Error {}
 export async function storeImport(
   ctx: Context,
   run: ImportRow,
-  stage: ImportStage,
+  staging: ImportStaging,
   digest: string,
 ): Promise<ImportRow> {
-  let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && stage.rejected > 0 ? 'refuse' : 'insert';
+  let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return await store(ctx, run, stage, digest, how);
+      return await store(ctx, run, staging, digest, how);
     } catch (error) {
       if (error instanceof AtomicRefusal) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
@@ -45,39 +46,45 @@ export async function storeImport(
 const isTakenVin = (error: unknown) =>
   error instanceof Error && 'constraint' in error && error.constraint === 'vehicle_vin';
 
-async function store(ctx: Context, run: ImportRow, stage: ImportStage, digest: string, how: How): Promise<ImportRow> {
+async function store(
+  ctx: Context,
+  run: ImportRow,
+  staging: ImportStaging,
+  digest: string,
+  how: How,
+): Promise<ImportRow> {
   return ctx.em.transactional(async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`select set_config('statement_timeout', '30min', true), set_config('lock_timeout', '0', true), set_config('work_mem', '64MB', true),
             set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
     );
-    await needAll(ctx, run, stage.good);
+    await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
-    const created = stage.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
+    const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
-    const elsewhere = created < stage.good ? await rejectElsewhere(ctx, run, stage) : 0;
-    const existing = stage.good - created - elsewhere;
+    const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
+    const existing = staging.good - created - elsewhere;
     const duplicates = existing > 0 ? await findDuplicates(ctx, run) : [];
-    const rejected = stage.rejected + elsewhere;
+    const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
     await forgetBatches(ctx, run.id);
-    const failure = how === 'count' ? null : refusalOf(how, stage.received, rejected);
+    const failure = how === 'count' ? null : refusalOf(how, staging.received, rejected);
     const kept = failure === null;
-    const [done] = await write<ImportRow>(
-      ctx,
+    const [done] = await execute<ImportRow>(
+      onPrimary(ctx),
       sql`update import i set state = ${kept ? 'COMPLETED' : 'FAILED'}, digest = ${digest}, due_at = null,
-            received = ${stage.received}, created = ${kept ? created : 0}, existing = ${kept ? existing : 0},
+            received = ${staging.received}, created = ${kept ? created : 0}, existing = ${kept ? existing : 0},
             rejected = ${rejected}, duplicates = ${JSON.stringify(duplicates)}::jsonb, failure = ${failure},
             finished_at = ${ctx.now()}::timestamptz
           where ${stillRunning(run)} returning ${importColumns}`,
     );
     if (!done) throw await endedEarly(ctx, run);
-    await write(ctx, announce.import(run.id));
+    await execute(onPrimary(ctx), announce.import(run.id));
     if (how !== 'count' && kept) await tellOf(ctx, done, ids);
     return done;
   });
@@ -91,8 +98,8 @@ function refusalOf(how: How, received: number, rejected: number): string | null 
 
 /** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
 async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
-  const [staged] = await write<{ count: number }>(
-    ctx,
+  const [staged] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`select coalesce(sum(cardinality(rows)), 0)::int as count from import_batch where import_id = ${run.id}`,
   );
   if (staged?.count === good) return;
@@ -118,8 +125,8 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Pr
   insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, sql``),
   beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, sql`on conflict (company, vin) do nothing`),
   async count(ctx, run) {
-    const [row] = await write<{ count: number }>(
-      ctx,
+    const [row] = await execute<{ count: number }>(
+      onPrimary(ctx),
       sql`select count(*)::int as count from ${firstRows(run)} where ${fleetOf(run, sql`f.vin`)} is null`,
     );
     return row?.count ?? 0;
@@ -134,7 +141,7 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Pr
  */
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict: RawBuilder<unknown>) {
   const now = sql`${ctx.now()}::timestamptz`;
-  const [known] = await write(ctx, sql`select from vehicle where company = ${run.company} limit 1`);
+  const [known] = await execute(onPrimary(ctx), sql`select from vehicle where company = ${run.company} limit 1`);
   const { numAffectedRows } = await sql`
     insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
     select (${ids.prefix}::text || to_hex(${ids.start}::bigint + row_number() over ()))::uuid, ${run.company},
@@ -162,11 +169,11 @@ function idsOfOneStatement(): Ids {
 }
 
 /** Refuses the rows whose vehicle another fleet of the company has; gives how many there are. */
-async function rejectElsewhere(ctx: Context, run: ImportRow, stage: ImportStage): Promise<number> {
-  const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - stage.kept);
+async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
+  const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
   const isElsewhere = sql`${fleetOf(run, sql`r.vin`)} <> ${run.fleet_id}::uuid`;
-  const [row] = await write<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`with kept as (
           insert into import_rejection (import_id, row, value, code, message, cells)
           select b.import_id, r.row, r.vin, ${inAnotherFleet.code}, ${inAnotherFleet.message},
@@ -182,8 +189,8 @@ async function rejectElsewhere(ctx: Context, run: ImportRow, stage: ImportStage)
 
 /** The first rows whose VIN stands in an earlier one. */
 async function findDuplicates(ctx: Context, run: ImportRow): Promise<DuplicateRow[]> {
-  return write<DuplicateRow>(
-    ctx,
+  return execute<DuplicateRow>(
+    onPrimary(ctx),
     sql`select d.row, d.first_row as "firstRow", d.vin as value from (
           select r.row, r.vin, min(r.row) over (partition by r.vin collate "C") as first_row from ${staged(run)}
         ) d
@@ -206,8 +213,8 @@ async function tellOf(ctx: Context, run: ImportRow, { prefix, start }: Ids): Pro
         select array_agg(v.id) as ids, array_agg(v.vin) as vins from vehicle v
         where v.id > ${idAt(sql`first`)} and v.id <= ${idAt(sql`(first + ${EVENT_VEHICLES}::int)`)}
       ) batch`;
-    await write(ctx, recordEach(ctx, 'vehicle.added', batches));
-    await write(ctx, announce.due('vehicle'));
+    await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.added', batches));
+    await execute(onPrimary(ctx), announce.due('vehicle'));
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });
 }

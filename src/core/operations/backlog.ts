@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { companiesWithDue } from '../vehicles/due-vehicles.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
@@ -40,5 +40,8 @@ export async function readBacklog(ctx: Context): Promise<Backlog[]> {
       ) due) as rows,
       coalesce(extract(epoch from ${now} - min(due_at) filter (where due_at <= ${now})), 0)::float8 as "oldestSeconds"
     from turn`;
-  return write<Backlog>(ctx, sql`with ${companiesWithDue} ${sql.join([vehicles, ...counts], sql` union all `)}`);
+  return execute<Backlog>(
+    onPrimary(ctx),
+    sql`with ${companiesWithDue} ${sql.join([vehicles, ...counts], sql` union all `)}`,
+  );
 }

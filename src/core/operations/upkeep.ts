@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
@@ -11,8 +11,8 @@ const TALLY_ROWS = 16;
  * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
  */
 export async function foldTallies(ctx: Context): Promise<void> {
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`with gone as (
           delete from vehicle_tally where id in (
             select id from vehicle_tally where fleet_id in (
@@ -29,8 +29,8 @@ export async function foldTallies(ctx: Context): Promise<void> {
 
 /** Forgets remembered answers that are past their time, in small steps. */
 export async function forgetAnswers(ctx: Context): Promise<void> {
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`delete from idempotency_key where (company, key) in (
           select company, key from idempotency_key
           where created_at <= ${ctx.now()}::timestamptz - make_interval(hours => ${IDEMPOTENCY_HOURS}) limit 5000)`,

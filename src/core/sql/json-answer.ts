@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Page, pageSql, readPage } from './page.ts';
 import { type JsonTable, json, objectShape, placeOf, type ValueSql } from './selection.ts';
-import { ALL_ROWS, read } from './sql.ts';
+import { ALL_ROWS, execute, onReplica } from './send.ts';
 
 /** What a list's field was given; judged here, as everywhere. */
 export type Args = Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export async function answerAsJson(
   // Bounded before the database makes it: what could be longer is made piece by piece, and counted.
   if (sum(parts.map((part) => mostBytes(part, args))) > MOST_BYTES) throw new NotAsJson();
   const rows = sum(parts.map((part) => mostRows(part, args)));
-  const [row] = columns.length > 0 ? await read<Row>(ctx, sql`select ${sql.join(columns)}`, rows) : [];
+  const [row] = columns.length > 0 ? await execute<Row>(onReplica(ctx, rows), sql`select ${sql.join(columns)}`) : [];
   return parts.map((part, at) => (part.kind === 'text' ? part.text : (row?.[`f${at}`] ?? null)));
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Page, pageSql } from './page.ts';
-import { read } from './sql.ts';
+import { execute, onReplica } from './send.ts';
 
 /** Which members of T are wanted, in the order in which they are to appear. */
 export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNullable<T[Name]>> };
@@ -138,15 +138,14 @@ export async function readJsonPage(
   page: Page,
 ): Promise<JsonPage> {
   const { within, tail } = pageSql(page, id);
-  const [row] = await read<{ json: string | null; last: string | null; more: boolean | null }>(
-    ctx,
+  const [row] = await execute<{ json: string | null; last: string | null; more: boolean | null }>(
+    onReplica(ctx, page.limit),
     sql`select '[' || array_to_string(p.items[1:${page.limit}], ',') || ']' as json,
           p.ids[least(${page.limit}, cardinality(p.ids))] as last, cardinality(p.ids) > ${page.limit} as more
         from (
           select array_agg(p.id) as ids, array_agg(p.json) as items
           from (select ${id} as id, ${object} as json from ${source} ${within} ${tail}) p
         ) p`,
-    page.limit,
   );
   return { json: row?.json ?? '[]', last: row?.last ?? null, hasNext: row?.more ?? false };
 }

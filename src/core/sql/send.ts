@@ -1,20 +1,39 @@
 import { TransactionContext } from '@mikro-orm/core';
-import { CompiledQuery } from 'kysely';
+import { CompiledQuery, type RawBuilder } from 'kysely';
 import type { Context } from '../context.ts';
+import { PAGE_MAX } from './page-size.ts';
 import type { Send } from './prepare.ts';
+import { db } from './tables.ts';
 
-// Where prepared statements go. Inside the open transaction all of them belong to it.
+// Where statements go. Inside the open transaction all of them belong to it.
 
 /** The primary. */
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.send;
 
-/** A replica if there is one, else the primary: for short reads (at most a page), which share a few connections. */
-export const onReplica = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.read;
+/** For what looks at rows until it finds enough, or counts them. */
+export const ALL_ROWS = Number.POSITIVE_INFINITY;
+
+/**
+ * A replica if there is one, else the primary. `rows` is how many are read at most: short reads share a few connections,
+ * and what may be more than a page gets one of its own.
+ */
+export const onReplica = (ctx: Context, rows = 1): Send =>
+  inTransaction(ctx) ?? (rows > PAGE_MAX ? alone(ctx, { type: 'read' }) : ctx.services.database.read);
 
 /** The primary, on shared connections: for short statements that add rows and wait for nobody else's. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 
-function inTransaction(ctx: Context): Send | undefined {
-  if (!TransactionContext.currentTransactionContext()) return undefined;
-  return async (text, values) => (await ctx.em.getKysely().executeQuery(CompiledQuery.raw(text, [...values]))).rows;
+const inTransaction = (ctx: Context): Send | undefined =>
+  TransactionContext.currentTransactionContext() && alone(ctx, {});
+
+/** By the unit of work's own connection. */
+const alone =
+  (ctx: Context, options: { type?: 'read' }): Send =>
+  async (text, values) =>
+    (await ctx.em.getKysely(options).executeQuery(CompiledQuery.raw(text, [...values]))).rows;
+
+/** Runs a statement that is written anew for each call. */
+export async function execute<Row>(send: Send, statement: RawBuilder<Row>): Promise<Row[]> {
+  const { sql, parameters } = statement.compile(db);
+  return (await send(sql, parameters)) as Row[];
 }

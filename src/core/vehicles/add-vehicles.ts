@@ -6,7 +6,8 @@ import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { id, mustBe, readInput } from '../input.ts';
-import { newId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { newId } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
 import { recheckAfter, unsupportedReason } from './eligibility.ts';
 import { type Vehicle, vehicleObject } from './vehicles.ts';
@@ -90,7 +91,7 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     if (!dryRun) refuse(report, mode);
     if (vehicles.length > 0) {
       await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles });
-      await write(ctx, announce.due('vehicle'));
+      await execute(onPrimary(ctx), announce.due('vehicle'));
     }
     return report;
   });
@@ -130,8 +131,8 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, vi
       supported: manufacturers.supports(vin),
     };
   });
-  return write<{ id: string; vin: string }>(
-    ctx,
+  return execute<{ id: string; vin: string }>(
+    onPrimary(ctx),
     sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
         select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
           ${warningsOf(sql`r.warnings`)}, ${ctx.now()}::timestamptz,
@@ -155,8 +156,8 @@ export const warningsOf = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
   sql`coalesce(string_to_array(${text}, ' '), '{}')`;
 
 async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {
-  const rows = await write<{ json: Vehicle }>(
-    ctx,
+  const rows = await execute<{ json: Vehicle }>(
+    onPrimary(ctx),
     sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.vin = any(${vins}::text[])`,
   );
   return new Map(rows.map(({ json }) => [json.vin, json]));

@@ -7,7 +7,8 @@ import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { id, readInput } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
-import { isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Vehicle, vehicleObject } from './vehicles.ts';
 
@@ -27,9 +28,12 @@ export async function deleteVehicle(ctx: Context, input: { id: string }): Promis
     if (!isId(input.id)) throw new VehicleNotFound();
     const own = sql`v.company = ${company} and v.id = ${input.id}`;
     // Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion.
-    await write(ctx, sql`select from fleet f join vehicle v on v.fleet_id = f.id where ${own} for key share of f`);
-    const [row] = await write<{ json: Vehicle }>(
-      ctx,
+    await execute(
+      onPrimary(ctx),
+      sql`select from fleet f join vehicle v on v.fleet_id = f.id where ${own} for key share of f`,
+    );
+    const [row] = await execute<{ json: Vehicle }>(
+      onPrimary(ctx),
       sql`select ${vehicleObject} as json from vehicle v where ${own} for update`,
     );
     if (!row) throw new VehicleNotFound();
@@ -51,8 +55,8 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   return ctx.em.transactional(async () => {
     await holdFleet(ctx, company, fleetId);
     // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
-    const deleted = await write<{ id: string; vin: string }>(
-      ctx,
+    const deleted = await execute<{ id: string; vin: string }>(
+      onPrimary(ctx),
       sql`select v.id, v.vin from vehicle v
           where v.company = ${company} and v.fleet_id = ${fleetId}::uuid
             and (v.id = any(${(ids ?? []).filter(isId)}::uuid[])
@@ -75,9 +79,9 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
 async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
   const ids = sql`any(${vehicles.map(({ id }) => id)}::uuid[])`;
-  await write(ctx, sql`with ${removingContracts(ctx, sql`c.vehicle_id = ${ids}`)} select`);
-  await write(ctx, sql`delete from vehicle where id = ${ids}`);
+  await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, sql`c.vehicle_id = ${ids}`)} select`);
+  await execute(onPrimary(ctx), sql`delete from vehicle where id = ${ids}`);
   const named = vehicles.map(({ id, vin }) => ({ id, vin }));
   await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles: named });
-  await write(ctx, announce.removed(company, named));
+  await execute(onPrimary(ctx), announce.removed(company, named));
 }

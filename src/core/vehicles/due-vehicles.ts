@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { isoSql } from '../sql/selection.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
 export interface ClaimedVehicle {
@@ -42,8 +42,8 @@ export const companiesWithDue = sql`
 /** The companies of which vehicles have come due, and when (ISO 8601) the first of another one will. Locks nothing. */
 export async function companiesDue(ctx: Context): Promise<{ companies: string[]; next: string | null }> {
   const now = sql`${ctx.now()}::timestamptz`;
-  const [row] = await write<{ companies: string[]; next: string | null }>(
-    ctx,
+  const [row] = await execute<{ companies: string[]; next: string | null }>(
+    onPrimary(ctx),
     sql`with ${companiesWithDue}
         select coalesce(array_agg(company order by company) filter (where due), '{}') as companies,
           ${sql.raw(isoSql('min(due_at) filter (where not due)'))} as next
@@ -62,8 +62,8 @@ export async function claimDueVehicles(
 ): Promise<ClaimedVehicle[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
-  return write<ClaimedVehicle>(
-    ctx,
+  return execute<ClaimedVehicle>(
+    onPrimary(ctx),
     sql`with due as (
           select id from vehicle where company = ${company} and due_at <= ${now}::timestamptz
             and (manufacturer <> all(${except}::text[])) is not false
@@ -86,8 +86,8 @@ export async function postponeVehicles(
   { company, brands, seconds, reason }: { company: string; brands: readonly string[]; seconds: number; reason: Reason },
 ): Promise<void> {
   const now = sql`${ctx.now()}::timestamptz`;
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`with first as (
           select id, manufacturer from vehicle where company = ${company} and due_at <= ${now}
           order by due_at limit ${POSTPONED_AT_ONCE}

@@ -4,7 +4,7 @@ import { announce, newsOf } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { mustBe, readInput } from '../input.ts';
-import { read, write } from '../sql/sql.ts';
+import { execute, onPrimary, onReplica } from '../sql/send.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Eligibility, type EligibilityStatus, getEligibility, type Vehicle, vehicleObject } from './vehicles.ts';
 
@@ -43,7 +43,7 @@ async function waitForAnswer(
     for (;;) {
       // Listening begins before the look, so that an answer in between is not missed; and the news is ahead of replicas.
       const next = newsOf(ctx.services.changes, company, vinOrNull(input.vin) ?? '', signal);
-      const eligibility = await getEligibility(ctx, input, write);
+      const eligibility = await getEligibility(ctx, input, onPrimary);
       if (eligibility.status !== 'PENDING' || !(await next)) return eligibility;
     }
   } finally {
@@ -75,8 +75,8 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await read<{ before: number; answers: number; seconds: number | null }>(
-    ctx,
+  const [line] = await execute<{ before: number; answers: number; seconds: number | null }>(
+    onReplica(ctx),
     sql`select count(*)::int as answers, extract(epoch from ${now}::timestamptz - min(at))::float8 as seconds,
           (select count(*)::int from (
             select from vehicle where company = ${company} and due_at < ${dueAt}::timestamptz limit ${VEHICLES_LOOKED_AT}
@@ -107,8 +107,8 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const wanted = vins.map(vinOrNull);
   return ctx.em.transactional(async () => {
     // A claimed row is being asked about right now: its answer will be new enough.
-    const rows = await write<{ json: Vehicle }>(
-      ctx,
+    const rows = await execute<{ json: Vehicle }>(
+      onPrimary(ctx),
       sql`with wanted as (
             select v.id from vehicle v
             where v.company = ${company} and v.vin = any(${wanted.filter((vin) => vin !== null)}::text[])
@@ -123,7 +123,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
-    await write(ctx, announce.due('vehicle'));
+    await execute(onPrimary(ctx), announce.due('vehicle'));
     return found;
   });
 }

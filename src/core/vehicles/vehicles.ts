@@ -17,7 +17,8 @@ import {
   readJsonPage,
   type Selection,
 } from '../sql/selection.ts';
-import { ALL_ROWS, given, isId, read } from '../sql/sql.ts';
+import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
+import { given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
@@ -65,19 +66,27 @@ export type VehicleFilter = z.input<typeof vehicleFilter>;
 export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
 
 /** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export const getEligibility = (ctx: Context, by: { vin: string }, from: typeof read = read): Promise<Eligibility> =>
-  readVehicle(ctx, by, eligibilityJson, from);
+export const getEligibility = (
+  ctx: Context,
+  by: { vin: string },
+  from: typeof onReplica = onReplica,
+): Promise<Eligibility> => readVehicle(ctx, by, eligibilityJson, from);
 
 type VehicleBy = { id: string } | { vin: string };
 
-async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, from: typeof read = read): Promise<T> {
+async function readVehicle<T>(
+  ctx: Context,
+  by: VehicleBy,
+  table: JsonSql<T>,
+  from: typeof onReplica = onReplica,
+): Promise<T> {
   const company = authorize(ctx, 'fleets:read');
   const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
   const rows =
     value === null
       ? []
-      : await from<{ json: string }>(
-          ctx,
+      : await execute<{ json: string }>(
+          from(ctx),
           sql`select ${jsonText(table)} as json from vehicle v where v.company = ${company} and ${column} = ${value}`,
         );
   const [row] = rows;
@@ -88,8 +97,8 @@ async function readVehicle<T>(ctx: Context, by: VehicleBy, table: JsonSql<T>, fr
 /** The caller's vehicles with these ids, in their order; null where there is none. */
 export async function vehiclesById(ctx: Context, ids: readonly string[]): Promise<(Vehicle | null)[]> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await read<{ json: Vehicle }>(
-    ctx,
+  const rows = await execute<{ json: Vehicle }>(
+    onReplica(ctx),
     sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = any(${ids.filter(isId)}::uuid[])`,
   );
   const byId = new Map(rows.map(({ json }) => [json.id, json]));
@@ -111,8 +120,8 @@ export async function vehiclesOfFleets(
 ): Promise<Map<string, Slice<Vehicle>>> {
   const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`v.id`);
-  const rows = await read<{ parent: string; vehicles: string | null }>(
-    ctx,
+  const rows = await execute<{ parent: string; vehicles: string | null }>(
+    onReplica(ctx, input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit),
     sql`select parent.id as parent, page.vehicles from fleet parent
         cross join lateral (
           select string_agg(v.json, ',') as vehicles from (
@@ -121,7 +130,6 @@ export async function vehiclesOfFleets(
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
-    input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit,
   );
   const slices = new Map(
     rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
@@ -137,8 +145,8 @@ export async function countVehiclesOfFleets(
   const company = authorize(ctx, 'fleets:read');
   const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
   const kept = Object.values(others).every((value) => value == null);
-  const rows = await read<{ fleet_id: string; count: number }>(
-    ctx,
+  const rows = await execute<{ fleet_id: string; count: number }>(
+    onReplica(ctx, kept ? input.fleetIds.length : ALL_ROWS),
     kept
       ? sql`select t.fleet_id, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
             where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
@@ -146,7 +154,6 @@ export async function countVehiclesOfFleets(
       : sql`select v.fleet_id, count(*)::int as count from vehicle v
             where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
             group by v.fleet_id`,
-    kept ? input.fleetIds.length : ALL_ROWS,
   );
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
   return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));
@@ -158,8 +165,8 @@ export async function eligibilitySummaries(
   fleetIds: readonly string[],
 ): Promise<Map<string, Record<EligibilityStatus, number>>> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await read<{ fleet_id: string; status: EligibilityStatus; count: number }>(
-    ctx,
+  const rows = await execute<{ fleet_id: string; status: EligibilityStatus; count: number }>(
+    onReplica(ctx),
     sql`select t.fleet_id, t.status, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
         where t.fleet_id = any(${fleetIds}::uuid[]) and f.company = ${company} group by t.fleet_id, t.status`,
   );

@@ -5,7 +5,7 @@ import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
 import { holdFleetsOf } from '../fleets/fleets.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckAfter } from './eligibility.ts';
 import type { EligibilityStatus } from './vehicles.ts';
@@ -48,8 +48,8 @@ export async function storeVerifications(
       ctx,
       done.map(({ vehicle }) => vehicle.id),
     );
-    const stored = await write<StoredVehicle>(
-      ctx,
+    const stored = await execute<StoredVehicle>(
+      onPrimary(ctx),
       sql`with fact as (
             select * from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as f(
               id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean, retry_after real,
@@ -83,13 +83,13 @@ export async function storeVerifications(
           select * from answered union all select * from unanswered`,
     );
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
-    if (stored.some((row) => !row.answered)) await write(ctx, announce.due('vehicle'));
+    if (stored.some((row) => !row.answered)) await execute(onPrimary(ctx), announce.due('vehicle'));
     const answered = stored.filter((row) => row.answered);
     await record(ctx, ...answered.filter(({ was, status }) => was !== status).map(eligibilityChanged));
     for (const [company, vehicles] of Map.groupBy(answered, (row) => row.company)) {
       for (let start = 0; start < vehicles.length; start += NEWS_SIZE) {
         const news = vehicles.slice(start, start + NEWS_SIZE).map((row): [string, string] => [row.id, row.vin]);
-        await write(ctx, announce.eligibility({ company, vehicles: news }));
+        await execute(onPrimary(ctx), announce.eligibility({ company, vehicles: news }));
       }
     }
   });

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { isoSql } from '../sql/selection.ts';
-import { firstIdOf, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { firstIdOf } from '../sql/sql.ts';
 import { payloadOf } from './payload.ts';
 import type { Attempt, Sender } from './sender.ts';
 import { signedHeaders } from './signature.ts';
@@ -57,8 +58,8 @@ export async function partiesDue(
           select d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
             and ${kinds[kind].deliveries} order by d.due_at limit 1
         ) next`;
-  return write(
-    ctx,
+  return execute(
+    onPrimary(ctx),
     sql`select company, kind, max(room) > 0 as room from (${ofKind('sound')} union all ${ofKind('failing')} union all ${ofKind('asked')}) due
         group by company, kind order by min(due_at)`,
   );
@@ -72,8 +73,8 @@ export async function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
-  return write<ClaimedDelivery>(
-    ctx,
+  return execute<ClaimedDelivery>(
+    onPrimary(ctx),
     sql`with due as materialized (
           select due.id from ${webhooksOf({ kind, busy })} cross join lateral (
             select d.id, d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
@@ -91,8 +92,8 @@ export async function claimDeliveries(
 
 /** When the first delivery after `now` comes due (ISO 8601), or null when none ever does. */
 export async function nextDeliveryDue(ctx: Context, now: Date): Promise<string | null> {
-  const [row] = await write<{ due_at: string | null }>(
-    ctx,
+  const [row] = await execute<{ due_at: string | null }>(
+    onPrimary(ctx),
     sql`select ${sql.raw(isoSql('min(next.due_at)'))} as due_at from webhook w cross join lateral (
           select due_at from delivery where webhook_id = w.id and due_at > ${now}::timestamptz order by due_at limit 1
         ) next where w.state = 'ACTIVE'`,
@@ -128,8 +129,8 @@ const TRIMMED_AT_ONCE = 5000;
 
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
-  const rows = await write(
-    ctx,
+  const rows = await execute(
+    onPrimary(ctx),
     sql`delete from delivery where id in (
           select id from delivery where id < ${firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000)}::uuid
             and state <> 'PENDING' order by id limit ${TRIMMED_AT_ONCE}

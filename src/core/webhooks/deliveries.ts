@@ -5,7 +5,8 @@ import { NotFound } from '../errors.ts';
 import { type Event, eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
-import { isId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
@@ -41,8 +42,8 @@ export async function listDeliveries(
 ): Promise<Slice<Delivery>> {
   const webhook = await getWebhook(ctx, { id: input.webhookId });
   const { within, tail } = pageSql(input.page, sql`d.id`);
-  const rows = await write<Row>(
-    ctx,
+  const rows = await execute<Row>(
+    onPrimary(ctx),
     sql`select ${input.requests === false ? withoutEvent : columns} from ${source}
         where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)} ${within} ${tail}`,
   );
@@ -55,8 +56,8 @@ export async function countDeliveries(
   input: { webhookId: string; state?: DeliveryState | null | undefined },
 ): Promise<number> {
   const webhook = await getWebhook(ctx, { id: input.webhookId });
-  const [row] = await write<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`select count(*)::int as count from ${source}
         where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)}`,
   );
@@ -69,8 +70,8 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const data = JSON.stringify({ webhookId: webhook.id });
-    const [row] = await write<{ id: string }>(
-      ctx,
+    const [row] = await execute<{ id: string }>(
+      onPrimary(ctx),
       sql`with test as (
             insert into event (type, company, actor, request_id, at, data)
             values ('webhook.test', ${company}, ${ctx.caller?.subject || 'anonymous'}, ${ctx.requestId},
@@ -81,7 +82,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
           select ${webhook.id}::uuid, test.id, true, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
           returning id`,
     );
-    await write(ctx, announce.due('delivery'));
+    await execute(onPrimary(ctx), announce.due('delivery'));
     return deliveryOf(ctx, webhook.id, row?.id ?? '');
   });
 }
@@ -96,21 +97,21 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
     const webhook = await lockWebhook(ctx, company, input.webhookId);
     const { id, type } = await deliveryOf(ctx, webhook.id, input.deliveryId);
     if (isOfContract(type)) needContracts(ctx);
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`update delivery set due_at = ${ctx.now()}::timestamptz, asked = true, once = once or state <> 'PENDING',
             state = 'PENDING'
           where id = ${id} and not claimed`,
     );
-    await write(ctx, announce.due('delivery'));
+    await execute(onPrimary(ctx), announce.due('delivery'));
     return deliveryOf(ctx, webhook.id, id);
   });
 }
 
 async function deliveryOf(ctx: Context, webhookId: string, deliveryId: string): Promise<Delivery> {
   const [row] = isId(deliveryId)
-    ? await write<Row>(
-        ctx,
+    ? await execute<Row>(
+        onPrimary(ctx),
         sql`select ${columns} from ${source} where d.id = ${deliveryId} and d.webhook_id = ${webhookId}`,
       )
     : [];

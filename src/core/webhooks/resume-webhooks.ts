@@ -3,15 +3,15 @@ import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/publish-events.ts';
 import { wanted } from '../events/wanted.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for one, and at the end everybody's publishing. */
 const ROWS_AT_ONCE = 1000;
 
 /** Webhooks that are active again and for which something has waited, the longest waiting first. */
 export async function webhooksToResume(ctx: Context): Promise<string[]> {
-  const rows = await write<{ id: string }>(
-    ctx,
+  const rows = await execute<{ id: string }>(
+    onPrimary(ctx),
     sql`select id from webhook where due_at <= ${ctx.now()}::timestamptz order by due_at limit 100`,
   );
   return rows.map(({ id }) => id);
@@ -30,25 +30,25 @@ export async function resumeStep(ctx: Context, webhookId: string): Promise<boole
 async function step(ctx: Context, webhookId: string, { last }: { last: boolean }): Promise<boolean> {
   return ctx.em.transactional(async () => {
     if (last) await holdPublishing(ctx);
-    const [webhook] = await write(
-      ctx,
+    const [webhook] = await execute(
+      onPrimary(ctx),
       sql`select from webhook where id = ${webhookId} and due_at is not null for no key update`,
     );
     if (!webhook) return false;
     const forwarded = await bringForward(ctx, webhookId);
     const looked = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, webhookId) : 0;
-    if (forwarded + looked > 0) await write(ctx, announce.due('delivery'));
+    if (forwarded + looked > 0) await execute(onPrimary(ctx), announce.due('delivery'));
     const more = forwarded === ROWS_AT_ONCE || looked === ROWS_AT_ONCE;
     if (last && !more)
-      await write(ctx, sql`update webhook set held_from = null, due_at = null where id = ${webhookId}`);
+      await execute(onPrimary(ctx), sql`update webhook set held_from = null, due_at = null where id = ${webhookId}`);
     return more;
   });
 }
 
 /** Makes attempts due now that would have come later; not those that have failed since the webhook is active again. */
 async function bringForward(ctx: Context, webhookId: string): Promise<number> {
-  const rows = await write(
-    ctx,
+  const rows = await execute(
+    onPrimary(ctx),
     sql`with later as (
           select d.id from delivery d join webhook w on w.id = d.webhook_id
           where d.webhook_id = ${webhookId} and d.due_at > ${ctx.now()}::timestamptz and d.attempted_at < w.due_at and not d.claimed
@@ -61,8 +61,8 @@ async function bringForward(ctx: Context, webhookId: string): Promise<number> {
 
 /** Looks at the next events that wait, and makes deliveries of those that the webhook wants; gives how many it looked at. */
 async function deliverWaiting(ctx: Context, webhookId: string): Promise<number> {
-  const [looked] = await write<{ count: number }>(
-    ctx,
+  const [looked] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`with next as materialized (
           select e.id, e.type, e.position from webhook w join event e on e.company = w.company and e.position > w.held_from
           where w.id = ${webhookId} order by e.position limit ${ROWS_AT_ONCE}

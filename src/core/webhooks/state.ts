@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 
 /**
  * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
@@ -13,8 +13,8 @@ export async function haltWebhook(
   state: 'PAUSED' | 'DISABLED',
   reason: string | null,
 ): Promise<void> {
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`update webhook set state = ${state}, reason = ${reason}, due_at = null, updated_at = ${ctx.now()}::timestamptz,
           held_from = coalesce(held_from, (select max(position) from event where position is not null), 0)
         where id = ${webhookId} and state = 'ACTIVE'`,
@@ -24,11 +24,11 @@ export async function haltWebhook(
 /** Sends a webhook what has waited for it, in steps (core/webhooks/resume-webhooks.ts), and what is to come. */
 export async function resumeWebhook(ctx: Context, webhookId: string): Promise<void> {
   const now = ctx.now();
-  await write(
-    ctx,
+  await execute(
+    onPrimary(ctx),
     sql`update webhook set state = 'ACTIVE', reason = null, failing = false,
           due_at = ${now}::timestamptz, updated_at = ${now}::timestamptz
         where id = ${webhookId} and state <> 'ACTIVE'`,
   );
-  await write(ctx, announce.due('webhook'));
+  await execute(onPrimary(ctx), announce.due('webhook'));
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/publish-events.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import { haltWebhook } from './state.ts';
 
@@ -51,8 +51,8 @@ function outcomeOf({ claimed, sent }: Attempted) {
 
 async function store(ctx: Context, outcomes: readonly Outcome[]): Promise<void> {
   // Webhooks are locked before their deliveries, as by whoever deletes one.
-  const stored = await write<{ id: string; state: string; once: boolean }>(
-    ctx,
+  const stored = await execute<{ id: string; state: string; once: boolean }>(
+    onPrimary(ctx),
     sql`with o as materialized (
           select * from jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb) as o(id uuid, webhook_id uuid,
             until timestamptz, url text, status int, headers jsonb, answer text, error text, attempted_at timestamptz,
@@ -76,7 +76,7 @@ async function store(ctx: Context, outcomes: readonly Outcome[]): Promise<void> 
         select id, state, once from stored`,
   );
   // Whoever waits for the next delivery to come due thinks it is later than it now is.
-  if (stored.some(({ state }) => state === 'PENDING')) await write(ctx, announce.due('delivery'));
+  if (stored.some(({ state }) => state === 'PENDING')) await execute(onPrimary(ctx), announce.due('delivery'));
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted, reason } of outcomes) {
     const row = ended.get(id);

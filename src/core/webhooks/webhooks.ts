@@ -8,7 +8,8 @@ import { eventTypes, MOST_TYPES } from '../events/record-events.ts';
 import { id, listOf, mustBe, readInput, storable } from '../input.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
-import { isId, newId, write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
+import { isId, newId } from '../sql/sql.ts';
 import { newSecret } from './signature.ts';
 import { haltWebhook, resumeWebhook } from './state.ts';
 import { readWebhookUrl } from './url.ts';
@@ -69,14 +70,14 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return ctx.em.transactional(async () => {
-    const [count] = await write<{ count: number }>(
-      ctx,
+    const [count] = await execute<{ count: number }>(
+      onPrimary(ctx),
       sql`select count(*)::int as count from webhook where company = ${company}`,
     );
     if ((count?.count ?? 0) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
-    const [row] = await write<{ json: Webhook }>(
-      ctx,
+    const [row] = await execute<{ json: Webhook }>(
+      onPrimary(ctx),
       sql`insert into webhook as w (id, company, url, description, types, secret, created_at, updated_at)
           values (${newId()}, ${company}, ${readWebhookUrl(fields.url, urlRules(ctx))}, ${fields.description ?? ''},
             ${fields.types ?? []}::text[], ${secret}, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz)
@@ -103,8 +104,8 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
     if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, before, types);
     const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
-      await write(
-        ctx,
+      await execute(
+        onPrimary(ctx),
         sql`update webhook set url = ${url}, description = ${description}, types = ${types}::text[],
               updated_at = ${ctx.now()}::timestamptz where id = ${before.id}`,
       );
@@ -120,7 +121,7 @@ export async function deleteWebhook(ctx: Context, input: { id: string }): Promis
   const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    await write(ctx, sql`delete from webhook where id = ${webhook.id}`);
+    await execute(onPrimary(ctx), sql`delete from webhook where id = ${webhook.id}`);
     return webhook;
   });
 }
@@ -133,8 +134,8 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   const secret = newSecret();
   return ctx.em.transactional(async () => {
     const { id } = await needEventsOf(ctx, await lockWebhook(ctx, company, input.id));
-    await write(
-      ctx,
+    await execute(
+      onPrimary(ctx),
       sql`update webhook set secret = ${secret}, old_secret = secret, updated_at = ${ctx.now()}::timestamptz,
             old_secret_until = ${ctx.now()}::timestamptz + make_interval(hours => ${OLD_SECRET_HOURS})
           where id = ${id}`,
@@ -152,8 +153,8 @@ export async function getWebhook(ctx: Context, input: { id: string }): Promise<W
 export async function listWebhooks(ctx: Context, input: { page: Page }): Promise<Slice<Webhook>> {
   const company = authorize(ctx, 'fleets:read');
   const { within, tail } = pageSql(input.page, sql`w.id`);
-  const rows = await write<{ json: Webhook }>(
-    ctx,
+  const rows = await execute<{ json: Webhook }>(
+    onPrimary(ctx),
     sql`select ${webhookObject} as json from webhook w where w.company = ${company} ${within} ${tail}`,
   );
   return sliceOf(
@@ -165,8 +166,8 @@ export async function listWebhooks(ctx: Context, input: { page: Page }): Promise
 /** How many webhooks listWebhooks has in all. */
 export async function countWebhooks(ctx: Context): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = await write<{ count: number }>(
-    ctx,
+  const [row] = await execute<{ count: number }>(
+    onPrimary(ctx),
     sql`select count(*)::int as count from webhook where company = ${company}`,
   );
   return row?.count ?? 0;
@@ -178,8 +179,8 @@ export const lockWebhook = (ctx: Context, company: string, webhookId: string): P
 
 async function webhookRow(ctx: Context, company: string, webhookId: string, lock = sql``): Promise<Webhook> {
   const [row] = isId(webhookId)
-    ? await write<{ json: Webhook }>(
-        ctx,
+    ? await execute<{ json: Webhook }>(
+        onPrimary(ctx),
         sql`select ${webhookObject} as json from webhook w where w.id = ${webhookId} and w.company = ${company} ${lock}`,
       )
     : [];
@@ -204,8 +205,8 @@ export const needContracts = (ctx: Context): void =>
  * since it waits to be sent.
  */
 async function needEventsOf(ctx: Context, webhook: Webhook, types = webhook.types): Promise<Webhook> {
-  const [waiting] = await write(
-    ctx,
+  const [waiting] = await execute(
+    onPrimary(ctx),
     sql`select from delivery d join event e on e.id = d.event_id
         where d.webhook_id = ${webhook.id} and d.state = 'PENDING' and e.type like 'contract.%' limit 1`,
   );

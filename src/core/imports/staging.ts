@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { write } from '../sql/sql.ts';
+import { execute, onPrimary } from '../sql/send.ts';
 import { warningsText } from '../vehicles/add-vehicles.ts';
 import { readVin, type VinFault } from '../vin.ts';
 import type { CsvRow } from './csv/csv.ts';
@@ -14,7 +14,7 @@ const TOLD_EVERY_MS = 200;
  * Where the rows of a file are set aside until its end: the good ones to be stored, the refused ones to be reported.
  * Each batch is a row of its own statement, so that no transaction is open while the file arrives.
  */
-export class ImportStage {
+export class ImportStaging {
   received = 0;
   rejected = 0;
   /** Refused rows that are kept for the report. */
@@ -79,8 +79,8 @@ export class ImportStage {
   }
 
   async #setAside(good: Good): Promise<void> {
-    const [kept] = await write(
-      this.#ctx,
+    const [kept] = await execute(
+      onPrimary(this.#ctx),
       sql`
           insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warnings, cells)
           select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
@@ -95,8 +95,8 @@ export class ImportStage {
     const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
     if (kept.length === 0) return;
     this.kept += kept.length;
-    await write(
-      this.#ctx,
+    await execute(
+      onPrimary(this.#ctx),
       sql`insert into import_rejection (import_id, row, value, code, message, cells)
           select ${this.#run.id}::uuid, r.* from unnest(${kept.map(({ row }) => row)}::int[],
             ${kept.map(({ value }) => value)}::text[], ${kept.map(({ code }) => code)}::text[],
@@ -108,8 +108,8 @@ export class ImportStage {
   /** Says how far the import is, to whoever follows it. */
   async #tell(): Promise<void> {
     this.#toldAt = performance.now();
-    const [told] = await write(
-      this.#ctx,
+    const [told] = await execute(
+      onPrimary(this.#ctx),
       sql`with moved as (
             update import set received = ${this.received}, rejected = ${this.rejected}
             where ${stillRunning(this.#run)} returning id
