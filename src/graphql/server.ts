@@ -4,11 +4,12 @@ import { ValidationFailed } from '../core/errors.ts';
 import { PAGE_MAX } from '../core/sql/page-size.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
+import { localsOf } from '../http/locals.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
 import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
 import { direct } from './execution/direct.ts';
-import { earlyAnswer } from './execution/errors.ts';
+import { earlyAnswer, noteCode } from './execution/errors.ts';
 import { guards, shortRefusal, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
@@ -30,10 +31,10 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     try {
       if (await showGraphiql(req, res)) return;
       requirePreflight(req);
-      await begin(req, res);
-      if (await answer(req, res)) return;
+      const context = await begin(req, res);
+      if (await answer(req, res, context)) return;
       await readUpload(req, res);
-      await operate(req, res);
+      await operate(req, res, context);
     } catch (error) {
       refuse(error as Error, req, res, services.log);
     }
@@ -42,12 +43,12 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 }
 
 /** Who asks, before anything else is read; then what, where it is JSON. */
-function opening(services: HttpServices): (req: Request, res: Response) => Promise<void> {
+function opening(services: HttpServices) {
   const readBody = bodyReader(services);
-  return async (req, res) => {
-    res.locals.route = PATH;
+  return async (req: Request, res: Response): Promise<GraphqlRequest> => {
+    localsOf(res).route = PATH;
     const ctx = await openContext(services, req, res);
-    res.locals.graphql = new GraphqlRequest({
+    const context = new GraphqlRequest({
       ctx,
       closed: () => closedOf(res, services.ending, ctx.caller),
       charge: chargeOnce(services, ctx, req, res),
@@ -55,6 +56,7 @@ function opening(services: HttpServices): (req: Request, res: Response) => Promi
       res,
     });
     await readBody(req, res);
+    return context;
   };
 }
 
@@ -93,9 +95,9 @@ async function openYoga({ config, log }: HttpServices) {
 }
 
 /** What `direct` leaves to Yoga. */
-function operations(services: HttpServices): (req: Request, res: Response) => Promise<void> {
+function operations(services: HttpServices) {
   let yoga: ReturnType<typeof openYoga> | undefined;
-  return async (req, res) => {
+  return async (req: Request, res: Response, context: GraphqlRequest): Promise<void> => {
     // Yoga makes a URL of them; where it cannot, it answers with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
@@ -105,7 +107,6 @@ function operations(services: HttpServices): (req: Request, res: Response) => Pr
       throw error;
     });
     const answer = await yoga;
-    const context: GraphqlRequest = res.locals.graphql;
     // Yoga copies an object's own members.
     await answer(req, res, { ...context, loaders: context.loaders });
   };
@@ -115,8 +116,8 @@ function operations(services: HttpServices): (req: Request, res: Response) => Pr
 function refuse(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
   if (res.headersSent) return void res.destroy();
   const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
-  const { errors, status, headers } = earlyAnswer(error, res.locals.requestId, log);
-  res.locals.code = errors[0]?.extensions.code;
+  const { errors, status, headers } = earlyAnswer(error, localsOf(res).requestId, log);
+  noteCode(res, errors);
   res.status(status).set(headers).type(type).send(JSON.stringify({ errors }));
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { MalformedJson, PayloadTooLarge, UnsupportedMediaType } from '../core/errors.ts';
+import { localsOf } from './locals.ts';
 
 export type ReadJson = (req: Request, res: Response) => Promise<unknown>;
 
@@ -11,7 +12,7 @@ export const isJson = (type: string | undefined): boolean => /^application\/(?:[
 
 /**
  * What reads a JSON body of at most `limit` bytes; undefined where there is none. With an Idempotency-Key,
- * `res.locals.digest` tells bodies apart.
+ * `localsOf(res).digest` tells bodies apart.
  * Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
  */
 export function jsonReader(limit: number): ReadJson {
@@ -86,7 +87,7 @@ const unreadable = () => new MalformedJson('The body could not be read.');
 function inspect(req: IncomingMessage, res: object, body: Buffer): void {
   if (!isUtf8(body)) throw notUtf8();
   if (!req.headers['idempotency-key']) return;
-  (res as Response).locals.digest = createHash('sha256').update(body).digest('hex');
+  localsOf(res as Response).digest = createHash('sha256').update(body).digest('hex');
 }
 
 /** What Express's body parser refuses, in our words. */

@@ -5,6 +5,7 @@ import { type Context, contextOf, type Services } from '../core/context.ts';
 import { shareRateUse } from '../core/operations/rate-use.ts';
 import type { Authenticator } from './identity/caller.ts';
 import { clientAddress } from './identity/client-address.ts';
+import { localsOf } from './locals.ts';
 import { limitRate, RateLimit } from './rate-limit.ts';
 
 /** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
@@ -25,14 +26,14 @@ export interface HttpServices extends Services {
  */
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
-  res.locals.company = caller?.company;
+  localsOf(res).company = caller?.company;
   try {
     limitRate(services.rateLimit, payerOf(caller, req), 1, res);
   } catch (refusal) {
     await delay(REFUSAL_MS);
     throw refusal;
   }
-  return contextOf(services, res.locals.requestId, caller);
+  return contextOf(services, localsOf(res).requestId, caller);
 }
 
 /** Against whose rate a request counts. */

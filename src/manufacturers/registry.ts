@@ -51,10 +51,7 @@ export type Verification = Verified | Unanswered;
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
   list(): Manufacturer[];
-  /** undefined for an unknown slug. */
-  nameOf(id: string): string | undefined;
-  candidates(vin: string): string[];
-  /** Whether a configured provider answers for at least one of the VIN's candidates. */
+  /** Whether a configured provider answers for at least one of the VIN's brands. */
   supports(vin: string): boolean;
   /** The likeliest brand, or null when the VIN's maker is unknown. */
   manufacturerOf(vin: string): string | null;
@@ -92,13 +89,10 @@ export function manufacturersOf(
     supported: byBrand.has(id),
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
-  const names = new Map<string, string>(Object.entries(brands));
   const unsupported = (brand: string | null) => (brand === null ? makerUnknown : noProvider);
 
   return {
     list: () => structuredClone([...all]),
-    nameOf: (id) => names.get(id),
-    candidates: (vin) => [...candidateBrands(vin)],
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
 

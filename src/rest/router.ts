@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import findMyWay from 'find-my-way';
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, needScope } from '../core/context.ts';
-import { DomainError, MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
+import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
+import { localsOf } from '../http/locals.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
 import { headersOf } from '../http/status.ts';
 import { contractRoutes } from './contracts.ts';
@@ -23,7 +23,7 @@ import type { Answer, RestRequest, Route } from './route.ts';
 import { vehicleRoutes } from './vehicles.ts';
 import { webhookRoutes } from './webhooks.ts';
 
-/** Every REST operation. Fixed paths stand before those with a parameter in their place. */
+/** Every REST operation. Fixed paths stand before those with a parameter in their place, since the first that fits answers. */
 export const routes: readonly Route[] = [
   ...fleetRoutes,
   ...eligibilityRoutes,
@@ -42,31 +42,25 @@ interface Place {
   allow: readonly string[];
 }
 
-/** Addresses to places, whatever the method; an address that is written out goes before one with a parameter. */
-function openMap() {
-  const map = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_ADDRESS });
+/** The places of all routes. */
+function* places(): Generator<Place> {
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
     const methods = same.map(({ method }) => method);
     const byMethod = new Map<string, Route>(same.map((route) => [route.method, route]));
     const get = byMethod.get('GET');
     if (get) byMethod.set('HEAD', get);
-    const place: Place = { path, routes: byMethod, allow: get ? [...methods, 'HEAD'] : methods };
-    map.on('GET', path, () => {}, place);
+    yield { path, routes: byMethod, allow: get ? [...methods, 'HEAD'] : methods };
   }
-  return map;
 }
-
-/** Longer than what Node lets through. */
-const LONGEST_ADDRESS = 64 * 1024;
 
 /** The REST API: all routes, and 405 for their other methods; problem+json for every refusal. */
 export function restApi(services: HttpServices): RequestHandler {
-  const map = openMap();
+  const router = Router({ caseSensitive: true });
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const needsToken = ({ token }: Route) =>
     token === undefined || (token === 'optional' && services.config.CONTRACTS_AUTH === 'required');
 
-  async function answer(place: Place, params: RestRequest['params'], req: Request, res: Response): Promise<void> {
+  async function answer(place: Place, req: Request, res: Response): Promise<void> {
     const route = place.routes.get(req.method);
     if (!route && req.method === 'OPTIONS') {
       return void res
@@ -75,13 +69,13 @@ export function restApi(services: HttpServices): RequestHandler {
         .end();
     }
     if (!route) throw new MethodNotAllowed(req.method, place.allow);
-    res.locals.route = place.path;
+    localsOf(res).route = place.path;
     const ctx = await openContext(services, req, res);
     if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
     // In core, too, but here before anything answers: the body's reader, or what is remembered of an earlier request.
     needScope(ctx, route.scope);
     const request: RestRequest = {
-      params,
+      params: req.params as RestRequest['params'],
       query: req.query,
       body: route.body === 'json' ? await readJson(req, res) : undefined,
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
@@ -91,10 +85,11 @@ export function restApi(services: HttpServices): RequestHandler {
     await send(res, await answerOnce(ctx, route, request, res));
   }
 
-  return (req, res, next) => {
-    const found = map.find('GET', req.path);
-    return found ? answer(found.store, found.params as RestRequest['params'], req, res) : next();
-  };
+  for (const place of places()) router.all(place.path, (req, res) => answer(place, req, res));
+  const notDecoded: ErrorRequestHandler = (error, _req, _res, next) =>
+    next(error instanceof URIError ? new NotFound('There is nothing at this address.') : error);
+  router.use(notDecoded);
+  return router;
 }
 
 async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<Answer> {
@@ -102,7 +97,7 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return route.answer(ctx, request);
   const asked = createHash('sha256')
-    .update(`${route.method} ${res.req.originalUrl} ${res.locals.digest ?? ''}`)
+    .update(`${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`)
     .digest('hex');
   const { outcome, repeated } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
   if (repeated) res.setHeader(REPLAYED, 'true');
@@ -139,9 +134,9 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
 /** Every refusal and fault as problem+json. */
 export function problems({ log }: HttpServices): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
-    const { requestId } = res.locals;
+    const { requestId } = localsOf(res);
     const refusal = refusalOf(error);
-    res.locals.code = refusal?.code ?? 'INTERNAL';
+    localsOf(res).code = refusal?.code ?? 'INTERNAL';
     if (!refusal) log.error({ requestId, err: error }, 'request failed');
     else if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
     // A list that breaks off in the middle must not look complete.

@@ -7,7 +7,7 @@ import { answerPlan } from './as-json.ts';
 import { MOST_BYTES, tooLarge } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
-import { withWireErrors } from './errors.ts';
+import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { guard } from './plugins.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
@@ -28,18 +28,17 @@ type Params = z.output<typeof params>;
  * way through Fetch objects costs several times as much as a small query. The bounds, the token, the errors are the same
  * functions; whatever is out of the ordinary (a wrong document, wrong variables, a subscription) is left to Yoga: false.
  */
-export function direct({ log }: HttpServices): (req: Request, res: Response) => Promise<boolean> {
-  return async (req, res) => {
+export function direct({ log }: HttpServices) {
+  return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const type = answerType(req);
     if (!type) return false;
     const { success, data } = params.safeParse(req.body);
-    const context: GraphqlContext = res.locals.graphql;
     const result = success ? await run(data, context) : null;
     if (!result) return false;
     if (typeof result === 'string') send(res, type, result);
     else {
       const shown = withWireErrors(result, context.ctx.requestId, log);
-      res.locals.code ??= shown.errors?.[0]?.extensions.code;
+      noteCode(res, shown.errors);
       sendResult(res, type, shown);
     }
     return true;

@@ -1,7 +1,9 @@
+import type { Response } from 'express';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import { type DomainError, MalformedJson } from '../../core/errors.ts';
 import { refusalOf } from '../../core/faults.ts';
+import { localsOf } from '../../http/locals.ts';
 import { headersOf, statusOf } from '../../http/status.ts';
 
 /** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
@@ -38,6 +40,12 @@ export function withWireErrors<R extends Result>(result: R, requestId: string, l
     ...result,
     errors: result.errors.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
   };
+}
+
+/** For the request's line in the log: the code of its first error. */
+export function noteCode(res: Response, errors: readonly { extensions: object }[] | undefined): void {
+  const { code } = (errors?.[0]?.extensions ?? {}) as { code?: unknown };
+  if (code !== undefined) localsOf(res).code ??= String(code);
 }
 
 /** An answer for what went wrong before there was anything to execute, for those who write HTTP themselves. */

@@ -11,11 +11,12 @@ import {
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { CostExceeded, Unauthenticated } from '../../core/errors.ts';
+import { localsOf } from '../../http/locals.ts';
 import { schema } from '../schema/schema.ts';
 import type { GraphqlContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { prepare } from './document.ts';
-import { type Result, withWireErrors } from './errors.ts';
+import { noteCode, type Result, withWireErrors } from './errors.ts';
 import { asksForSchema, asksOnlyForSchema, refusedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
@@ -89,8 +90,8 @@ export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> 
   if (!operation) return {};
   // For log and metrics: by what it asks for, since the name of an operation is the client's invention.
   const field = operation.selectionSet.selections.find((node) => node.kind === Kind.FIELD);
-  res.locals.operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
-  res.locals.anonymous = !operation.name;
+  localsOf(res).operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
+  localsOf(res).anonymous = !operation.name;
   // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
   if (!ctx.caller && !asksOnlyForSchema(document, operation)) {
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
@@ -124,8 +125,7 @@ export function wireErrors(log: Logger): GraphqlPlugin {
       const shown = <R extends Result>(one: R): R => {
         const told = ctx.services.config.INTROSPECTION ? one : { ...one, errors: one.errors?.map(withoutHint) };
         const wired = withWireErrors(told, ctx.requestId, log);
-        // For the request's line in the log.
-        res.locals.code ??= wired.errors?.[0]?.extensions.code;
+        noteCode(res, wired.errors);
         return wired;
       };
       if (Array.isArray(result)) setResult(result.map(shown));

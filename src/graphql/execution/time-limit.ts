@@ -1,4 +1,5 @@
 import { Unavailable } from '../../core/errors.ts';
+import { localsOf } from '../../http/locals.ts';
 import type { GraphqlContext } from './context.ts';
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -14,7 +15,7 @@ export function inTime<T>(context: GraphqlContext, work: MaybePromise<T>): Maybe
     return result;
   };
   if (!(work instanceof Promise)) return checked(work);
-  if (res.locals.upload) return work.then(checked);
+  if (localsOf(res).upload) return work.then(checked);
   const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {

@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import type { OperationDefinitionNode } from 'graphql';
+import { localsOf } from '../../http/locals.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 
 /** The name of an operation is the client's invention. */
@@ -12,7 +13,7 @@ export function traceOperation<T>(
   work: () => T | Promise<T>,
 ): T | Promise<T> {
   return traced(() => {
-    const { operation } = res.locals;
+    const { operation = type } = localsOf(res);
     const common = { 'graphql.operation.type': type, 'fleet_gateway.operation': operation };
     return {
       name: operation,

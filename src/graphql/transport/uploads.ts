@@ -9,6 +9,7 @@ import {
   ValidationFailed,
 } from '../../core/errors.ts';
 import { mayBeCsv } from '../../core/imports/csv/csv.ts';
+import { localsOf } from '../../http/locals.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import { requireOperation } from './body.ts';
 
@@ -18,7 +19,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
   const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
   return async (req, res) => {
     if (!req.is('multipart/form-data')) return;
-    res.locals.upload = true;
+    localsOf(res).upload = true;
     // What nobody read of the file must not hold the connection when the answer is out.
     res.once('finish', () => {
       req.unpipe();

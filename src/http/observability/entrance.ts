@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
+import { localsOf, operationOf } from '../locals.ts';
 import { securityHeaders } from '../security-headers.ts';
-import { requestIdOf } from './request-id.ts';
-import { logRequest } from './request-log.ts';
 
 /** Hears of every answered request, and of those whose client left before. */
 export type Observe = (req: Request, res: Response, milliseconds: number) => void;
@@ -15,7 +15,7 @@ export function entrance(log: Logger, observe: Observe): RequestHandler {
   return (req, res, next) => {
     const start = performance.now();
     const requestId = requestIdOf(req.headers['x-request-id']);
-    res.locals.requestId = requestId;
+    localsOf(res).requestId = requestId;
     res.setHeader('X-Request-Id', requestId);
     for (const [name, value] of securityHeaders) res.setHeader(name, value);
     res.once('close', () => {
@@ -25,4 +25,23 @@ export function entrance(log: Logger, observe: Observe): RequestHandler {
     });
     next();
   };
+}
+
+/** Long enough for any tracing scheme, short and plain enough for a log line and a header. */
+const SANE = /^[\w.:-]{1,128}$/;
+
+/** The name of a request: its caller's own (X-Request-Id) if that is a sane one. */
+const requestIdOf = (given: string | string[] | undefined): string =>
+  typeof given === 'string' && SANE.test(given) ? given : randomUUID();
+
+/** One line for an answered request. It names the operation, not the address: a VIN in a path is personal data. */
+function logRequest(log: Logger, req: Request, res: Response, milliseconds: number): void {
+  if (!log.isLevelEnabled('info')) return;
+  const { requestId, company, code } = localsOf(res);
+  const ms = Math.round(milliseconds * 10) / 10;
+  const cut = !res.writableFinished;
+  log.info(
+    { requestId, company, operation: operationOf(req, res), status: res.statusCode, code, ms, ...(cut && { cut }) },
+    'request',
+  );
 }

@@ -6,9 +6,9 @@ import { contextOf, type Services } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
 import { BACKLOG_MOST, readBacklog } from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
+import { localsOf, operationOf } from '../locals.ts';
 import type { HttpServices } from '../request-context.ts';
 import type { Observe } from './entrance.ts';
-import { operationOf } from './operation.ts';
 
 export interface Metrics {
   /** Counts and times a request that is over. */
@@ -59,9 +59,9 @@ export function openMetrics(services: HttpServices): Metrics {
   return {
     observe(req, res, milliseconds) {
       const operation = bounded(operationOf(req, res));
-      requests.inc({ operation, status: res.statusCode, code: res.locals.code ?? '' });
+      requests.inc({ operation, status: res.statusCode, code: localsOf(res).code ?? '' });
       durations.observe({ operation }, milliseconds / 1000);
-      if (res.locals.anonymous) anonymous.inc({ operation });
+      if (localsOf(res).anonymous) anonymous.inc({ operation });
     },
     async expose(req, res) {
       if (METRICS_TOKEN && !isSame(req.get('Authorization') ?? '', `Bearer ${METRICS_TOKEN}`)) {

@@ -1,6 +1,7 @@
-import { Router } from 'express';
+import { type RequestHandler, Router } from 'express';
+import { MethodNotAllowed } from '../../core/errors.ts';
+import { localsOf } from '../locals.ts';
 import type { HttpServices } from '../request-context.ts';
-import { onlyGet } from './operator-routes.ts';
 
 /** Whoever asks meanwhile hears what the last look found. */
 const LOOK_MS = 1_000;
@@ -32,4 +33,16 @@ function lookedAt(look: () => Promise<boolean>): () => Promise<boolean> {
     });
     return last;
   };
+}
+
+/** Answers GET (and HEAD) at an address outside the interfaces, and refuses its other methods. */
+export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
+  router.get(path, (req, res, next) => {
+    localsOf(res).route = path;
+    return handler(req, res, next);
+  });
+  router.all(path, (req, res) => {
+    localsOf(res).route = path;
+    throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
+  });
 }

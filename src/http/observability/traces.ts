@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
+import { localsOf } from '../locals.ts';
 
 /** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
@@ -15,8 +16,8 @@ export const traces =
     if (PROBES.has(req.path)) return next();
     telemetry.serve(req.headers, (end) => {
       res.once('close', () => {
-        const { route, requestId, company, code } = res.locals;
-        const failed = res.statusCode >= 500 || OUR_FAULTS.has(code);
+        const { route, requestId, company, code } = localsOf(res);
+        const failed = res.statusCode >= 500 || OUR_FAULTS.has(code ?? '');
         end({
           name: route ? `${req.method} ${route}` : req.method,
           attributes: {

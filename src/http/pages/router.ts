@@ -4,7 +4,7 @@ import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Response, Router } from 'express';
 import { ownToken } from '../identity/own-token.ts';
-import { onlyGet } from '../observability/operator-routes.ts';
+import { onlyGet } from '../observability/probes.ts';
 import type { HttpServices } from '../request-context.ts';
 import { home, homePolicy } from './home.ts';
 import { reference, referencePolicy } from './reference.ts';
