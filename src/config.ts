@@ -86,7 +86,7 @@ export interface Config extends Settings {
   developmentIdentity: boolean;
 }
 
-/** All faults of the environment at once, one line each. */
+/** All errors of the environment at once, one line each. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
   constructor(faults: readonly string[]) {

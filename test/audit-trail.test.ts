@@ -134,7 +134,7 @@ function faultIn(kind: keyof typeof lives, id: string, events: readonly Json[]):
 const idsOf = (rows: Json[]) => rows.map(({ id }) => id).toSorted();
 
 /** Compares what the log tells with what is there; gives what is wrong. */
-async function faultsOf({ world, answers }: Awaited<ReturnType<typeof play>>): Promise<string[]> {
+async function inputErrorsOf({ world, answers }: Awaited<ReturnType<typeof play>>): Promise<string[]> {
   const { id } = world.fleet;
   const { body: log }: { body: Json[] } = await acme.get(`/events?fleetId=${id}&limit=1000`);
   const faults: (string | null)[] = [];
@@ -197,7 +197,7 @@ test('Whatever happens at once, each fact is told once, nothing after its end, a
     await settled();
     const wrong = await Promise.all(
       played.map(async (each) => {
-        const faults = await faultsOf(each);
+        const faults = await inputErrorsOf(each);
         return faults.length > 0 ? [each.steps.map(({ act, which }) => `${act} ${which}`).join(), ...faults] : [];
       }),
     );

@@ -20,7 +20,7 @@ const post = async (path: string, body: string, accept = 'application/json', met
 };
 
 /** What is wrong with an answer to a request that may have been wrong in every place. */
-function faultsOf({ status, text, body }: Awaited<ReturnType<typeof post>>, asked: number): string[] {
+function inputErrorsOf({ status, text, body }: Awaited<ReturnType<typeof post>>, asked: number): string[] {
   const refusal: Json = body?.errors?.[0]?.extensions ?? body;
   const listed = refusal?.errors?.length ?? 0;
   return [
@@ -40,7 +40,7 @@ describe('a list that is too long, or wrong in every item', () => {
       if (body === undefined) continue;
       tried += 1;
       const answer = await post(path, body, 'application/json', method);
-      faults.push(...faultsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
+      faults.push(...inputErrorsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
     }
     expect(tried).toBeGreaterThan(60);
     expect(faults).toEqual([]);
@@ -59,7 +59,7 @@ describe('a list that is too long, or wrong in every item', () => {
       const { data, extensions } = answer.body;
       const holds = objectsIn(data) - 1;
       const cost = extensions?.cost?.requestedQueryCost;
-      faults.push(...faultsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
+      faults.push(...inputErrorsOf(answer, body.length).map((fault) => `${operation}, ${shape}: ${fault}`));
       if (holds > cost) faults.push(`${operation}, ${shape}: costs ${cost}, holds ${holds}`);
     }
     expect(tried).toBeGreaterThan(150);
@@ -89,22 +89,25 @@ describe('a list that is too long, or wrong in every item', () => {
       ]),
     ),
   };
-  test.each(Object.entries(refusals))('100 errors are listed, and the others counted: %s', async (_way, refusalOf) => {
-    const few = await refusalOf(wrong(100));
-    expect({ code: few.code, listed: few.errors.length, omitted: few.errorsOmitted }).toEqual({
-      code: 'VALIDATION_FAILED',
-      listed: 100,
-      omitted: undefined,
-    });
-    const many = await refusalOf(wrong(ITEMS));
-    expect({ code: many.code, listed: many.errors.length, omitted: many.errorsOmitted }).toEqual({
-      code: 'VALIDATION_FAILED',
-      listed: 100,
-      omitted: ITEMS - 100,
-    });
-    expect(many.errors[99].path).toBe('ids.99');
-    expect(await refusalOf(wrong(ITEMS + 1))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
-  });
+  test.each(Object.entries(refusals))(
+    '100 errors are listed, and the others counted: %s',
+    async (_way, domainErrorOf) => {
+      const few = await domainErrorOf(wrong(100));
+      expect({ code: few.code, listed: few.errors.length, omitted: few.errorsOmitted }).toEqual({
+        code: 'VALIDATION_FAILED',
+        listed: 100,
+        omitted: undefined,
+      });
+      const many = await domainErrorOf(wrong(ITEMS));
+      expect({ code: many.code, listed: many.errors.length, omitted: many.errorsOmitted }).toEqual({
+        code: 'VALIDATION_FAILED',
+        listed: 100,
+        omitted: ITEMS - 100,
+      });
+      expect(many.errors[99].path).toBe('ids.99');
+      expect(await domainErrorOf(wrong(ITEMS + 1))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    },
+  );
 
   test('refused rows of a file are counted, too', async () => {
     const { id } = await createFleet(acme);

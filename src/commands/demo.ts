@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { type DemoFleet, demoContracts, demoFleets, vinsOf } from './demo-data.ts';
-import { Gateway, gatewayOptions, Refusal } from './gateway.ts';
+import { Gateway, gatewayOptions, Rejected } from './gateway.ts';
 
 const usage = 'Usage: npm run demo [-- --url http://127.0.0.1:4000 --token …]';
 
@@ -52,7 +52,7 @@ async function makeContracts(gateway: Gateway, fleetId: string, demo: DemoFleet)
       created += 1;
     } catch (error) {
       // It is there since an earlier run.
-      if (!(error instanceof Refusal && error.code === 'CONTRACT_OVERLAP')) throw error;
+      if (!(error instanceof Rejected && error.code === 'CONTRACT_OVERLAP')) throw error;
     }
   }
   return created;

@@ -10,7 +10,7 @@ export class Unreachable extends Error {}
 const problem = z.object({ detail: z.string(), code: z.string(), importId: z.string().optional() });
 
 /** An answer other than 2xx; `message` is for the terminal. */
-export class Refusal extends Error {
+export class Rejected extends Error {
   readonly status: number;
   /** Empty where somebody between us and the gateway answered. */
   readonly code: string;
@@ -29,7 +29,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A running gateway, called by its public interface with one token. Every call throws Unreachable or Refusal. */
+/** A running gateway, called by its public interface with one token. Every call throws Unreachable or Rejected. */
 export class Gateway {
   readonly url: string;
   readonly #authorization: string;
@@ -52,7 +52,7 @@ export class Gateway {
       throw new Unreachable(`No answer from ${this.url}: ${reasonOf(cause)}`, { cause });
     });
     if (answer.ok) return answer;
-    throw new Refusal(answer, await answer.text().catch(() => ''));
+    throw new Rejected(answer, await answer.text().catch(() => ''));
   }
 
   async get<T>(path: string, shape: z.ZodType<T>, signal: AbortSignal | null = null): Promise<T> {

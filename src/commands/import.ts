@@ -17,7 +17,7 @@ Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. E
 1: some were refused, and stand beside the file in <name>.rejected.csv; 2: it failed.`;
 
 /** What the exit code says. */
-const exit = { done: 0, refusedRows: 1, failed: 2 };
+const exit = { done: 0, rejectedRows: 1, failed: 2 };
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args);
@@ -50,7 +50,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { body } = await gateway.send('GET', `/imports/${importId}/rejected.csv`);
   await pipeline(Readable.fromWeb(body as ReadableStream), createWriteStream(report));
   console.log(`The rejected rows are in ${report}, each with its reason: mend them and import that file.`);
-  return exit.refusedRows;
+  return exit.rejectedRows;
 }
 
 function readOptions(args: string[]) {

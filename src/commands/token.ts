@@ -18,7 +18,7 @@ export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Prom
   const token = await issue({ company, scope, expiresIn }).catch((cause: unknown) => {
     throw new Error('--expires-in: write a time span such as "2h" or "30 days".', { cause });
   });
-  // What the gateway would refuse is better refused here.
+  // What the gateway would reject is better rejected here.
   await authenticate(`Bearer ${token}`);
   return token;
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ImportState, importShape } from './follow-import.ts';
-import { type Gateway, Refusal, Unreachable } from './gateway.ts';
+import { type Gateway, Rejected, Unreachable } from './gateway.ts';
 
 const ATTEMPTS = 10;
 const LONGEST_PAUSE_SECONDS = 30;
@@ -19,7 +19,7 @@ export interface Upload {
   path: string;
 }
 
-export interface Telling {
+export interface Progress {
   /** So many bytes of the file's form have gone out in the attempt that runs, and line ends in them. */
   sent(bytes: number, lines: number): void;
   /** The attempt failed, and another one follows. */
@@ -28,22 +28,22 @@ export interface Telling {
 
 /**
  * Sends a file and gives the import when it has completed. A broken connection or a gateway that restarts is tried again,
- * under the same importId: nothing is stored twice. Throws Refusal for what trying again will not mend.
+ * under the same importId: nothing is stored twice. Throws Rejected for what trying again will not mend.
  */
-export async function uploadFile(gateway: Gateway, upload: Upload, telling: Telling): Promise<ImportState> {
+export async function uploadFile(gateway: Gateway, upload: Upload, progress: Progress): Promise<ImportState> {
   for (let failures = 0; ; ) {
     try {
-      await sendForm(gateway, upload, telling);
+      await sendForm(gateway, upload, progress);
     } catch (error) {
-      // A report that refuses every row is an answer, too.
-      if (error instanceof Refusal && error.importId) return gateway.get(`/imports/${upload.importId}`, importShape);
+      // A report that rejects every row is an answer, too.
+      if (error instanceof Rejected && error.importId) return gateway.get(`/imports/${upload.importId}`, importShape);
       if (!mayPass(error)) throw error;
       // One that still runs may take as long as it needs.
       if (!isRunning(error)) failures += 1;
       if (failures === ATTEMPTS) throw error;
-      telling.retrying(error.message);
+      progress.retrying(error.message);
       const pause = Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
-      await delay(1_000 * ((error instanceof Refusal && error.retryAfter) || pause));
+      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause));
     }
     // Whatever became of the answer, the gateway knows what became of the import.
     const ended = await endOf(gateway, upload.importId);
@@ -51,12 +51,12 @@ export async function uploadFile(gateway: Gateway, upload: Upload, telling: Tell
   }
 }
 
-function mayPass(error: unknown): error is Unreachable | Refusal {
-  if (error instanceof Refusal) return passing.includes(error.status) || isRunning(error);
+function mayPass(error: unknown): error is Unreachable | Rejected {
+  if (error instanceof Rejected) return passing.includes(error.status) || isRunning(error);
   return error instanceof Unreachable;
 }
 
-const isRunning = (error: unknown) => error instanceof Refusal && error.code === 'IDEMPOTENCY_IN_PROGRESS';
+const isRunning = (error: unknown) => error instanceof Rejected && error.code === 'IDEMPOTENCY_IN_PROGRESS';
 
 /** The import's id, which no file holds by chance, also parts the form. */
 const head = ({ fleetId, importId }: Upload) => `--${importId}\r
@@ -71,7 +71,7 @@ Content-Type: text/csv\r
 const tail = ({ importId }: Upload) => `\r\n--${importId}--\r\n`;
 
 /** Sends the file as it is read, in constant memory; what is wrong with reading it is not the gateway's fault. */
-async function sendForm(gateway: Gateway, upload: Upload, telling: Telling): Promise<void> {
+async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): Promise<void> {
   let fault: Error | undefined;
   async function* form(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(head(upload));
@@ -80,7 +80,7 @@ async function sendForm(gateway: Gateway, upload: Upload, telling: Telling): Pro
       for await (const chunk of createReadStream(upload.path) as AsyncIterable<Buffer>) {
         bytes += chunk.length;
         for (const byte of chunk) if (byte === 0x0a) lines += 1;
-        telling.sent(bytes, lines);
+        progress.sent(bytes, lines);
         yield chunk;
       }
     } catch (error) {
@@ -103,7 +103,7 @@ async function sendForm(gateway: Gateway, upload: Upload, telling: Telling): Pro
 async function endOf(gateway: Gateway, importId: string): Promise<ImportState | null> {
   for (const end = performance.now() + WAIT_MS; performance.now() < end; await delay(ASK_EVERY_MS)) {
     const state = await gateway.get(`/imports/${importId}`, importShape).catch((error: unknown) => {
-      if (mayPass(error) || (error instanceof Refusal && error.status === 404)) return null;
+      if (mayPass(error) || (error instanceof Rejected && error.status === 404)) return null;
       throw error;
     });
     if (state?.state !== 'RUNNING') return state;

@@ -1,11 +1,11 @@
-/** One fault of an input, at the place where it stands: `path` is dotted, as in `vins.3` or `email`. */
-export interface Fault {
+/** One error of an input, at the place where it stands: `path` is dotted, as in `vins.3` or `email`. */
+export interface InputError {
   path: string;
   code: string;
   message: string;
 }
 
-/** Everything a caller can be refused for. Wire names: clients branch on them, so they never change. */
+/** Every error code. Wire names: clients branch on them, so they never change. */
 export type ErrorCode =
   | 'VALIDATION_FAILED'
   | 'MALFORMED_JSON'
@@ -32,35 +32,40 @@ export type ErrorCode =
   | 'UNAVAILABLE'
   | 'INTERNAL';
 
-/** A refusal the caller may read: `message` is written for them, `details` are extra members of the error body. */
+/** An error the caller may read: `message` is written for them, `details` are extra members of the error body. */
 export abstract class DomainError extends Error {
   abstract readonly code: ErrorCode;
   /** Seconds after which trying again makes sense; becomes `Retry-After`. */
   readonly retryAfter: number | undefined = undefined;
-  readonly errors: readonly Fault[] | undefined = undefined;
-  /** How many faults there are beside those in `errors`. */
+  readonly errors: readonly InputError[] | undefined = undefined;
+  /** How many errors there are beside those in `errors`. */
   readonly errorsOmitted: number = 0;
   readonly details: Readonly<Record<string, unknown>> = {};
 }
 
 /** An input can be wrong in more places than anybody reads, and each place costs more to name than to send. */
-export const MOST_FAULTS = 100;
+export const MOST_INPUT_ERRORS = 100;
 
 export class ValidationFailed extends DomainError {
   readonly code = 'VALIDATION_FAILED';
-  override readonly errors: readonly Fault[];
+  override readonly errors: readonly InputError[];
   override readonly errorsOmitted: number;
   override readonly details: Readonly<Record<string, unknown>>;
-  /** `omitted` are faults that stand in no list; those beyond the first hundred of `errors` are added. */
-  constructor(errors: readonly Fault[], message = '', details: Readonly<Record<string, unknown>> = {}, omitted = 0) {
+  /** `omitted` are errors that stand in no list; those beyond the first hundred of `errors` are added. */
+  constructor(
+    errors: readonly InputError[],
+    message = '',
+    details: Readonly<Record<string, unknown>> = {},
+    omitted = 0,
+  ) {
     super(message || summarise(errors, omitted));
-    this.errors = errors.slice(0, MOST_FAULTS);
+    this.errors = errors.slice(0, MOST_INPUT_ERRORS);
     this.errorsOmitted = omitted + errors.length - this.errors.length;
     this.details = details;
   }
 }
 
-function summarise(errors: readonly Fault[], omitted: number): string {
+function summarise(errors: readonly InputError[], omitted: number): string {
   const [first] = errors;
   if (!first) return 'The request is not valid.';
   const place = first.path ? `${first.path}: ${first.message}` : first.message;

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Context, hasScope, type Scope } from './context.ts';
+import { domainErrorOf } from './database-errors.ts';
 import {
   DomainError,
   type ErrorCode,
@@ -8,7 +9,6 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { refusalOf } from './faults.ts';
 import { execute, onPrimary } from './sql/send.ts';
 
 /** An answer as it went out, so that it can go out again. */
@@ -28,7 +28,7 @@ export const IDEMPOTENCY_HOURS = 24;
 
 /**
  * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or a
- * refusal; a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request`
+ * error; a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request`
  * is a digest of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first
  * still runs, and what says nothing of the request: then nothing was done, and nothing is remembered.
  */
@@ -60,14 +60,14 @@ const placeOf = ({ caller }: Context, key: string, request: string) =>
   caller ? { company: caller.company, key } : { company: '', key: `${key} ${request}` };
 type Place = ReturnType<typeof placeOf>;
 
-/** In a transaction within the other: what a refused request has done is undone, and its refusal remembered all the same. */
+/** In a transaction within the other: what a rejected request has done is undone, and its error remembered all the same. */
 async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
   try {
     return await ctx.em.transactional(work);
   } catch (error) {
-    const refusal = refusalOf(error);
-    if (!refusal || mayPass(refusal)) throw error;
-    return refusal;
+    const domainError = domainErrorOf(error);
+    if (!domainError || mayPass(domainError)) throw error;
+    return domainError;
   }
 }
 
@@ -77,7 +77,7 @@ const mayPass = ({ code, retryAfter }: DomainError): boolean =>
 
 interface Remembered {
   request: string;
-  /** null: it was a refusal, whose members are the body. */
+  /** null: it was an error, whose members are the body. */
   status: number | null;
   headers: Record<string, string> | null;
   body: string;
@@ -105,7 +105,7 @@ async function recall(ctx: Context, { company, key }: Place): Promise<Remembered
 function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): Outcome {
   const missing = scopes.find((scope) => !hasScope(ctx, scope));
   if (missing) return { outcome: new Forbidden(`The token lacks the scope ${missing}.`, missing), repeated: false };
-  if (status === null) return { outcome: new RememberedRefusal(JSON.parse(body)), repeated: true };
+  if (status === null) return { outcome: new RememberedError(JSON.parse(body)), repeated: true };
   if (secret_of !== null && secret === null) return { outcome: new WebhookNotFound(), repeated: false };
   const text = secret === null ? body : body.replaceAll(SECRET, secret);
   return { outcome: { status, headers: headers ?? {}, body: text }, repeated: true };
@@ -129,8 +129,8 @@ async function remember(ctx: Context, { company, key }: Place, request: string, 
   );
 }
 
-/** A refusal as it was told the first time. */
-class RememberedRefusal extends DomainError {
+/** An error as it was told the first time. */
+class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {
     super(message);
@@ -138,8 +138,8 @@ class RememberedRefusal extends DomainError {
   }
 }
 
-/** Whatever a refusal tells its caller, whichever class it is of. */
-function membersOf(refusal: DomainError) {
-  const { cause: _, ...members } = refusal;
-  return { ...members, message: refusal.message };
+/** Whatever an error tells its caller, whichever class it is of. */
+function membersOf(domainError: DomainError) {
+  const { cause: _, ...members } = domainError;
+  return { ...members, message: domainError.message };
 }

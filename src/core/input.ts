@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Fault, PayloadTooLarge, ValidationFailed } from './errors.ts';
+import { type InputError, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
 /** What to say of a value that is of another kind than `what`, such as "a string". */
 export const mustBe = (what: string) => ({
@@ -7,7 +7,7 @@ export const mustBe = (what: string) => ({
     input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
 });
 
-/** Text that a row can hold: no NUL, which PostgreSQL refuses, and no half of a character. */
+/** Text that a row can hold: no NUL, which PostgreSQL rejects, and no half of a character. */
 export const storable = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
@@ -62,7 +62,7 @@ function bounded(value: unknown, most: number): unknown {
 }
 
 /**
- * Reads `input` by its schema, or throws ValidationFailed with the faults and their paths. Where `longest` is given, no list
+ * Reads `input` by its schema, or throws ValidationFailed with the errors and their paths. Where `longest` is given, no list
  * in it has more items: PayloadTooLarge, before any item is looked at.
  */
 export function readInput<Schema extends z.ZodType>(
@@ -74,11 +74,11 @@ export function readInput<Schema extends z.ZodType>(
     for (const value of Object.values(input ?? {})) bounded(value, longest);
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw new ValidationFailed(parsed.error.issues.flatMap(faultsOf));
+  throw new ValidationFailed(parsed.error.issues.flatMap(inputErrorsOf));
 }
 
 /** One zod or Standard Schema issue in our words. */
-export function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
   return [{ path: issue.path.join('.'), code: codes[issue.code] ?? 'INVALID', message: issue.message }];
 }
 

@@ -1,5 +1,5 @@
 /** Why a value is not a VIN: `message` names the place, `suggestion` is a VIN it was probably meant to be. */
-export interface VinFault {
+export interface VinError {
   code: 'VIN_INVALID_LENGTH' | 'VIN_INVALID_CHARACTER' | 'VIN_SPREADSHEET_DAMAGE';
   message: string;
   suggestion?: string;
@@ -37,11 +37,11 @@ const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
 /** What is left of a VIN such as 1234567E890123456 once a spreadsheet has read it as a number: `1.0E+16`, `1,23E+16`. */
 const SPREADSHEET_NUMBER = /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i;
 
-/** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as a fault, not thrown. */
-export function readVin(value: string): Vin | VinFault {
+/** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as an error, not thrown. */
+export function readVin(value: string): Vin | VinError {
   if (isClean(value)) return withWarnings(value);
   const vin = value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
-  return isClean(vin) ? withWarnings(vin) : faultOf(vin, value);
+  return isClean(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
 
 /** The VIN in its one form, or null for what cannot be one. */
@@ -71,7 +71,7 @@ function checkDigit(vin: string): string {
   return '0123456789X'.charAt(sum % 11);
 }
 
-function faultOf(vin: string, value: string): VinFault {
+function errorOf(vin: string, value: string): VinError {
   const trimmed = value.trim();
   if (SPREADSHEET_NUMBER.test(trimmed)) {
     const message = `A spreadsheet has turned this VIN into the number ${shortened(trimmed)}. Format the column as text and enter the VIN again.`;
@@ -82,13 +82,13 @@ function faultOf(vin: string, value: string): VinFault {
     const found = characters.length === 0 ? 'this one is empty' : `this one has ${characters.length}`;
     return { code: 'VIN_INVALID_LENGTH', message: `A VIN has ${LENGTH} characters; ${found}.` };
   }
-  return characterFault(characters);
+  return characterError(characters);
 }
 
 /** Whoever sees more wrong characters than that sees that it is no VIN. */
 const NAMED_CHARACTERS = 3;
 
-function characterFault(characters: readonly string[]): VinFault {
+function characterError(characters: readonly string[]): VinError {
   const wrong = characters.flatMap((character, at) => (allowed(character) ? [] : [{ character, at }]));
   const first = wrong
     .slice(0, NAMED_CHARACTERS)

@@ -13,7 +13,7 @@ export const IdempotencyKey = defineEntity({
     key: p.text().primary(),
     /** SHA-256 of method, path and body. */
     request: p.text(),
-    /** Null for a refusal, whose members are the body. */
+    /** Null for an error, whose members are the body. */
     status: p.integer().nullable(),
     headers: json<Record<string, string>>().nullable(),
     body: p.text().nullable(),

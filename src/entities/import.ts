@@ -65,12 +65,12 @@ export const ImportBatch = defineEntity({
     warned: booleans().nullable(),
     /** The warnings of each row, as in add-vehicles.ts. */
     warnings: texts().nullable(),
-    /** The cells of each row, for the report on those that are refused in the end; null in a file of one column. */
+    /** The cells of each row, for the report on those that are rejected in the end; null in a file of one column. */
     cells: json<string[][]>().columnType('json').nullable(),
   },
 });
 
-/** A row of an import that was refused, with its cells as they stood in the file. */
+/** A row of an import that was rejected, with its cells as they stood in the file. */
 export const ImportRejection = defineEntity({
   name: 'ImportRejection',
   tableName: 'import_rejection',

@@ -10,7 +10,7 @@ import { type HttpServices, openContext, payerOf } from '../http/request-context
 import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
 import { direct } from './execution/direct.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
-import { guards, shortRefusal, wireErrors } from './execution/plugins.ts';
+import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
@@ -81,7 +81,7 @@ async function openYoga({ config, log }: HttpServices) {
   return createYoga<GraphqlContext>({
     schema,
     graphqlEndpoint: PATH,
-    plugins: [guards, wireErrors(log), shortRefusal],
+    plugins: [guards, wireErrors(log), shortRejection],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
     parserAndValidationCache: false,
     maskedErrors: false,

@@ -43,7 +43,7 @@ export class RateLimit {
         : undefined;
   }
 
-  /** Counts points, unless that would be too many: a refusal costs nothing. */
+  /** Counts points, unless that would be too many: an error costs nothing. */
   use(who: string, points: number, now = Date.now()): Use {
     const minute = now - (now % WINDOW_MS);
     if (minute !== this.#minute) {

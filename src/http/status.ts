@@ -1,7 +1,7 @@
 import { type DomainError, type ErrorCode, Forbidden, MethodNotAllowed, Unauthenticated } from '../core/errors.ts';
 import { challenge } from './identity/challenge.ts';
 
-/** The HTTP status of every refusal. */
+/** The HTTP status of every error. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
   VALIDATION_FAILED: 400,
   MALFORMED_JSON: 400,
@@ -29,7 +29,7 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   UNAVAILABLE: 503,
 };
 
-/** The headers that belong to a refusal. */
+/** The headers that belong to an error. */
 export function headersOf(error: DomainError): Record<string, string> {
   return {
     ...(error.retryAfter !== undefined && { 'Retry-After': String(error.retryAfter) }),

@@ -16,7 +16,7 @@ export class AccessToken {
     this.#issue = issue;
   }
 
-  /** The token to use now; rejects with what the issuer's refusal threw. */
+  /** The token to use now; rejects with what the issuer's error threw. */
   async get(): Promise<string> {
     if (this.#current && Date.now() < this.#current.renewAt) return this.#current.value;
     this.#renewal ??= this.#renew().finally(() => {

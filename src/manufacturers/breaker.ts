@@ -1,7 +1,7 @@
-import { Fault, type FaultKind } from './fault.ts';
+import { ProviderError, type ProviderErrorKind } from './provider-error.ts';
 
 export interface BreakerOptions {
-  /** Faults in a row that open the circuit. */
+  /** Errors in a row that open the circuit. */
   breakAfter: number;
   /** How long the circuit stays open at first, in ms; doubles with every probe that fails, up to a minute. */
   probeAfterMs: number;
@@ -10,7 +10,7 @@ export interface BreakerOptions {
 /** Why and until when (ms since 1970) nothing is sent. */
 export interface Hold {
   until: number;
-  kind: FaultKind;
+  kind: ProviderErrorKind;
 }
 
 /** `since` is when calls stopped going through, in ms since 1970. */
@@ -18,17 +18,17 @@ export interface BreakerState {
   state: 'CLOSED' | 'OPEN' | 'PROBING';
   since: number | null;
   probeAt: number | null;
-  kind: FaultKind | null;
+  kind: ProviderErrorKind | null;
 }
 
 const LONGEST_BREAK_MS = 60_000;
 
-/** A circuit breaker: after faults in a row nothing goes through but one probe at a time, until one is answered. */
+/** A circuit breaker: after errors in a row nothing goes through but one probe at a time, until one is answered. */
 export class Breaker {
   readonly #options: BreakerOptions;
-  #faults = 0;
+  #errors = 0;
   #openings = 0;
-  #open: { since: number; probeAt: number; breakMs: number; kind: FaultKind } | null = null;
+  #open: { since: number; probeAt: number; breakMs: number; kind: ProviderErrorKind } | null = null;
   #probing = false;
 
   constructor(options: BreakerOptions) {
@@ -50,15 +50,15 @@ export class Breaker {
   }
 
   answered(): void {
-    this.#faults = 0;
+    this.#errors = 0;
     this.#openings = 0;
     this.#open = null;
     this.#probing = false;
   }
 
   /** Calls that were under way when the circuit opened say nothing new. */
-  failed(kind: FaultKind, probe: boolean): void {
-    if (this.#open ? probe : ++this.#faults >= this.#options.breakAfter) this.open(kind);
+  failed(kind: ProviderErrorKind, probe: boolean): void {
+    if (this.#open ? probe : ++this.#errors >= this.#options.breakAfter) this.open(kind);
   }
 
   /** A probe that found out nothing: the next call is one. */
@@ -66,7 +66,7 @@ export class Breaker {
     if (probe) this.#probing = false;
   }
 
-  open(kind: FaultKind): void {
+  open(kind: ProviderErrorKind): void {
     const now = Date.now();
     const breakMs = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
     this.#open = { since: this.#open?.since ?? now, probeAt: now + breakMs, breakMs, kind };
@@ -99,7 +99,7 @@ export class Breakers {
   readonly #options: BreakerOptions;
   readonly #provider: Breaker;
   readonly #brands = new Map<string, Breaker>();
-  /** Faults since the last answer, by brand. */
+  /** Errors since the last answer, by brand. */
   readonly #row = new Map<string, number>();
 
   constructor(options: BreakerOptions) {
@@ -161,8 +161,8 @@ export class Breakers {
   }
 
   #failed(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
-    const concerns = error instanceof Fault ? error.concerns : 'CALL';
-    const kind = error instanceof Fault ? error.kind : 'UNREACHABLE';
+    const concerns = error instanceof ProviderError ? error.concerns : 'CALL';
+    const kind = error instanceof ProviderError ? error.kind : 'UNREACHABLE';
     if (concerns === 'BRAND') {
       this.#of(brand).failed(kind, probes.brand);
       this.#row.set(brand, (this.#row.get(brand) ?? 0) + 1);
@@ -170,8 +170,8 @@ export class Breakers {
     if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider))
       this.#provider.failed(kind, probes.provider);
     else this.#provider.inconclusive(probes.provider);
-    const faults = [...this.#row.values()].reduce((sum, one) => sum + one, 0);
-    const wholly = this.#row.size > 1 && faults >= this.#options.breakAfter;
+    const errors = [...this.#row.values()].reduce((sum, one) => sum + one, 0);
+    const wholly = this.#row.size > 1 && errors >= this.#options.breakAfter;
     if (wholly && this.#provider.state.state === 'CLOSED') this.#provider.open(kind);
     if (this.#provider.state.state === 'CLOSED') return;
     // What is the provider's fault is no brand's.

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { request } from 'undici';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import { Fault, type FaultKind } from './fault.ts';
+import { ProviderError, type ProviderErrorKind } from './provider-error.ts';
 import { secondsToWait } from './retry-after.ts';
 
 /** One call to an upstream; at most one of `json` and `form` is its body. */
@@ -20,13 +20,13 @@ export interface Reply {
   body: unknown;
 }
 
-const kindOf = new Map<string, FaultKind>([['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'BAD_ANSWER']]);
+const kindOf = new Map<string, ProviderErrorKind>([['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'BAD_ANSWER']]);
 
 /** What of a body that is not JSON is kept for support. */
 const KEPT_TEXT = 1000;
 
 /**
- * Sends one request and reads its whole answer within `timeoutMs`. Throws Fault for everything that is no answer:
+ * Sends one request and reads its whole answer within `timeoutMs`. Throws ProviderError for everything that is no answer:
  * time-out, broken connection, 429, 5xx, a 2xx that is not JSON.
  */
 export async function exchange(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
@@ -64,17 +64,17 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
     headers = response.headers;
     text = await response.body.text();
   } catch (error) {
-    const fault = codeOf(error);
-    throw new Fault(signal.aborted ? 'TIMEOUT' : (kindOf.get(fault) ?? 'UNREACHABLE'), { raw: { fault } });
+    const code = codeOf(error);
+    throw new ProviderError(signal.aborted ? 'TIMEOUT' : (kindOf.get(code) ?? 'UNREACHABLE'), { raw: { code } });
   }
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;
   const raw = { status, body };
   const retryAfter = secondsToWait(headers['retry-after']);
-  if (status === 429) throw new Fault('BUSY', { retryAfter, raw });
+  if (status === 429) throw new ProviderError('BUSY', { retryAfter, raw });
   // A server that says when to come back is alive.
-  if (status >= 500) throw new Fault(retryAfter === undefined ? 'ERROR' : 'BUSY', { retryAfter, raw });
-  if (status < 300 && parsed === undefined) throw new Fault('BAD_ANSWER', { raw });
+  if (status >= 500) throw new ProviderError(retryAfter === undefined ? 'ERROR' : 'BUSY', { retryAfter, raw });
+  if (status < 300 && parsed === undefined) throw new ProviderError('BAD_ANSWER', { raw });
   return { outcome: 'REPLY', status, body };
 }
 

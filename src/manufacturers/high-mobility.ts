@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { BrandId } from './brands.ts';
-import { Fault } from './fault.ts';
 import {
   type Asker,
   type ConnectivityStatus,
@@ -9,6 +8,7 @@ import {
   type ProviderAnswer,
   type Reason,
 } from './provider.ts';
+import { ProviderError } from './provider-error.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface HighMobilityOptions extends UpstreamOptions {
@@ -71,7 +71,7 @@ const ineligible = {
   },
 } as const satisfies Record<string, Reason>;
 
-const vinRefused: Reason = {
+const vinRejected: Reason = {
   code: 'VIN_REFUSED',
   message: 'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
   actor: 'CUSTOMER',
@@ -106,8 +106,8 @@ export class HighMobility implements Provider {
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
     if (status === 200) return answered(body, vin);
-    if (status === 422) return refusedBy(body);
-    return new Fault('UNEXPECTED', { raw: { status, body } }).answer;
+    if (status === 422) return rejectedBy(body);
+    return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
   }
 
   get capacity() {
@@ -125,15 +125,15 @@ export class HighMobility implements Provider {
 
 function answered(body: unknown, vin: string): ProviderAnswer {
   // What is said of another vehicle is not kept with this one.
-  if (!isAbout(body, vin)) return new Fault('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
+  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { error: 'about another VIN' } }).answer;
   const read = eligibility.safeParse(body);
-  if (!read.success) return new Fault('BAD_ANSWER', { raw: body }).answer;
+  if (!read.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { eligible, data_delivery, connectivity_status, primary_user_assigned } = read.data;
   const connectivityStatus = connectivityOf(connectivity_status);
   return {
     outcome: 'ANSWERED',
     eligible,
-    // A way of delivery we do not know is no fault of the answer.
+    // A way of delivery we do not know does not spoil the answer.
     dataDelivery: [...deliveries].filter(([wire]) => data_delivery.includes(wire)).map(([, ours]) => ours),
     connectivityStatus,
     primaryUserAssigned: primary_user_assigned ?? null,
@@ -154,13 +154,13 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
 }
 
 /** Which field a 422 names: by its `source`, or by the words of its text where there is none. */
-function refusedBy(body: unknown): ProviderAnswer {
+function rejectedBy(body: unknown): ProviderAnswer {
   const read = refusals.safeParse(body);
   const errors = read.success ? read.data.errors : [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
   // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
   if (names(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
-  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRefused : refused, raw: body };
+  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRejected : refused, raw: body };
 }
 
 /** Whether one of the words is it: `/data/vin`, `vehicle_vin` and `vehicleVin` name the VIN, `province` does not. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { Fault } from './fault.ts';
 import { type Asker, isAbout, type Provider, type ProviderAnswer, type Reason } from './provider.ts';
+import { ProviderError } from './provider-error.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface MercedesOptions extends UpstreamOptions {
@@ -16,7 +16,7 @@ const compatibility = z.object({
   services: z.array(z.object({ serviceId: z.string(), available: z.boolean() })).nullish(),
 });
 
-const vinRefused: Reason = {
+const vinRejected: Reason = {
   code: 'VIN_REFUSED',
   message: 'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
   actor: 'CUSTOMER',
@@ -95,11 +95,11 @@ export class Mercedes implements Provider {
 function read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): ProviderAnswer {
   if (reply.outcome === 'NO_ANSWER') return reply;
   const { status, body } = reply;
-  if (status === 400) return { outcome: 'FAILED', reason: vinRefused, raw: body };
-  if (status !== 200) return new Fault('UNEXPECTED', { raw: { status, body } }).answer;
-  if (!isAbout(body, vin)) return new Fault('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
+  if (status === 400) return { outcome: 'FAILED', reason: vinRejected, raw: body };
+  if (status !== 200) return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
+  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { error: 'about another VIN' } }).answer;
   const answer = compatibility.safeParse(body);
-  if (!answer.success) return new Fault('BAD_ANSWER', { raw: body }).answer;
+  if (!answer.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { vehicleProvidesConnectivity, services } = answer.data;
   // An empty list says nothing about services; one in which all are missing does.
   const served = !services?.length || services.some((service) => service.available);

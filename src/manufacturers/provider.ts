@@ -25,7 +25,7 @@ export interface Eligible {
 }
 
 /** The provider does not serve this brand after all: the next candidate is asked. */
-export interface BrandRefused {
+export interface BrandRejected {
   outcome: 'BRAND_REFUSED';
   raw: unknown;
 }
@@ -48,7 +48,7 @@ export interface NoAnswer {
   raw: unknown;
 }
 
-export type ProviderAnswer = Eligible | BrandRefused | Failed | NoAnswer;
+export type ProviderAnswer = Eligible | BrandRejected | Failed | NoAnswer;
 
 /** How calls to a provider, or about one of its brands, fare; times are null when there is nothing to wait for. */
 export interface CircuitState {

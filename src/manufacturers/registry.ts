@@ -112,7 +112,7 @@ export function manufacturersOf(
         ...unknowns,
         status: 'UNSUPPORTED',
         manufacturer: candidates[0] ?? null,
-        reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRefused,
+        reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
         raw: refusals.length === 0 ? null : refusals,
       };
     },
@@ -164,7 +164,7 @@ const noProvider: Reason = {
   retryable: false,
 };
 
-const brandsRefused: Reason = {
+const brandsRejected: Reason = {
   code: 'MANUFACTURER_NOT_SUPPORTED',
   message: 'The provider does not answer for the brands this VIN may be of.',
   actor: 'OPERATOR',

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { AccessToken, type IssuedToken } from './access-token.ts';
 import { type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
 import { exchange, type Reply, type UpstreamRequest } from './exchange.ts';
-import { Fault, reasonOf } from './fault.ts';
 import type { Asker, CircuitState, NoAnswer, ProviderState } from './provider.ts';
+import { ProviderError, reasonOf } from './provider-error.ts';
 import { Slots } from './slots.ts';
 
 export interface UpstreamOptions {
@@ -13,7 +13,7 @@ export interface UpstreamOptions {
   concurrency?: number;
   /** For one request and its whole answer. A call is at most four of them: token and question, each once more after a 401. */
   timeoutMs?: number;
-  /** Faults in a row that open the circuit of a brand. */
+  /** Errors in a row that open the circuit of a brand. */
   breakAfter?: number;
   /** How long a circuit stays open at first; doubles with every probe that fails, up to a minute. */
   probeAfterMs?: number;
@@ -114,19 +114,20 @@ export class Upstream {
       if (reply.status !== 401) return reply;
       this.#token.drop(token);
     }
-    throw new Fault('CREDENTIALS', { raw: reply && { status: reply.status, body: reply.body } });
+    throw new ProviderError('CREDENTIALS', { raw: reply && { status: reply.status, body: reply.body } });
   }
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
     const { status, body } = await this.#send(request).catch((error) => {
       // Without a token nobody's brand can be asked about.
-      if (error instanceof Fault && error.concerns === 'BRAND') error.concerns = 'PROVIDER';
+      if (error instanceof ProviderError && error.concerns === 'BRAND') error.concerns = 'PROVIDER';
       throw error;
     });
-    if (status >= 400) throw new Fault('CREDENTIALS', { raw: { status, body } });
+    if (status >= 400) throw new ProviderError('CREDENTIALS', { raw: { status, body } });
     const issued = issuedToken.safeParse(body);
     // The body is not kept here: it may hold a token.
-    if (!issued.success) throw new Fault('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
+    if (!issued.success)
+      throw new ProviderError('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
     return issued.data;
   }
 
@@ -137,7 +138,7 @@ export class Upstream {
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {
-      if (error instanceof Fault && error.kind === 'BUSY') this.#pause(error.answer.retryAfter);
+      if (error instanceof ProviderError && error.kind === 'BUSY') this.#pause(error.answer.retryAfter);
       throw error;
     }
   }
@@ -156,7 +157,7 @@ export class Upstream {
       if (left <= 0) return;
       const late = Date.now() + left > deadline - this.#timeoutMs;
       if (left > this.#patienceMs || late)
-        throw new Fault('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
+        throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
       await sleep(left);
     }
   }
@@ -164,9 +165,9 @@ export class Upstream {
   #noAnswer(error: unknown, brand: string): NoAnswer {
     // The reason is the one that opened the circuit: whoever must act on it should read it.
     if (error instanceof Held) {
-      return new Fault(error.hold.kind, { retryAfter: secondsOf(error.hold), asked: false }).answer;
+      return new ProviderError(error.hold.kind, { retryAfter: secondsOf(error.hold), asked: false }).answer;
     }
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof ProviderError)) throw error;
     const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
     if (!hold) return error.answer;
     const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold) * BEHIND_OTHERS);

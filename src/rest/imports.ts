@@ -42,7 +42,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
       body: { importId: run.id, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
     };
   } catch (error) {
-    // A refusal for its rows has the same report as a success.
+    // One that failed for its rows has the same report as one that succeeded.
     if (!(error instanceof ValidationFailed) || typeof error.details.importId !== 'string') throw error;
     const details = { ...error.details, rejectedCsv: rejectedUrl(error.details.importId) };
     throw new ValidationFailed(error.errors, error.message, details, error.errorsOmitted);

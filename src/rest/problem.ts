@@ -7,7 +7,7 @@ const titles: Partial<Record<ErrorCode, string>> = {
   INTERNAL: 'Something went wrong on our side',
 };
 
-/** A refusal as RFC 9457 wants it. */
+/** An error as RFC 9457 wants it. */
 export function problemOf(error: DomainError, requestId: string): Record<string, unknown> {
   return {
     type: 'about:blank',
@@ -22,7 +22,7 @@ export function problemOf(error: DomainError, requestId: string): Record<string,
   };
 }
 
-/** A fault of ours: the log has its text, the caller has the id to ask about it. */
+/** An error of our own: the log has its text, the caller has the id to ask about it. */
 export const internalProblem = (requestId: string): Record<string, unknown> => ({
   type: 'about:blank',
   title: titles.INTERNAL,

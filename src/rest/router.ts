@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, needScope } from '../core/context.ts';
+import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
-import { refusalOf } from '../core/faults.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
@@ -53,7 +53,7 @@ function* places(): Generator<Place> {
   }
 }
 
-/** The REST API: all routes, and 405 for their other methods; problem+json for every refusal. */
+/** The REST API: all routes, and 405 for their other methods; problem+json for every error. */
 export function restApi(services: HttpServices): RequestHandler {
   const router = Router({ caseSensitive: true });
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
@@ -119,7 +119,7 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
   if (stream) {
     res.type(stream.type);
     await pipeline(Readable.from(stream.pieces), res).catch((error: NodeJS.ErrnoException) => {
-      // A reader that leaves is no fault.
+      // A reader that leaves is no error.
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     });
     return;
@@ -131,18 +131,18 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
   res.end(text);
 }
 
-/** Every refusal and fault as problem+json. */
+/** Every error as problem+json. */
 export function problems({ log }: HttpServices): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const { requestId } = localsOf(res);
-    const refusal = refusalOf(error);
-    localsOf(res).code = refusal?.code ?? 'INTERNAL';
-    if (!refusal) log.error({ requestId, err: error }, 'request failed');
-    else if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
+    const domainError = domainErrorOf(error);
+    localsOf(res).code = domainError?.code ?? 'INTERNAL';
+    if (!domainError) log.error({ requestId, err: error }, 'request failed');
+    else if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);
     // A list that breaks off in the middle must not look complete.
     if (res.headersSent) return void res.destroy();
-    const problem = refusal ? problemOf(refusal, requestId) : internalProblem(requestId);
-    if (refusal) res.set(headersOf(refusal));
+    const problem = domainError ? problemOf(domainError, requestId) : internalProblem(requestId);
+    if (domainError) res.set(headersOf(domainError));
     res.status(Number(problem.status)).type('application/problem+json').send(JSON.stringify(problem));
   };
 }

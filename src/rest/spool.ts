@@ -3,7 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { noRoom } from '../core/faults.ts';
+import { noRoom } from '../core/database-errors.ts';
 import { bounded } from '../core/imports/csv/csv.ts';
 import { admitUpload } from '../core/imports/run.ts';
 
@@ -38,7 +38,7 @@ export async function spool(ctx: Context, part: AsyncIterable<Buffer>): Promise<
   async function* counted() {
     for await (const piece of bounded(part, LIMIT_FILE_BYTES)) {
       if (bytesKept + piece.length > MOST_FILES * LIMIT_FILE_BYTES) {
-        // At once, or all others would be refused with it.
+        // At once, or all others would be rejected with it.
         free();
         throw noRoom();
       }

@@ -9,7 +9,7 @@ export interface Upload {
   fleetId: string;
   /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;
-  /** Frees what the upload holds; to be called when it has been read or refused. */
+  /** Frees what the upload holds; to be called when it has been read or rejected. */
   discard(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
     if (file) resolve({ fleetId, file: piecesOf(file.content(), whole.promise), discard });
   });
   form.on('error', (error) => refuse(tornForm(error)));
-  // Not by pipeline, which would cut the connection before a refusal is out.
+  // Not by pipeline, which would cut the connection before an error is out.
   req.on('error', (error) => form.destroy(error));
   req.once('close', () => req.complete || form.destroy(new Error('The client has gone.')));
   req.pipe(form);

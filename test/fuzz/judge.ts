@@ -1,6 +1,6 @@
 import { statusOf } from '../../src/http/status.ts';
 import type { Json } from '../support/client.ts';
-import { faultsOf as documentFaults } from '../support/openapi.ts';
+import { inputErrorsOf as documentFaults } from '../support/openapi.ts';
 import type { FuzzRequest } from './request.ts';
 import type { FuzzAnswer } from './send.ts';
 

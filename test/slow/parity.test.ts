@@ -25,7 +25,7 @@ const gateway = await startGateway({
 /** What came of a call: a value, or a refusal as both interfaces tell it. */
 type Outcome = { value: Json } | { code: string; faults: string[]; message?: string; details: Json };
 
-const faultsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
+const inputErrorsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
 
 async function askRest({ client }: World, operation: string, twin: Twin, { path, body }: Call): Promise<Outcome> {
   const [method = ''] = operation.split(' ');
@@ -53,7 +53,7 @@ function restOutcome({ status, body, headers }: Answer, paged: boolean): Outcome
     rejectedCsv: _____,
     ...details
   } = body;
-  return { code, faults: faultsOf(errors), message: detail, details };
+  return { code, faults: inputErrorsOf(errors), message: detail, details };
 }
 
 async function askGraphql(world: World, twin: Twin, call: Call): Promise<Outcome> {
@@ -70,7 +70,7 @@ async function askGraphql(world: World, twin: Twin, call: Call): Promise<Outcome
   const [{ message, path, extensions }] = errors;
   const { code, requestId: _, errors: faults, ...details } = extensions;
   // Before anything is executed the types alone have spoken, in their own words.
-  return { code, faults: faultsOf(faults), ...(path && { message }), details };
+  return { code, faults: inputErrorsOf(faults), ...(path && { message }), details };
 }
 
 async function firstEvent(client: Client, query: string, variables: Json): Promise<Json> {
@@ -156,8 +156,8 @@ describe.each(pairsOfTwins)('%s', (operation, twin) => {
       const world = { ...shared, company: 'nobody', client };
       const { path, body, variables, file } = call?.(world) ?? { path: '' };
       const query = withoutSelection(twin.document);
-      const onRest = await refusalOf(client, operation.split(' ')[0] ?? '', path, body);
-      const onGraphql = await refusalOf(
+      const onRest = await domainErrorOf(client, operation.split(' ')[0] ?? '', path, body);
+      const onGraphql = await domainErrorOf(
         client,
         'POST',
         '/graphql',
@@ -176,7 +176,13 @@ function withoutSelection(document: string): string {
 }
 
 /** The code with which somebody is not let in; empty for whoever is, whatever the answer. */
-async function refusalOf(client: Client, method: string, path: string, body: unknown, headers = {}): Promise<string> {
+async function domainErrorOf(
+  client: Client,
+  method: string,
+  path: string,
+  body: unknown,
+  headers = {},
+): Promise<string> {
   const gone = new AbortController();
   const isForm = body instanceof FormData;
   const response = await fetch(new URL(path, client.url), {

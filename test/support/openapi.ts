@@ -27,13 +27,13 @@ const templates = Object.keys(document.paths)
 
 /** Throws if the document does not allow this answer of that address. Addresses it does not know are let pass. */
 export function checkAnswer(method: string, pathname: string, answer: Answer): void {
-  const faults = faultsOf(method, pathname, answer);
+  const faults = inputErrorsOf(method, pathname, answer);
   if (faults.length === 0) return;
   throw new Error(`${method} ${pathname} ${answer.status} is not what openapi.json says:\n${faults.join('\n')}`);
 }
 
 /** What the document does not allow of this answer. */
-export function faultsOf(method: string, pathname: string, answer: Answer): string[] {
+export function inputErrorsOf(method: string, pathname: string, answer: Answer): string[] {
   const type = answer.headers.get('content-type')?.split(';')[0];
   const { path } = templates.find(({ pattern }) => pattern.test(pathname)) ?? {};
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();

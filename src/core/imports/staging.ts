@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { warningsText } from '../vehicles/add-vehicles.ts';
-import { readVin, type VinFault } from '../vin.ts';
+import { readVin, type VinError } from '../vin.ts';
 import type { CsvRow } from './csv/csv.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, stillRunning } from './run.ts';
@@ -120,7 +120,7 @@ export class ImportStaging {
   }
 }
 
-type Refused = CsvRow & VinFault;
+type Refused = CsvRow & VinError;
 
 /** A boolean as PostgreSQL writes it, in a letter. */
 type Flag = 't' | 'f';

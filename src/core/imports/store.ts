@@ -73,7 +73,7 @@ async function store(
     const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
     await forgetBatches(ctx, run.id);
-    const failure = how === 'count' ? null : refusalOf(how, staging.received, rejected);
+    const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
     const [done] = await execute<ImportRow>(
       onPrimary(ctx),
@@ -91,7 +91,7 @@ async function store(
 }
 
 /** Why nothing of the file was stored, as its sender is told; null where there is nothing to refuse. */
-function refusalOf(how: How, received: number, rejected: number): string | null {
+function domainErrorOf(how: How, received: number, rejected: number): string | null {
   if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
   return how === 'refuse' ? `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).` : null;
 }

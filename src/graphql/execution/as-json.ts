@@ -16,8 +16,8 @@ import {
   specifiedScalarTypes,
 } from 'graphql';
 import type { Context } from '../../core/context.ts';
+import { domainErrorOf } from '../../core/database-errors.ts';
 import { Unavailable } from '../../core/errors.ts';
-import { refusalOf } from '../../core/faults.ts';
 import {
   answerAsJson,
   type ConnectionPart,
@@ -63,7 +63,7 @@ export async function answerPlan(ctx: Context, plan: Plan, inputs: Variables): P
     if (answers.includes(null)) return null;
     return `{${plan.parts.map(([name], at) => `"${name}":${answers[at]}`).join(',')}}`;
   } catch (error) {
-    const refused = error instanceof NotAsJson || error instanceof GraphQLError || refusalOf(error);
+    const refused = error instanceof NotAsJson || error instanceof GraphQLError || domainErrorOf(error);
     // Told by execution, with its place in the document; but a database that is away is not asked once more.
     if (refused && !(refused instanceof Unavailable)) return null;
     throw error;

@@ -8,29 +8,29 @@ export class Budget {
   readonly #most: number;
   #objects = 0;
   #bytes = 0;
-  #refusal: DomainError | null = null;
+  #domainError: DomainError | null = null;
 
   constructor(mostObjects: number) {
     this.#most = mostObjects;
   }
 
   /** Why this execution is to end, once it is. */
-  get refusal(): DomainError | null {
-    return this.#refusal;
+  get domainError(): DomainError | null {
+    return this.#domainError;
   }
 
   /** Ends the execution where it next makes something. */
-  stop(refusal: DomainError): void {
-    this.#refusal ??= refusal;
+  stop(domainError: DomainError): void {
+    this.#domainError ??= domainError;
   }
 
-  /** Counts what was made; gives the refusal where it is too much, or the execution was stopped. */
+  /** Counts what was made; gives the error where it is too much, or the execution was stopped. */
   spend(objects: number, bytes: number): DomainError | null {
     this.#objects += objects;
     this.#bytes += bytes;
     if (this.#objects > this.#most) this.stop(tooLarge(`${this.#most.toLocaleString('en')} objects`));
     if (this.#bytes > MOST_BYTES) this.stop(tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`));
-    return this.#refusal;
+    return this.#domainError;
   }
 
   /** Begins anew, for the next event of a subscription. */
@@ -39,6 +39,6 @@ export class Budget {
   }
 }
 
-/** The refusal of an answer that turned out to be too large. */
+/** The error of an answer that turned out to be too large. */
 export const tooLarge = (what: string): CostExceeded =>
   new CostExceeded(`The answer holds more than ${what}: ask for less at a time. A change that it tells of is made.`);

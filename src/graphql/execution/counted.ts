@@ -37,7 +37,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
       field.resolve = (source, args, context: GraphqlContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
-        if (budget.refusal && made === objectMade) return refused(budget.refusal);
+        if (budget.domainError && made === objectMade) return rejected(budget.domainError);
         const value = resolve(source, args, context, info);
         const own = String(info.path.key).length + PUNCTUATION;
         return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
@@ -47,7 +47,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
   return schema;
 }
 
-/** Refuses nothing itself: of a large object, each of its fields would make an error. */
+/** Rejects nothing itself: of a large object, each of its fields would make an error. */
 function leafMade(value: unknown, own: number, budget: Budget): unknown {
   budget.spend(0, own + lengthOf(value));
   return value;
@@ -55,15 +55,15 @@ function leafMade(value: unknown, own: number, budget: Budget): unknown {
 
 function objectMade(value: unknown, own: number, budget: Budget): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
-  const refusal = budget.spend(objects, own);
-  if (refusal) return refused(refusal);
+  const domainError = budget.spend(objects, own);
+  if (domainError) return rejected(domainError);
   if (!Array.isArray(value)) return value;
   if (objects > SHORT) return paced(value, budget);
   return isLongTurn() ? turnForMore().then(() => value) : value;
 }
 
 /** Not thrown: graphql-js would forget the promises of the items before, and their failures would end the process. */
-const refused = (refusal: DomainError): Promise<never> => Promise.reject(refusal);
+const rejected = (domainError: DomainError): Promise<never> => Promise.reject(domainError);
 
 /** How long a value's text is; of numbers and the like, that of a short one. */
 function lengthOf(value: unknown): number {
@@ -86,7 +86,7 @@ function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
     const { promise, resolve } = Promise.withResolvers<void>();
     gates.push(resolve);
     for (const item of items.slice(at, at + BIT))
-      coming.push(promise.then(() => (budget.refusal ? refused(budget.refusal) : item)));
+      coming.push(promise.then(() => (budget.domainError ? rejected(budget.domainError) : item)));
   }
   void openEach(gates);
   return coming;

@@ -112,7 +112,7 @@ function endOfTurn(): Promise<void> {
 function prepareValid(query: string): Document | null {
   try {
     const document = prepare(query);
-    return document.faults.length > 0 ? null : document;
+    return document.errors.length > 0 ? null : document;
   } catch {
     return null;
   }

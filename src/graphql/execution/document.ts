@@ -7,8 +7,8 @@ import { parseDocument } from './guards.ts';
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export interface Document {
   tree: DocumentNode;
-  /** The first faults, of which the last may say that there are more; none when it is valid. */
-  faults: readonly GraphQLError[];
+  /** The first errors, of which the last may say that there are more; none when it is valid. */
+  errors: readonly GraphQLError[];
   /** How core can answer it; null where it is to be executed. */
   plan: Plan | null;
 }
@@ -36,8 +36,8 @@ export function prepare(source: string | Source): Document {
 
 function judge(text: string): Document {
   const tree = parseDocument(text);
-  const faults = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
-  return { tree, faults, plan: faults.length === 0 ? planOf(tree) : null };
+  const errors = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+  return { tree, errors, plan: errors.length === 0 ? planOf(tree) : null };
 }
 
 function forgetBeyond(added: number): void {

@@ -1,8 +1,8 @@
 import type { Response } from 'express';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
+import { domainErrorOf } from '../../core/database-errors.ts';
 import { type DomainError, MalformedJson } from '../../core/errors.ts';
-import { refusalOf } from '../../core/faults.ts';
 import { localsOf } from '../../http/locals.ts';
 import { headersOf, statusOf } from '../../http/status.ts';
 
@@ -19,8 +19,8 @@ export interface Result {
   errors?: readonly GraphQLError[] | undefined;
 }
 
-/** A document that GraphQL itself would let pass: 400 in every form of answer, unlike what GraphQL refuses. */
-export class RefusedDocument extends GraphQLError {
+/** A document that GraphQL itself would let pass: 400 in every form of answer, unlike what GraphQL rejects. */
+export class RejectedDocument extends GraphQLError {
   constructor(message: string) {
     super(message, { extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } });
   }
@@ -30,7 +30,7 @@ export class RefusedDocument extends GraphQLError {
 export const MOST_ERRORS = 10;
 
 /**
- * The answer with its errors as they go out: refusals with their code, faults of ours masked and logged. Each has the
+ * The answer with its errors as callers may see them: known ones with their code, others masked and logged. Each has the
  * request id. Where nothing could be answered, the HTTP status says why as well.
  */
 export function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
@@ -69,17 +69,18 @@ function wireError(error: GraphQLError, { answered, requestId, log }: Situation)
   const origin = originOf(error);
   // Errors of an execution have a path; others came up before it.
   const early = error.path === undefined;
-  const refusal = refusalOf(origin) ?? (early && origin instanceof SyntaxError ? new MalformedJson(notJson) : null);
-  if (refusal) {
-    if (refusal.code === 'UNAVAILABLE') log.warn({ requestId, err: refusal.cause }, refusal.message);
-    const http = error.extensions.http ?? { status: statusOf[refusal.code], headers: headersOf(refusal) };
-    const tellByStatus = early || (!answered && refusal.code === 'UNAVAILABLE');
-    return rewritten(error, refusal.message, {
-      ...refusalExtensions(refusal, requestId),
+  const domainError =
+    domainErrorOf(origin) ?? (early && origin instanceof SyntaxError ? new MalformedJson(notJson) : null);
+  if (domainError) {
+    if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);
+    const http = error.extensions.http ?? { status: statusOf[domainError.code], headers: headersOf(domainError) };
+    const tellByStatus = early || (!answered && domainError.code === 'UNAVAILABLE');
+    return rewritten(error, domainError.message, {
+      ...domainExtensions(domainError, requestId),
       ...(tellByStatus && { http }),
     });
   }
-  if (origin instanceof GraphQLError && (early || origin.nodes)) return graphqlRefusal(error, origin, requestId);
+  if (origin instanceof GraphQLError && (early || origin.nodes)) return rejectedByGraphql(error, origin, requestId);
   log.error({ requestId, err: origin }, 'request failed');
   return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
     code: 'INTERNAL',
@@ -88,7 +89,7 @@ function wireError(error: GraphQLError, { answered, requestId, log }: Situation)
   });
 }
 
-const refusalExtensions = ({ code, errors, errorsOmitted, details }: DomainError, requestId: string) => ({
+const domainExtensions = ({ code, errors, errorsOmitted, details }: DomainError, requestId: string) => ({
   ...details,
   code,
   requestId,
@@ -116,15 +117,15 @@ const keptCodes = new Set<unknown>([
 ]);
 const notJson = 'The request is not JSON.';
 
-/** What GraphQL or Yoga refuse: a document, its variables, or the way they were sent. */
-function graphqlRefusal(error: GraphQLError, origin: GraphQLError, requestId: string): GraphQLError {
+/** What GraphQL or Yoga reject: a document, its variables, or the way they were sent. */
+function rejectedByGraphql(error: GraphQLError, origin: GraphQLError, requestId: string): GraphQLError {
   const { code, originalError, ...extensions } = error.extensions as {
     code?: string;
     http?: Http;
     originalError?: unknown;
   };
   // Yoga marks whatever onParse throws as its own.
-  if (origin instanceof RefusedDocument)
+  if (origin instanceof RejectedDocument)
     return rewritten(error, error.message, { code, requestId, http: { status: 400 } });
   const http = extensions.http ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
   if (keptCodes.has(code)) return rewritten(error, error.message, { code, requestId, http });

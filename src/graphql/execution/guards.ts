@@ -9,7 +9,7 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import { RefusedDocument } from './errors.ts';
+import { RejectedDocument } from './errors.ts';
 
 /** What a document may hold. Checked on its text before it is parsed, and on its tree before it is validated. */
 export const bounds = {
@@ -115,7 +115,7 @@ function checkTree(document: DocumentNode): void {
 /** Whether a document asks for the schema, alone or beside other things. `__typename` does not count. */
 export const asksForSchema = (document: DocumentNode): boolean => introspecting.has(document);
 
-/** Levels of fields below the deepest operation. A fragment that spreads itself counts once: validation refuses it. */
+/** Levels of fields below the deepest operation. A fragment that spreads itself counts once: validation rejects it. */
 function depthOf(document: DocumentNode): number {
   const depths = new Map<string, number>();
   const ofFragment = (name: string): number => {
@@ -141,12 +141,12 @@ export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
 const selectionsOf = (definition: DefinitionNode | undefined) =>
   definition && 'selectionSet' in definition ? definition.selectionSet : undefined;
 
-/** The refusal of a document that asks for too much; the bound is in its message. */
+/** The error of a document that asks for too much; the bound is in its message. */
 export const outOfBounds = (what: string, bound: number): GraphQLError =>
-  refusedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
+  rejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
 
-/** The refusal of a document that GraphQL itself would let pass. */
-export const refusedDocument = (message: string): GraphQLError => new RefusedDocument(message);
+/** The error of a document that GraphQL itself would let pass. */
+export const rejectedDocument = (message: string): GraphQLError => new RejectedDocument(message);
 
 /** Whether an operation asks for nothing but the schema: what everybody may, without a token. */
 export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: OperationDefinitionNode): boolean {

@@ -22,7 +22,7 @@ interface Asked {
   operationName?: string | null | undefined;
 }
 
-/** A result with errors: what its transaction did is undone. The mutation's own refusal is the cause, if it is all. */
+/** A result with errors: what its transaction did is undone. The mutation's own error is the cause, if it is all. */
 class Unanswered extends Error {
   readonly result: ExecutionResult;
   constructor(result: ExecutionResult) {
@@ -34,8 +34,8 @@ class Unanswered extends Error {
 }
 
 /**
- * Executes a mutation once for its Idempotency-Key; a repetition gets the first result, or the refusal that was its result.
- * Throws ValidationFailed for an operation of several fields, of which one could be refused while another is done, and
+ * Executes a mutation once for its Idempotency-Key; a repetition gets the first result, or the error that was its result.
+ * Throws ValidationFailed for an operation of several fields, of which one could be rejected while another is done, and
  * what core's `once` throws.
  */
 export async function executeOnce(
@@ -52,7 +52,7 @@ export async function executeOnce(
   // An upload is remembered by its import: its transaction must not stay open while the file arrives.
   if (field.name.value === 'importVehicles') return work();
   const scope = scopeOfMutation(schema, field.name.value);
-  // Who may not ask is refused by the resolver as ever: what is remembered is not looked at.
+  // Who may not ask is rejected by the resolver as ever: what is remembered is not looked at.
   if (!scope || !hasScope(ctx, scope)) return work();
   const { query, variables, operationName } = asked;
   const request = createHash('sha256')
@@ -72,11 +72,11 @@ export async function executeOnce(
   }
 }
 
-/** The result of a mutation that was refused. */
-const refused = (field: FieldNode, refusal: DomainError): ExecutionResult => {
+/** The result of a mutation that was rejected. */
+const refused = (field: FieldNode, domainError: DomainError): ExecutionResult => {
   const key = (field.alias ?? field.name).value;
   return {
     data: { [key]: null },
-    errors: [new GraphQLError(refusal.message, { nodes: field, path: [key], originalError: refusal })],
+    errors: [new GraphQLError(domainError.message, { nodes: field, path: [key], originalError: domainError })],
   };
 };

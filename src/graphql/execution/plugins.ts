@@ -17,7 +17,7 @@ import type { GraphqlContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { prepare } from './document.ts';
 import { noteCode, type Result, withWireErrors } from './errors.ts';
-import { asksForSchema, asksOnlyForSchema, refusedDocument } from './guards.ts';
+import { asksForSchema, asksOnlyForSchema, rejectedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { openLoaders } from './loaders.ts';
 import { inTime } from './time-limit.ts';
@@ -32,7 +32,7 @@ type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
  */
 export const guards: GraphqlPlugin = {
   onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
-  onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').faults),
+  onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').errors),
   onExecute({ args, setExecuteFn }) {
     const cost = guard(args);
     const operation = getOperationAST(args.document, args.operationName);
@@ -64,7 +64,7 @@ export const guards: GraphqlPlugin = {
 };
 
 /** Yoga's 406 names every form of answer again for each one that was asked for: up to some hundred kB of header. */
-export const shortRefusal: GraphqlPlugin = {
+export const shortRejection: GraphqlPlugin = {
   onResponse({ response }) {
     if (response.status === 406) response.headers.set('Accept', FORMS);
   },
@@ -80,7 +80,7 @@ interface ExecutionArgs {
 }
 
 /**
- * Refuses an operation that nobody may run, or that costs too much; throws GraphQLError. Gives what the answer is to say
+ * Rejects an operation that nobody may run, or that costs too much; throws GraphQLError. Gives what the answer is to say
  * of its cost.
  */
 export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> {
@@ -97,7 +97,7 @@ export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> 
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
   }
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
-  if (!INTROSPECTION && asksForSchema(document)) throw refusedDocument('The schema cannot be asked for here.');
+  if (!INTROSPECTION && asksForSchema(document)) throw rejectedDocument('The schema cannot be asked for here.');
   const variables = readVariables(operation, variableValues ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
   const cost = costOf({ schema, document, operation, variables });
   try {

@@ -11,7 +11,7 @@ export type MaybePromise<T> = T | Promise<T>;
 export function inTime<T>(context: GraphqlContext, work: MaybePromise<T>): MaybePromise<T> {
   const { budget, ctx, res } = context;
   const checked = (result: T): T => {
-    if (budget.refusal) throw budget.refusal;
+    if (budget.domainError) throw budget.domainError;
     return result;
   };
   if (!(work instanceof Promise)) return checked(work);
@@ -19,12 +19,12 @@ export function inTime<T>(context: GraphqlContext, work: MaybePromise<T>): Maybe
   const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const refusal = new Unavailable(
+    const domainError = new Unavailable(
       `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
     );
     // What goes on of it ends, too.
-    budget.stop(refusal);
-    reject(refusal);
+    budget.stop(domainError);
+    reject(domainError);
   }, seconds * 1000);
   return Promise.race([work.then(checked), late]).finally(() => clearTimeout(timer));
 }

@@ -13,7 +13,7 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from 'graphql';
-import { type Fault, MOST_FAULTS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
+import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { schema } from '../schema/schema.ts';
 import { bounds, outOfBounds } from './guards.ts';
 
@@ -36,36 +36,36 @@ const MOST_MEMBERS = 100;
 export function readVariables(operation: OperationDefinitionNode, given: Values, { longest, hints }: Options): Values {
   bounded(given, longest, 0);
   const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
-    maxErrors: MOST_FAULTS,
+    maxErrors: MOST_INPUT_ERRORS,
     hideSuggestions: !hints,
   });
   if (coerced) return coerced;
-  if (errors.length <= MOST_FAULTS) throw refusalOf(errors, 0);
+  if (errors.length <= MOST_INPUT_ERRORS) throw rejection(errors, 0);
   // The last one says no more than that there are others.
-  throw refusalOf(errors.slice(0, MOST_FAULTS), countFaults(operation, given) - MOST_FAULTS);
+  throw rejection(errors.slice(0, MOST_INPUT_ERRORS), countErrors(operation, given) - MOST_INPUT_ERRORS);
 }
 
 /** How much is wrong in all, told without making an error of each: that would take a hundred times as long. */
-function countFaults({ variableDefinitions = [] }: OperationDefinitionNode, given: Values): number {
+function countErrors({ variableDefinitions = [] }: OperationDefinitionNode, given: Values): number {
   return sum(
     variableDefinitions.map(({ variable, type, defaultValue }) => {
       const value = given[variable.name.value];
-      return value === undefined && defaultValue ? 0 : faultsIn(value, typeFromAST(schema, type as NamedTypeNode));
+      return value === undefined && defaultValue ? 0 : errorsIn(value, typeFromAST(schema, type as NamedTypeNode));
     }),
   );
 }
 
-function faultsIn(value: unknown, type: unknown): number {
-  if (isNonNullType(type)) return value == null ? 1 : faultsIn(value, type.ofType);
+function errorsIn(value: unknown, type: unknown): number {
+  if (isNonNullType(type)) return value == null ? 1 : errorsIn(value, type.ofType);
   if (value == null) return 0;
   if (isListType(type))
-    return Array.isArray(value) ? sum(value.map((one) => faultsIn(one, type.ofType))) : faultsIn(value, type.ofType);
+    return Array.isArray(value) ? sum(value.map((one) => errorsIn(one, type.ofType))) : errorsIn(value, type.ofType);
   if (!isInputObjectType(type)) return isLeafType(type) && !isRead(value, type) ? 1 : 0;
   if (typeof value !== 'object') return 1;
   const fields = type.getFields();
   const unknown = Object.keys(value).filter((name) => !(name in fields)).length;
   const known = Object.values(fields).filter(({ name, defaultValue }) => name in value || defaultValue === undefined);
-  return unknown + sum(known.map(({ name, type: of }) => faultsIn((value as Values)[name], of)));
+  return unknown + sum(known.map(({ name, type: of }) => errorsIn((value as Values)[name], of)));
 }
 
 function isRead(value: unknown, type: GraphQLLeafType): boolean {
@@ -103,17 +103,17 @@ function bounded(value: unknown, longest: number, level: number): void {
 }
 
 function tooLarge(what: string): GraphQLError {
-  const refusal = new PayloadTooLarge(`At most ${what}.`);
-  return new GraphQLError(refusal.message, { originalError: refusal });
+  const domainError = new PayloadTooLarge(`At most ${what}.`);
+  return new GraphQLError(domainError.message, { originalError: domainError });
 }
 
-/** All wrong values as one refusal, as for a REST body. */
-function refusalOf(errors: readonly GraphQLError[], omitted: number): GraphQLError {
-  const refusal = new ValidationFailed(errors.map(faultOf), '', {}, omitted);
-  // What GraphQL itself refuses is 200 for those who accept `application/json` alone.
-  return new GraphQLError(refusal.message, {
+/** All wrong values as one error, as for a REST body. */
+function rejection(errors: readonly GraphQLError[], omitted: number): GraphQLError {
+  const domainError = new ValidationFailed(errors.map(inputErrorOf), '', {}, omitted);
+  // What GraphQL itself rejects is 200 for those who accept `application/json` alone.
+  return new GraphQLError(domainError.message, {
     nodes: errors[0]?.nodes,
-    originalError: refusal,
+    originalError: domainError,
     extensions: { http: { status: 400, spec: true } },
   });
 }
@@ -122,7 +122,7 @@ function refusalOf(errors: readonly GraphQLError[], omitted: number): GraphQLErr
  * The fault in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
  * The value is left out: it may be long. Paths are as core has them: `vins.3`.
  */
-function faultOf({ message, nodes }: GraphQLError): Fault {
+function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   const text = message.slice(message.lastIndexOf('; ') + 1).trim();
   const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
   const missing = /^Field "(\w+)" of required type/.exec(text)?.[1];

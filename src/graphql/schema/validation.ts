@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@pothos/plugin-validation';
 import type { z } from 'zod';
 import { ValidationFailed } from '../../core/errors.ts';
-import { faultsOf } from '../../core/input.ts';
+import { inputErrorsOf } from '../../core/input.ts';
 
 /**
  * Lets Pothos judge an argument by the very schema core reads it with, so that both interfaces refuse the same values with the
@@ -23,9 +23,9 @@ export const judgedBy = <Schema extends z.ZodType>(schema: Schema): StandardSche
 export function validationFailure({ issues }: StandardSchemaV1.FailureResult): ValidationFailed {
   return new ValidationFailed(
     // All our schemas are zod's, and the plugin keeps their issues but for the path.
-    (issues as readonly z.core.$ZodIssue[]).flatMap(faultsOf).map((fault) => ({
-      ...fault,
-      path: fault.path.replace(/^input\.?/, ''),
+    (issues as readonly z.core.$ZodIssue[]).flatMap(inputErrorsOf).map((error) => ({
+      ...error,
+      path: error.path.replace(/^input\.?/, ''),
     })),
   );
 }

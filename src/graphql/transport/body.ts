@@ -14,7 +14,7 @@ export function bodyReader({ config }: HttpServices): (req: Request, res: Respon
 }
 
 /**
- * Refuses bodies that Yoga would misunderstand: some it could not tell from a body that is still to be read, and one with
+ * Rejects bodies that Yoga would misunderstand: some it could not tell from a body that is still to be read, and one with
  * a member "then" it takes for the promise of a body.
  */
 export function requireOperation(body: unknown): void {

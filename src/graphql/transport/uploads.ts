@@ -39,7 +39,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
 }
 
 /**
- * Refuses fields that are not UTF-8, of which the parser leaves U+FFFD. And hears every error: a torn form fails its parser
+ * Rejects fields that are not UTF-8, of which the parser leaves U+FFFD. And hears every error: a torn form fails its parser
  * twice, and only the first failure has a listener, so that the second would end the process.
  */
 function watchParser(req: Request): void {

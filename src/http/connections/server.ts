@@ -16,7 +16,7 @@ const PATIENCE_MS = 30_000;
 const UNSEEN_BYTES = 128 * 1024;
 const SWEEP_MS = 5_000;
 
-/** What Node's parser refuses, by its code; everything else is a bad request. */
+/** What Node's parser rejects, by its code; everything else is a bad request. */
 const refusals: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -76,7 +76,7 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
     socket.once('close', () => progress.delete(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Who has sent nothing yet may do so at this moment, and would take a refusal for the answer.
+    // Who has sent nothing yet may do so at this moment, and would take an error for the answer.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
     if (socket.writable && !answerOf(socket)?.headersSent) {
       socket.write(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);

@@ -72,7 +72,7 @@ function bearerToken(authorization: string): string {
   return token;
 }
 
-/** The claims of a token that is what it says; any other reason than an issuer out of reach is a refusal. */
+/** The claims of a token that is what it says; any other reason than an issuer out of reach is an error. */
 async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
   try {
     const { payload, protectedHeader } = await verifyWithAnyKey(token, findKey, options);

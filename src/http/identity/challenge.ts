@@ -1,6 +1,6 @@
 import type { Forbidden, Unauthenticated } from '../../core/errors.ts';
 
-/** The value of `WWW-Authenticate` for a refusal (RFC 6750, section 3); without an error code when nothing was sent. */
+/** The value of `WWW-Authenticate` for an error (RFC 6750, section 3); without an error code when nothing was sent. */
 export function challenge(error: Unauthenticated | Forbidden): string {
   const parameters: Record<string, string | undefined> = { realm: 'fleet-gateway' };
   if (error.code === 'FORBIDDEN') {

@@ -13,7 +13,7 @@ const MOST_CHARACTERS = 4_096;
 export class VerifiedTokens<T> {
   readonly #entries = new Map<string, { value: Promise<T>; until: number }>();
 
-  /** What `verify` says of this token, now or a moment ago. Concurrent first uses verify once; refusals are forgotten. */
+  /** What `verify` says of this token, now or a moment ago. Concurrent first uses verify once; errors are forgotten. */
   get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
     const known = this.#entries.get(token);
     if (known && Date.now() < known.until) return known.value;

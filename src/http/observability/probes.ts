@@ -35,7 +35,7 @@ function lookedAt(look: () => Promise<boolean>): () => Promise<boolean> {
   };
 }
 
-/** Answers GET (and HEAD) at an address outside the interfaces, and refuses its other methods. */
+/** Answers GET (and HEAD) at an address outside the interfaces, and rejects its other methods. */
 export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
   router.get(path, (req, res, next) => {
     localsOf(res).route = path;

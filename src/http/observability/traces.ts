@@ -4,7 +4,7 @@ import { localsOf } from '../locals.ts';
 
 /** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
-const OUR_FAULTS = new Set(['INTERNAL', 'UNAVAILABLE']);
+const OUR_ERRORS = new Set(['INTERNAL', 'UNAVAILABLE']);
 
 /**
  * Each request as a span of its caller's trace (`traceparent`), named by method and route. Like the log it has no
@@ -17,7 +17,7 @@ export const traces =
     telemetry.serve(req.headers, (end) => {
       res.once('close', () => {
         const { route, requestId, company, code } = localsOf(res);
-        const failed = res.statusCode >= 500 || OUR_FAULTS.has(code ?? '');
+        const failed = res.statusCode >= 500 || OUR_ERRORS.has(code ?? '');
         end({
           name: route ? `${req.method} ${route}` : req.method,
           attributes: {

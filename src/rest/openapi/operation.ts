@@ -91,14 +91,14 @@ function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
 
 function refusalsOf(route: Route, schemas: Schemas): Json {
   const byStatus = Map.groupBy(new Set(codesOf(route)), (code) => statusOf[code]);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusalOf(codes, schemas)]));
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, domainErrorOf(codes, schemas)]));
 }
 
 /** Statuses of refusals that are given again under their Idempotency-Key. */
 const remembered = [400, 404, 409, 413];
 
 /** A reference to the answer for these codes of one status; the same for all operations that have just these. */
-export function refusalOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
+export function domainErrorOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
   const name = codes.toSorted().join('.');
   schemas.responses[name] = {
     description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),

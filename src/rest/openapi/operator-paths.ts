@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type HeaderName, headersNamed } from './headers.ts';
 import { field, type Json, type Schemas } from './json-schema.ts';
-import { refusalOf } from './operation.ts';
+import { domainErrorOf } from './operation.ts';
 
 const statusJson = z.object({ status: field(z.string(), 'In a word.', 'ok') }).meta({ id: 'Status' });
 
@@ -22,7 +22,7 @@ export function operatorPaths(schemas: Schemas): Record<string, Json> {
       summary,
       description,
       security: [],
-      responses: { ...responses, 405: refusalOf(['METHOD_NOT_ALLOWED'], schemas) },
+      responses: { ...responses, 405: domainErrorOf(['METHOD_NOT_ALLOWED'], schemas) },
     },
   });
   return {
@@ -39,7 +39,7 @@ export function operatorPaths(schemas: Schemas): Record<string, Json> {
         headers: headersNamed(always),
         content: { 'text/plain': { schema: { type: 'string' }, example: 'fleet_gateway_database_up 1\n' } },
       },
-      401: refusalOf(['UNAUTHENTICATED'], schemas),
+      401: domainErrorOf(['UNAUTHENTICATED'], schemas),
     }),
     '/openapi.json': get('getOpenApi', 'This document', 'The OpenAPI document of the running version.', {
       200: json('The document.', { openapi: '3.1.1' }, { type: 'object' }),

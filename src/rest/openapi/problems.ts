@@ -15,7 +15,7 @@ import {
   MalformedJson,
   ManufacturerNotSupported,
   MethodNotAllowed,
-  MOST_FAULTS,
+  MOST_INPUT_ERRORS,
   NotFound,
   NothingToDelete,
   PayloadTooLarge,
@@ -101,9 +101,9 @@ export const problemJson = z
     requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
     errors: z
       .array(faultJson)
-      .max(MOST_FAULTS)
+      .max(MOST_INPUT_ERRORS)
       .optional()
-      .meta({ description: `The faults of the request, each at its place: the first ${MOST_FAULTS}.` }),
+      .meta({ description: `The faults of the request, each at its place: the first ${MOST_INPUT_ERRORS}.` }),
     errorsOmitted: z.int().min(1).optional().meta({ description: 'How many faults there are beside those.' }),
     conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
     eligibility: z

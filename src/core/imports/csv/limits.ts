@@ -26,7 +26,7 @@ export function tooManyRows(limit: number): PayloadTooLarge {
   return new PayloadTooLarge(`The file holds more than ${counted(limit)} rows. Split it into several files.`);
 }
 
-const ROW_FAULTS = {
+const ROW_ERRORS = {
   ROW_TOO_LONG: (limit: number) =>
     `is longer than ${counted(limit)} characters; is a quote (") opened and never closed?`,
   TOO_MANY_COLUMNS: (limit: number) => `has more than ${counted(limit)} columns.`,
@@ -35,11 +35,11 @@ const ROW_FAULTS = {
   QUOTE_MISPLACED: () => 'has text after a closing quote ("); a quote inside a quoted cell is written twice.',
 };
 
-export type RowFault = keyof typeof ROW_FAULTS;
+export type RowErrorCode = keyof typeof ROW_ERRORS;
 
 /** A row that makes the rest of the file unreadable, so the whole file is refused. */
-export function unreadableRow(row: number, code: RowFault, limit = 0): ValidationFailed {
-  return unreadableFile(code, `Row ${row} ${ROW_FAULTS[code](limit)}`, { row });
+export function unreadableRow(row: number, code: RowErrorCode, limit = 0): ValidationFailed {
+  return unreadableFile(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
 }
 
 export function unreadableFile(code: string, message: string, details: Record<string, unknown> = {}): ValidationFailed {

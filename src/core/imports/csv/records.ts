@@ -1,12 +1,12 @@
 import { parse } from 'fast-csv';
-import type { RowFault } from './limits.ts';
+import type { RowErrorCode } from './limits.ts';
 
 /** How far a text consists of whole records: `end` is the index after the last one. */
 export interface Scan {
   end: number;
   records: number;
   /** What is wrong with the record that follows, if it can be told already. */
-  fault: RowFault | null;
+  fault: RowErrorCode | null;
 }
 
 const WITHIN = -1;

@@ -3,7 +3,7 @@ import type { Actor, NoAnswer, Reason } from './provider.ts';
 type Concern = 'CALL' | 'BRAND' | 'PROVIDER';
 
 /**
- * Every way an upstream can fail to answer, and whom it concerns: a row of faults that concern the brand, or the whole
+ * Every way an upstream can fail to answer, and whom it concerns: a row of errors that concern the brand, or the whole
  * provider, opens its circuit breaker.
  */
 const kinds = {
@@ -36,10 +36,10 @@ const kinds = {
   },
 } as const satisfies Record<string, { actor: Actor; concerns: Concern; message: string }>;
 
-export type FaultKind = keyof typeof kinds;
+export type ProviderErrorKind = keyof typeof kinds;
 
 /** The reason that a vehicle shows while this keeps it from being verified. */
-export function reasonOf(kind: FaultKind): Reason {
+export function reasonOf(kind: ProviderErrorKind): Reason {
   const { actor, message } = kinds[kind];
   return { code: `PROVIDER_${kind}`, message, actor, retryable: true };
 }
@@ -52,12 +52,12 @@ interface Circumstances {
 }
 
 /** An upstream did not answer. Its text never holds a VIN, a token or a secret. */
-export class Fault extends Error {
-  readonly kind: FaultKind;
+export class ProviderError extends Error {
+  readonly kind: ProviderErrorKind;
   readonly answer: NoAnswer;
   concerns: Concern;
 
-  constructor(kind: FaultKind, { retryAfter, asked = true, raw = null, concerns }: Circumstances = {}) {
+  constructor(kind: ProviderErrorKind, { retryAfter, asked = true, raw = null, concerns }: Circumstances = {}) {
     super(kinds[kind].message);
     this.kind = kind;
     this.concerns = concerns ?? kinds[kind].concerns;

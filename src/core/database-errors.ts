@@ -14,7 +14,7 @@ const unreachable = () =>
   new Unavailable(
     'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
   );
-/** The refusal of a file that would have to be kept. */
+/** The error of a file that would have to be kept. */
 export const noRoom = () =>
   new Unavailable(
     'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
@@ -48,8 +48,8 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
-/** The refusal behind any error, or null for a fault of ours. Both interfaces go through here and nowhere else. */
-export function refusalOf(error: unknown): DomainError | null {
+/** The error behind any error, or null for an error of our own. Both interfaces go through here and nowhere else. */
+export function domainErrorOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;
     const { constraint, code } = cause as { constraint?: unknown; code?: unknown };
