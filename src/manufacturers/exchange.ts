@@ -65,7 +65,7 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
     text = await response.body.text();
   } catch (error) {
     const code = codeOf(error);
-    throw new ProviderError(signal.aborted ? 'TIMEOUT' : (kindOf.get(code) ?? 'UNREACHABLE'), { raw: { code } });
+    throw new ProviderError(signal.aborted ? 'TIMEOUT' : (kindOf.get(code) ?? 'UNREACHABLE'), { raw: { fault: code } });
   }
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;

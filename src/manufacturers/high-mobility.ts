@@ -125,7 +125,7 @@ export class HighMobility implements Provider {
 
 function answered(body: unknown, vin: string): ProviderAnswer {
   // What is said of another vehicle is not kept with this one.
-  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { error: 'about another VIN' } }).answer;
+  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
   const read = eligibility.safeParse(body);
   if (!read.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { eligible, data_delivery, connectivity_status, primary_user_assigned } = read.data;

@@ -97,7 +97,7 @@ function read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): Provide
   const { status, body } = reply;
   if (status === 400) return { outcome: 'FAILED', reason: vinRejected, raw: body };
   if (status !== 200) return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
-  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { error: 'about another VIN' } }).answer;
+  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
   const answer = compatibility.safeParse(body);
   if (!answer.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { vehicleProvidesConnectivity, services } = answer.data;
