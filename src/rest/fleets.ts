@@ -1,21 +1,13 @@
 import { deleteFleet } from '../core/fleets/delete-fleet.ts';
-import { createFleet, type Fleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
-import { pick, type Selection } from '../core/sql/selection.ts';
+import { type Fleet, fleet } from '../core/fleets/fleet.ts';
+import { createFleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 
-const fields: Selection<Fleet> = {
-  id: true,
-  company: true,
-  name: true,
-  companyAddress: true,
-  email: true,
-  vat: true,
-  vehicleCount: true,
-  createdAt: true,
-  updatedAt: true,
-};
-const shape = (fleet: Fleet) => pick(fleet, fields);
+const fields = selectionOf(fleet);
+const shape = (one: Fleet) => pick(one, fields);
 
 export const fleetRoutes: Route[] = [
   {
@@ -32,8 +24,8 @@ export const fleetRoutes: Route[] = [
     body: 'json',
     docs: fleetDocs.create,
     async answer(ctx, { body }) {
-      const fleet = await createFleet(ctx, body);
-      return { status: 201, headers: { Location: `/fleets/${fleet.id}` }, body: shape(fleet) };
+      const made = await createFleet(ctx, body);
+      return { status: 201, headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
     },
   },
   {

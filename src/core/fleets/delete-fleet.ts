@@ -5,7 +5,8 @@ import { record, recordEach, vehicleBatches } from '../events/record-events.ts';
 import { removingContracts } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { execute, onPrimary } from '../sql/send.ts';
-import { type Fleet, lockedFleet, readFleet } from './fleets.ts';
+import type { Fleet } from './fleet.ts';
+import { lockedFleet, readFleet } from './fleets.ts';
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
 export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {

@@ -1,15 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { record, recordEach } from '../events/record-events.ts';
-import { email, id, readInput, storable, text } from '../input.ts';
+import { readInput } from '../input.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import {
   everyMember,
   type JsonPage,
-  type JsonSql,
   json,
   jsonObject,
   jsonText,
@@ -19,60 +18,26 @@ import {
 } from '../sql/selection.ts';
 import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId, newId } from '../sql/sql.ts';
-
-/** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
-export interface Fleet {
-  id: string;
-  company: string;
-  name: string;
-  companyAddress: string;
-  email: string;
-  vat: string;
-  vehicleCount: number;
-  createdAt: string;
-  updatedAt: string;
-}
-
-export const fleetFields = z.object({ name: text(255), companyAddress: text(255), email, vat: text(255) });
-export const createFleetInput = fleetFields;
-export const updateFleetInput = z.object({
-  id,
-  name: fleetFields.shape.name.optional(),
-  companyAddress: fleetFields.shape.companyAddress.optional(),
-  email: fleetFields.shape.email.optional(),
-  vat: fleetFields.shape.vat.optional(),
-});
-export const fleetFilter = z.object({
-  nameStartsWith: storable(z.string().max(255)).nullish(),
-  vat: storable(z.string().max(255)).nullish(),
-});
-export type FleetFilter = z.output<typeof fleetFilter>;
+import { createFleetInput, type Fleet, type FleetFilter, fleet, fleetFilter, updateFleetInput } from './fleet.ts';
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createFleetInput, input);
-  const now = ctx.now();
-  const fleetId = newId();
-  const { name, companyAddress, email, vat } = fields;
-  const fact = sql`select ${company}::text, ${fleetId}::uuid, null::uuid, '{}'::uuid[], '{}'::text[], ${JSON.stringify(fields)}::jsonb`;
+  const now = ctx.now().toISOString();
+  const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: now, updatedAt: now };
+  const { id, name, companyAddress, email, vat } = made;
+  const fact = sql`select ${company}::text, ${id}::uuid, null::uuid, '{}'::uuid[], '{}'::text[], ${JSON.stringify(fields)}::jsonb`;
   // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
   await execute(
     append(ctx),
     sql`with made as (
           insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
-          values (${fleetId}::uuid, ${company}, ${name}, ${companyAddress}, ${email}, ${vat}, ${now}::timestamptz, ${now}::timestamptz)
+          values (${id}::uuid, ${company}, ${name}, ${companyAddress}, ${email}, ${vat}, ${now}::timestamptz, ${now}::timestamptz)
         )
         ${recordEach(ctx, 'fleet.created', fact)}`,
   );
-  return {
-    id: fleetId,
-    company,
-    ...fields,
-    vehicleCount: 0,
-    createdAt: now.toISOString(),
-    updatedAt: now.toISOString(),
-  };
+  return made;
 }
 
 /**
@@ -95,7 +60,10 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     if (!row) throw new FleetNotFound();
     const fleet = em.map(FleetEntity, row);
     if (Object.values(fields).every((value) => value === undefined)) {
-      throw new ValidationFailed([], 'Nothing to change: name at least one of name, companyAddress, email, vat.');
+      throw new ValidationFailed(
+        [],
+        `Nothing to change: name at least one of ${Object.keys(createFleetInput.shape).join(', ')}.`,
+      );
     }
     const changes = changesOf(fleet, fields);
     if (Object.keys(changes).length > 0) {
@@ -226,16 +194,8 @@ export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]):
   return held.map(({ id }) => id);
 }
 
-export const fleetJson: JsonSql<Fleet> = {
-  id: json.code('f.id'),
-  company: json.text('f.company'),
-  name: json.text('f.name'),
-  companyAddress: json.text('f.company_address'),
-  email: json.text('f.email'),
-  vat: json.text('f.vat'),
+export const fleetJson = jsonTable('fleet', 'f', fleet, {
   vehicleCount: json.number('(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.fleet_id = f.id)'),
-  createdAt: json.time('f.created_at'),
-  updatedAt: json.time('f.updated_at'),
-};
+});
 const fleetObject = jsonObject(fleetJson);
 export const everyFleetMember = everyMember(fleetJson);

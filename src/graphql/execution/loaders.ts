@@ -9,7 +9,8 @@ import {
 import { FleetNotFound, VehicleNotFound } from '../../core/errors.ts';
 import type { EventFilter } from '../../core/events/events.ts';
 import { countTimelines, type EventSubject, timelines } from '../../core/events/timelines.ts';
-import { type Fleet, fleetsById } from '../../core/fleets/fleets.ts';
+import type { Fleet } from '../../core/fleets/fleet.ts';
+import { fleetsById } from '../../core/fleets/fleets.ts';
 import { countImportsOfFleets, importsOfFleets } from '../../core/imports/fleet-imports.ts';
 import type { Page } from '../../core/sql/page.ts';
 import type { Selection } from '../../core/sql/selection.ts';

@@ -1,15 +1,12 @@
 import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
+import { createFleetInput, type Fleet, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
 import {
   countFleets,
   createFleet,
-  createFleetInput,
   everyFleetMember,
-  type Fleet,
-  fleetFilter,
   getFleet,
   listFleets,
   updateFleet,
-  updateFleetInput,
 } from '../../core/fleets/fleets.ts';
 import { readPage } from '../../core/sql/page.ts';
 import { fleetById, fleets, vehiclesOfFleet } from '../../core/vehicles/json-sources.ts';
@@ -18,71 +15,53 @@ import { itemsOf } from '../execution/selection.ts';
 import { builder } from './builder.ts';
 import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
+import { filterOf, inputOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
 import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
 
-export const FleetRef = builder.objectRef<Fleet>('Fleet');
+export const FleetRef = objectOf('Fleet', fleet);
 
-builder.objectType(FleetRef, {
-  description: 'A company’s group of vehicles.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'A UUID; the same as in REST.' }),
-    company: t.exposeString('company', { description: 'The company it belongs to, as tokens name it.' }),
-    name: t.exposeString('name', { description: 'Its name; need not be unique.' }),
-    companyAddress: t.exposeString('companyAddress', { description: 'The postal address of the company.' }),
-    email: t.exposeString('email', { description: 'Whom to write to about this fleet.' }),
-    vat: t.exposeString('vat', { description: 'The VAT number of the company.' }),
-    vehicleCount: t.exposeInt('vehicleCount', { description: 'How many vehicles it has.' }),
-    vehicles: t.field({
-      type: VehicleConnection,
-      description: 'Its vehicles, oldest first.',
-      extensions: { list: vehiclesOfFleet } satisfies AsJson,
-      args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
-      resolve({ id }, { filter, ...args }, { loaders }, info) {
-        const fields = itemsOf(info, vehicleNeeds);
-        return connect(
-          readPage(args),
-          (page) => loaders.vehiclesOfFleet(id, { page, filter }, fields),
-          () => loaders.countVehiclesOfFleet(id, { filter }),
-        );
-      },
-    }),
-    contracts: t.field({
-      type: ContractConnection,
-      description: 'The contracts of its vehicles, oldest first.',
-      args: {
-        ...pageArgs,
-        filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
-      },
-      resolve: ({ id }, { filter, ...args }, { loaders }) =>
-        connect(
-          readPage(args),
-          (page) => loaders.contracts(id, { parent: 'fleet', page, filter }),
-          () => loaders.countContracts(id, { parent: 'fleet', filter }),
-        ),
-    }),
-    eligibilitySummary: t.field({
-      type: EligibilitySummary,
-      description: 'How many of its vehicles have each status.',
-      resolve: ({ id }, _args, { loaders }) => loaders.eligibilitySummary(id, null),
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed itself.' }),
+builder.objectFields(FleetRef, (t) => ({
+  vehicles: t.field({
+    type: VehicleConnection,
+    description: 'Its vehicles, oldest first.',
+    extensions: { list: vehiclesOfFleet } satisfies AsJson,
+    args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
+    resolve({ id }, { filter, ...args }, { loaders }, info) {
+      const fields = itemsOf(info, vehicleNeeds);
+      return connect(
+        readPage(args),
+        (page) => loaders.vehiclesOfFleet(id, { page, filter }, fields),
+        () => loaders.countVehiclesOfFleet(id, { filter }),
+      );
+    },
   }),
-});
+  contracts: t.field({
+    type: ContractConnection,
+    description: 'The contracts of its vehicles, oldest first.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
+    },
+    resolve: ({ id }, { filter, ...args }, { loaders }) =>
+      connect(
+        readPage(args),
+        (page) => loaders.contracts(id, { parent: 'fleet', page, filter }),
+        () => loaders.countContracts(id, { parent: 'fleet', filter }),
+      ),
+  }),
+  eligibilitySummary: t.field({
+    type: EligibilitySummary,
+    description: 'How many of its vehicles have each status.',
+    resolve: ({ id }, _args, { loaders }) => loaders.eligibilitySummary(id, null),
+  }),
+}));
 
 const FleetConnection = connectionType('Fleet', FleetRef);
 
-const FleetFilter = builder.inputType('FleetFilter', {
-  description: 'Which fleets: those that fit everything that is given.',
-  validate: judgedBy(fleetFilter),
-  fields: (t) => ({
-    nameStartsWith: t.string({ description: 'Whose name begins like this.' }),
-    vat: t.string({ description: 'With this VAT number.' }),
-  }),
-});
+const FleetFilter = filterOf('FleetFilter', fleetFilter);
 
 builder.queryField('fleets', (t) =>
   t.field({
@@ -112,22 +91,7 @@ builder.queryField('fleet', (t) =>
   }),
 );
 
-const fields = {
-  name: 'Its name: 1 to 255 characters.',
-  companyAddress: 'The postal address of the company: 1 to 255 characters.',
-  email: 'An e-mail address.',
-  vat: 'The VAT number of the company: 1 to 255 characters.',
-};
-
-const CreateFleetInput = builder.inputType('CreateFleetInput', {
-  description: 'A new fleet. Texts are trimmed.',
-  fields: (t) => ({
-    name: t.string({ required: true, description: fields.name }),
-    companyAddress: t.string({ required: true, description: fields.companyAddress }),
-    email: t.string({ required: true, description: fields.email }),
-    vat: t.string({ required: true, description: fields.vat }),
-  }),
-});
+const CreateFleetInput = inputOf('CreateFleetInput', createFleetInput);
 
 const CreateFleetPayload = builder.objectRef<{ fleet: Fleet }>('CreateFleetPayload').implement({
   description: 'The new fleet.',
@@ -151,16 +115,7 @@ builder.mutationField('createFleet', (t) =>
   }),
 );
 
-const UpdateFleetInput = builder.inputType('UpdateFleetInput', {
-  description: 'What to change of a fleet: at least one field beside its id. Texts are trimmed.',
-  fields: (t) => ({
-    id: t.id({ required: true, description: 'Which fleet.' }),
-    name: t.string({ description: fields.name }),
-    companyAddress: t.string({ description: fields.companyAddress }),
-    email: t.string({ description: fields.email }),
-    vat: t.string({ description: fields.vat }),
-  }),
-});
+const UpdateFleetInput = inputOf('UpdateFleetInput', updateFleetInput);
 
 const UpdateFleetPayload = builder.objectRef<{ fleet: Fleet }>('UpdateFleetPayload').implement({
   description: 'The changed fleet.',

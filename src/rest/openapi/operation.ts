@@ -45,7 +45,7 @@ function parametersOf({ method, path, docs }: Route): Json[] {
 function bodyOf({ type = 'application/json', input, fields }: BodyDocs, schemas: Schemas): Json {
   const schema = schemas.of(input, 'input');
   // A field means the same whether it is sent or answered, so it is described once, in the answer.
-  const meanings = fields.shape as Record<string, z.ZodType | undefined>;
+  const meanings = (fields?.shape ?? {}) as Record<string, z.ZodType | undefined>;
   const properties = mapValues(schema.properties as Record<string, Json>, (property, name) => ({
     ...property,
     ...meanings[name]?.meta(),

@@ -22,14 +22,11 @@ export interface RouteDocs {
   errors?: readonly ErrorCode[];
 }
 
-/**
- * `input` is the schema that core reads the body with. `fields` says what its fields mean, by name, in description and
- * examples; usually it is the resource itself.
- */
+/** `input` is the schema that core reads the body with. `fields` says what its fields mean where it does not itself. */
 export interface BodyDocs {
   type?: 'application/json' | 'multipart/form-data';
   input: z.ZodObject;
-  fields: z.ZodObject;
+  fields?: z.ZodObject;
 }
 
 export interface AnswerDocs {

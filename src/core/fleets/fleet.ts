@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { asIn, field } from '../fields.ts';
+import { email, id, storable, text } from '../input.ts';
+
+/** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
+export const fleet = z
+  .object({
+    id: field(z.uuid(), 'Identifies the fleet: the same in both interfaces.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
+    name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
+    companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
+    email: field(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
+    vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
+    vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
+    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
+    updatedAt: field(z.iso.datetime(), 'When its own fields were last changed.', '2026-11-20T08:00:00.000Z'),
+  })
+  .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
+export type Fleet = z.output<typeof fleet>;
+
+export const createFleetInput = z
+  .object(asIn(fleet, { name: text(255), companyAddress: text(255), email, vat: text(255) }))
+  .meta({ description: 'A new fleet. Each text is trimmed and has 1 to 255 characters.' });
+
+export const updateFleetInput = z
+  .object({ id: id.describe('Which fleet.'), ...createFleetInput.partial().shape })
+  .meta({ description: 'What to change of a fleet: at least one field beside its id. Texts are as for a new fleet.' });
+
+export const fleetFilter = z
+  .object({
+    nameStartsWith: storable(z.string().max(255)).nullish().describe('Whose name begins like this.'),
+    vat: storable(z.string().max(255)).nullish().describe('With this VAT number.'),
+  })
+  .meta({ description: 'Which fleets: those that fit everything that is given.' });
+export type FleetFilter = z.output<typeof fleetFilter>;

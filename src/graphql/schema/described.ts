@@ -1,0 +1,121 @@
+import type { z } from 'zod';
+import { bare, kindOf, meaningOf } from '../../core/fields.ts';
+import { builder } from './builder.ts';
+import { judgedBy } from './validation.ts';
+
+// What core's schemas describe is made here: each type, field and argument that only repeats them.
+
+type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
+type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
+
+/** GraphQL's types of core's enumerations and objects, by what zod knows them by: a description makes a new schema. */
+const known = new WeakMap<object, unknown>();
+
+const scalars: Readonly<Record<string, string>> = {
+  ...{ uuid: 'ID', time: 'DateTime', number: 'Int', boolean: 'Boolean', record: 'JSON' },
+  // Types of events have dots in them, so they are no enumeration of GraphQL's.
+  ...{ string: 'String', enum: 'String' },
+};
+
+/** The type of a field. Ids are told by their names: one that comes in may be any text. */
+function typeOf(name: string, schema: z.core.$ZodType): unknown {
+  const plain = bare(schema);
+  const made = known.get(plain.def);
+  if (made) return made;
+  if ('element' in plain) return [typeOf(name, plain.element as z.ZodType)];
+  const scalar = /^ids?$|Id$/.test(name) ? 'ID' : scalars[kindOf(plain)];
+  if (!scalar) throw new Error(`${name} has no type in GraphQL`);
+  return scalar;
+}
+
+/** What a field has beside its description: `false` leaves it out. */
+type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object };
+type Except<Name extends string> = { readonly [Member in Name]?: Own };
+
+function optionsOf(
+  { shape }: z.ZodObject,
+  except: Except<string>,
+): [name: string, schema: z.ZodType, options: object][] {
+  return Object.entries(shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
+    const own = except[name];
+    if (own === false) return [];
+    return [[name, schema, { type: typeOf(name, schema), description: meaningOf(schema), ...own }]];
+  });
+}
+
+/** The object type of a resource, with its members as fields. */
+export function objectOf<Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+  except: Except<Members<Schema>> = {},
+) {
+  const ref = builder.objectRef<z.output<Schema>>(name);
+  known.set(schema.def, ref);
+  builder.objectType(ref, {
+    description: schema.description ?? '',
+    fields: (t) =>
+      Object.fromEntries(
+        optionsOf(schema, except).map(([member, field, options]) => [
+          member,
+          t.expose(member as never, { nullable: field.safeParse(null).success, ...options } as never),
+        ]),
+      ),
+  });
+  return ref;
+}
+
+/** As GraphQL gives it: what may be left out may be null. */
+type Sent<Value> = undefined extends Value ? Value | null : Value;
+type Input<Schema extends z.ZodObject, Left> = {
+  [Name in Exclude<Members<Schema>, Left>]: Sent<z.input<Schema>[Name]>;
+};
+type Left<E> = { [Name in keyof E]: E[Name] extends false ? Name : never }[keyof E];
+
+/** Fields of an input type for what core reads. */
+export const inputFields = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+  t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
+  schema: Schema,
+  except?: E,
+) =>
+  Object.fromEntries(
+    optionsOf(schema, except ?? {}).map(([member, field, options]) => [
+      member,
+      t.field({ required: !field.safeParse(undefined).success, ...options } as never),
+    ]),
+  ) as { [Name in keyof Input<Schema, Left<E>>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema, Left<E>>[Name]> };
+
+/** The input type for what core reads by this schema. */
+export const inputOf = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+  name: string,
+  schema: Schema,
+  except?: E,
+) =>
+  builder.inputType(name, {
+    description: schema.description ?? '',
+    fields: (t) => inputFields(t, schema, except),
+  });
+
+/** The same for a filter, which is judged wherever it is an argument. */
+export const filterOf = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+  name: string,
+  schema: Schema,
+  except?: E,
+) =>
+  builder.inputType(name, {
+    description: schema.description ?? '',
+    validate: judgedBy(schema),
+    fields: (t) => inputFields(t, schema, except),
+  });
+
+/** An enumeration of core's, with the meaning of each value. */
+export function enumOf<Value extends string>(
+  name: string,
+  schema: z.ZodEnum<{ [V in Value]: V }>,
+  description: string,
+  meanings: Readonly<Record<Value, string>>,
+): PothosSchemaTypes.EnumRef<Types, Value> {
+  const values = schema.options.map((value) => [value.toUpperCase(), { value, description: meanings[value] }]);
+  const ref = builder.enumType(name, { description, values: Object.fromEntries(values) });
+  known.set(schema.def, ref);
+  return ref as PothosSchemaTypes.EnumRef<Types, Value>;
+}
