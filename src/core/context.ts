@@ -28,7 +28,7 @@ export interface Services {
 
 /** What the answer to a request shows, noted while it is made: whoever gets it again must be allowed to see as much. */
 export class Disclosure {
-  readonly scopes = new Set<Scope>();
+  readonly scopes = new Set<string>();
   /** The signing secret of a webhook. */
   secret: { webhookId: string; text: string } | null = null;
 }
@@ -94,7 +94,7 @@ export function authorizeContracts(ctx: Context, scope: Scope): string | null {
 }
 
 /** Whether the caller has the scope, where scopes are in use. One that it has is noted as used for the answer. */
-export function hasScope({ caller, disclosure }: Context, scope: Scope): boolean {
+export function hasScope({ caller, disclosure }: Context, scope: string): boolean {
   if (caller?.scopes && !caller.scopes.has(scope)) return false;
   disclosure.scopes.add(scope);
   return true;

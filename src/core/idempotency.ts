@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
-import { type Context, hasScope, type Scope } from './context.ts';
+import { type Insertable, type NotNull, sql } from 'kysely';
+import { type Context, hasScope } from './context.ts';
 import { domainErrorOf } from './database-errors.ts';
 import {
   DomainError,
@@ -9,7 +9,9 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { execute, onPrimary } from './sql/send.ts';
+import { prepare } from './sql/prepare.ts';
+import { onPrimary } from './sql/send.ts';
+import { db, type Tables } from './sql/tables.ts';
 
 /** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {
@@ -41,12 +43,9 @@ export async function once(
   const place = placeOf(ctx, key, request);
   return ctx.em.transactional(async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await execute<{ free: boolean }>(
-      onPrimary(ctx),
-      sql`select pg_try_advisory_xact_lock(hashtextextended(${JSON.stringify([place.company, place.key])}, 0)) as free`,
-    );
+    const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify([place.company, place.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const before = await recall(ctx, place);
+    const [before] = await recall(onPrimary(ctx), { ...place, after: forgottenBefore(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
@@ -75,31 +74,30 @@ async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise
 const mayPass = ({ code, retryAfter }: DomainError): boolean =>
   retryAfter !== undefined || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN';
 
-interface Remembered {
-  request: string;
-  /** null: it was an error, whose members are the body. */
-  status: number | null;
-  headers: Record<string, string> | null;
-  body: string;
-  scopes: Scope[];
-  secret_of: string | null;
-  /** The secret of that webhook as it is now; null when the webhook is gone. */
-  secret: string | null;
-}
-
 /** Stands for a secret in a stored body. JSON has no such character: it escapes it. */
 const SECRET = '\u0001';
 
-async function recall(ctx: Context, { company, key }: Place): Promise<Remembered | undefined> {
-  const [row] = await execute<Remembered>(
-    onPrimary(ctx),
-    sql`select k.request, k.status, k.headers, k.body, k.scopes, k.secret_of, w.secret from idempotency_key k
-        left join webhook w on w.id = k.secret_of and w.company = k.company
-        where k.company = ${company} and k.key = ${key}
-          and k.created_at > ${ctx.now()}::timestamptz - make_interval(hours => ${IDEMPOTENCY_HOURS})`,
-  );
-  return row;
-}
+const lockKey = prepare((p: { name: string }) =>
+  db.selectNoFrom(sql<boolean>`pg_try_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('free')),
+);
+
+/** What a key's first request came to, with the secret of the webhook that its answer showed, as it is now. */
+const recall = prepare((p: Place & { after: string }) =>
+  db
+    .selectFrom('idempotency_key as k')
+    .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
+    .select(['k.request', 'k.status', 'k.headers', 'k.body', 'k.scopes', 'k.secret_of', 'w.secret'])
+    .where('k.company', '=', p.company)
+    .where('k.key', '=', p.key)
+    .where('k.created_at', '>', p.after)
+    // Only a row that is being written has none yet, and nobody else sees it.
+    .$narrowType<{ body: NotNull }>(),
+);
+type Remembered = Awaited<ReturnType<typeof recall>>[number];
+
+/** What was remembered until then is forgotten. */
+export const forgottenBefore = (ctx: Context): string =>
+  new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
 /** Another caller may repeat a request: with less rights than the first one it gets nothing that these had opened. */
 function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): Outcome {
@@ -117,17 +115,45 @@ async function remember(ctx: Context, { company, key }: Place, request: string, 
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
   const shown = secret && text.includes(secret.text) ? secret : null;
   const [status, headers] = refused ? [null, null] : [outcome.status, JSON.stringify(outcome.headers)];
-  await execute(
-    onPrimary(ctx),
-    sql`insert into idempotency_key as k (company, key, request, status, headers, body, scopes, secret_of, created_at)
-        values (${company}, ${key}, ${request}, ${status}, ${headers}::jsonb,
-          ${shown ? text.replaceAll(shown.text, SECRET) : text}, ${[...scopes]}::text[], ${shown?.webhookId ?? null}::uuid,
-          ${ctx.now()}::timestamptz)
-        on conflict (company, key) do update set request = excluded.request, status = excluded.status,
-          headers = excluded.headers, body = excluded.body, scopes = excluded.scopes, secret_of = excluded.secret_of,
-          created_at = excluded.created_at`,
-  );
+  await keep(onPrimary(ctx), {
+    company,
+    key,
+    request,
+    status,
+    headers,
+    body: shown ? text.replaceAll(shown.text, SECRET) : text,
+    scopes: [...scopes],
+    secret_of: shown?.webhookId ?? null,
+    created_at: ctx.now(),
+  });
 }
+
+const keep = prepare((p: Insertable<Tables['idempotency_key']>) =>
+  db
+    .insertInto('idempotency_key')
+    .values({
+      company: p.company,
+      key: p.key,
+      request: p.request,
+      status: p.status,
+      headers: p.headers,
+      body: p.body,
+      scopes: p.scopes,
+      secret_of: p.secret_of,
+      created_at: p.created_at,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['company', 'key']).doUpdateSet(({ ref }) => ({
+        request: ref('excluded.request'),
+        status: ref('excluded.status'),
+        headers: ref('excluded.headers'),
+        body: ref('excluded.body'),
+        scopes: ref('excluded.scopes'),
+        secret_of: ref('excluded.secret_of'),
+        created_at: ref('excluded.created_at'),
+      })),
+    ),
+);
 
 /** An error as it was told the first time. */
 class RememberedError extends DomainError {

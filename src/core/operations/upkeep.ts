@@ -1,38 +1,77 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { forgottenBefore } from '../idempotency.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
+
+const fold = prepare((p: { rows: number }) =>
+  db
+    .with('grown', (q) =>
+      q
+        .selectFrom('vehicle_tally')
+        .select('fleet_id')
+        .groupBy('fleet_id')
+        .having((t) => t.fn.countAll(), '>', p.rows)
+        .limit(1000),
+    )
+    .with('held', (q) =>
+      q
+        .selectFrom('fleet')
+        .select('id')
+        .where('id', 'in', (grown) => grown.selectFrom('grown').select('fleet_id'))
+        .forKeyShare()
+        .skipLocked(),
+    )
+    .with('folded', (q) =>
+      q
+        .selectFrom('vehicle_tally')
+        .select('id')
+        .where('fleet_id', 'in', (held) => held.selectFrom('held').select('id'))
+        .limit(50_000)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .with('gone', (q) =>
+      q
+        .deleteFrom('vehicle_tally')
+        .where('id', 'in', (folded) => folded.selectFrom('folded').select('id'))
+        .returning(['fleet_id', 'status', 'delta']),
+    )
+    .insertInto('vehicle_tally')
+    .columns(['fleet_id', 'status', 'delta'])
+    .expression((q) =>
+      q
+        .selectFrom('gone')
+        .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
+        .groupBy(['fleet_id', 'status'])
+        .having((t) => t.fn.sum('delta'), '<>', 0),
+    ),
+);
 
 /**
  * Folds the changes that have piled up in the tallies into one row per fleet and status. Sums stay the same throughout.
  * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
  */
 export async function foldTallies(ctx: Context): Promise<void> {
-  await execute(
-    onPrimary(ctx),
-    sql`with gone as (
-          delete from vehicle_tally where id in (
-            select id from vehicle_tally where fleet_id in (
-              select id from fleet where id in (
-                select fleet_id from vehicle_tally group by fleet_id having count(*) > ${TALLY_ROWS} limit 1000
-              ) for key share skip locked
-            ) limit 50000 for update skip locked
-          ) returning fleet_id, status, delta
-        )
-        insert into vehicle_tally (fleet_id, status, delta)
-        select fleet_id, status, sum(delta)::int from gone group by fleet_id, status having sum(delta) <> 0`,
-  );
+  await fold(onPrimary(ctx), { rows: TALLY_ROWS });
 }
+
+const forget = prepare((p: { before: string }) =>
+  db
+    .with('old', (q) =>
+      q.selectFrom('idempotency_key').select(['company', 'key']).where('created_at', '<=', p.before).limit(5000),
+    )
+    .deleteFrom('idempotency_key as k')
+    .using('old')
+    .whereRef('k.company', '=', 'old.company')
+    .whereRef('k.key', '=', 'old.key'),
+);
 
 /** Forgets remembered answers that are past their time, in small steps. */
 export async function forgetAnswers(ctx: Context): Promise<void> {
-  await execute(
-    onPrimary(ctx),
-    sql`delete from idempotency_key where (company, key) in (
-          select company, key from idempotency_key
-          where created_at <= ${ctx.now()}::timestamptz - make_interval(hours => ${IDEMPOTENCY_HOURS}) limit 5000)`,
-  );
+  await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
 }
