@@ -20,7 +20,7 @@ const proxies = list.pipe(
 );
 const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
 
-/** Every setting there is, with its default. README's table is held against this by a test. */
+/** Every setting there is, with its default. A test compares the table in docs/reference.md with it. */
 export const settings = z.object({
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1'),

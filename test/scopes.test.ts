@@ -16,7 +16,7 @@ const without = (scope: string) => all.filter((other) => other !== scope);
 /** What tokens may have: nothing, one scope, all but one, or all. */
 const tokens: readonly string[][] = [[], ...all.map((scope) => [scope]), ...all.map(without), all];
 
-/** What an operation needs, as README's table of settings says; written here anew. */
+/** What an operation needs, as the reference's table of settings says; written here anew. */
 const scopeOf = (operation: string): string => {
   const [method, path = ''] = operation.split(' ');
   return `${path.startsWith('/contracts') ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;

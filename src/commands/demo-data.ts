@@ -4,7 +4,7 @@ export interface DemoFleet {
   fields: { name: string; companyAddress: string; email: string; vat: string };
   /** The first three characters of the VINs, which tell the brand. */
   wmis: readonly string[];
-  /** The last character of the VINs, which tells the sandbox's answer; see README. */
+  /** The last character of the VINs, which decides the sandbox's answer; see docs/reference.md. */
   lastDigits: string;
   vehicles: number;
 }

@@ -1,0 +1,109 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readConfig, settings } from '../../src/config.ts';
+import { statusOf } from '../../src/http/status.ts';
+
+const root = join(import.meta.dirname, '../..');
+const reference = readFileSync(join(root, 'docs/reference.md'), 'utf8');
+
+/** The cells of each row of the reference's table behind a mark, without its head. */
+function tableAt(mark: string): string[][] {
+  const [, table = ''] = new RegExp(`<!-- ${mark} -->\\n((?:\\|.*\\n)+)`).exec(reference) ?? [];
+  const rows = table.trim().split('\n').slice(2);
+  return rows.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim())).map(([, ...cells]) => cells);
+}
+
+const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? '');
+
+test("the reference's settings are those that there are, with their defaults", () => {
+  const written = tableAt('settings').flatMap(([names, defaults]) => {
+    const values = codesIn(defaults);
+    return codesIn(names).map((name, index) => [name, values[index]]);
+  });
+  const defaults = { ...settings.parse({}), CONTRACTS_AUTH: readConfig({}).CONTRACTS_AUTH };
+  const real = Object.entries(defaults).map(([name, value]) => [name, asWritten(value)]);
+  const unset = Object.keys(settings.shape).filter((name) => !(name in defaults));
+  expect(Object.fromEntries(written)).toEqual(Object.fromEntries([...real, ...unset.map((name) => [name, undefined])]));
+  expect(written).toHaveLength(Object.keys(settings.shape).length);
+});
+
+function asWritten(value: unknown): string | undefined {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  return value === undefined || (Array.isArray(value) && value.length === 0) ? undefined : String(value);
+}
+
+test("the reference's codes are those that there are, with their statuses", () => {
+  const written = tableAt('codes').flatMap(([codes, status]) => codesIn(codes).map((code) => [code, Number(status)]));
+  expect(Object.fromEntries(written)).toEqual(statusOf);
+  expect(written).toHaveLength(Object.keys(statusOf).length);
+});
+
+/** In capitals with an underscore, as every code is written. */
+const codesOfSource = (path: string) =>
+  [...readFileSync(join(root, path), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z]+)+)'/g)].map(([, code]) => code ?? '');
+
+test("the reference's codes of GraphQL are those that its answers have beside the others", () => {
+  const sent = codesOfSource('src/graphql/execution/errors.ts').filter((code) => !(code in statusOf));
+  expect(tableAt('graphql codes').flatMap(([codes]) => codesIn(codes))).toEqual([...new Set(sent)].sort());
+  expect(sent).not.toEqual([]);
+});
+
+test('the reference names every code of a VIN, of a file and of a reason', () => {
+  const named = new Set(codesIn(reference));
+  const places = [...globSync('src/core/**/*.ts', { cwd: root }), ...globSync('src/manufacturers/*.ts', { cwd: root })];
+  const codes = places
+    .map((path) => readFileSync(join(root, path), 'utf8'))
+    .flatMap((text) => [...text.matchAll(/(?:\bcode: |unreadable(?:File|Row)\((?:[^()']|\([^)]*\))*)'([A-Z_]+)'/g)])
+    .map(([, code]) => code ?? '');
+  expect([...new Set(codes)].filter((code) => !named.has(code))).toEqual([]);
+  expect(codes.length).toBeGreaterThan(15);
+});
+
+/** The documents of the project, by their paths. */
+const documents = ['*.md', 'docs/**/*.md']
+  .flatMap((pattern) => globSync(pattern, { cwd: root }))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+
+test('every command that a document names is there', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const named = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(([, name]) => ({ path, name: name ?? '' })),
+  );
+  expect(named).not.toEqual([]);
+  expect(named.filter(({ name }) => !(name in scripts))).toEqual([]);
+});
+
+test('every file that a document names is there', () => {
+  const folders = 'src|test|bench|docs|deploy|core|graphql|rest|http|database|jobs|entities|manufacturers|commands';
+  const path = new RegExp(`\`((?:node |npx node )?((?:${folders})/[\\w./-]+\\.\\w+))`, 'g');
+  const named = documents.flatMap((document) =>
+    [...document.text.matchAll(path)].map(([, , name = '']) => ({ document: document.path, name })),
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(({ name }) => ![name, `src/${name}`].some((one) => existsSync(join(root, one))))).toEqual([]);
+});
+
+/** The names of a document's headings in links: as GitHub makes them. */
+const anchorsOf = (text: string) =>
+  [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link between documents leads somewhere', () => {
+  const links = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, to = '', anchor]) => ({
+      path,
+      to: to ? join(dirname(path), to) : path,
+      anchor,
+    })),
+  );
+  const leadsNowhere = ({ to, anchor }: (typeof links)[number]) =>
+    !existsSync(join(root, to)) ||
+    (anchor !== undefined && !anchorsOf(readFileSync(join(root, to), 'utf8')).includes(anchor));
+  expect(links.length).toBeGreaterThan(30);
+  expect(links.filter(leadsNowhere)).toEqual([]);
+});
