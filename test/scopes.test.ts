@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { publishEvents } from '../src/core/events/publish-events.ts';
-import { openApiDocument } from '../src/rest/openapi/document.ts';
-import { routes } from '../src/rest/router.ts';
 import type { Answer, Client, Headed, Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
-import { type Call, type Twin, twins } from './support/twins.ts';
+import { askGraphql, askRest, type Call, type Twin, textOf } from './support/operation.ts';
+import { describedRoutes, onGraphql, onRest, paired } from './support/operations.ts';
 import { newWorld, type World } from './support/worlds.ts';
 
 const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on', CONTRACTS_AUTH: 'required' } });
@@ -16,16 +15,7 @@ const without = (scope: string) => all.filter((other) => other !== scope);
 /** What tokens may have: nothing, one scope, all but one, or all. */
 const tokens: readonly string[][] = [[], ...all.map((scope) => [scope]), ...all.map(without), all];
 
-/** What an operation needs, as the reference's table of settings says; written here anew. */
-const scopeOf = (operation: string): string => {
-  const [method, path = ''] = operation.split(' ');
-  return `${path.startsWith('/contracts') ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;
-};
-
-/** All operations of both interfaces: REST's with the GraphQL field that does the same, if one does. */
-const operations = Object.entries(twins);
-const paired = operations.filter((entry): entry is [string, Twin] => typeof entry[1] !== 'string');
-const writing = paired.filter(([operation]) => !operation.startsWith('GET '));
+const writing = paired.filter(([, { writes }]) => writes);
 
 let companies = 0;
 /** A company whose contract has come up in events and deliveries, these with everything that an attempt leaves. */
@@ -42,29 +32,6 @@ async function worldWithDeliveries(): Promise<World> {
 const withScopes = async (world: World, scopes: readonly string[]): Promise<Client> =>
   gateway.as(world.company, { scope: scopes.join(' ') });
 
-async function askRest(client: Client, operation: string, { path, body }: Call, headers?: Headed): Promise<Answer> {
-  return client.send(operation.split(' ')[0] ?? '', path, body, headers);
-}
-
-async function askGraphql(client: Client, twin: Twin, call: Call, headers: Headed = {}): Promise<Answer> {
-  const { document: query } = twin;
-  const { variables, file } = call;
-  const accept: Headed = twin.streams ? { accept: 'text/event-stream' } : {};
-  return client.post('/graphql', file ? formOf(query, variables, file) : { query, variables }, {
-    ...accept,
-    ...headers,
-  });
-}
-
-function formOf(query: string, variables: Json, file: Blob): FormData {
-  const form = new FormData();
-  form.append('operations', JSON.stringify({ query, variables }));
-  form.append('map', '{"0":["variables.input.file"]}');
-  form.append('0', file, 'vins.csv');
-  return form;
-}
-
-const textOf = ({ body }: Answer) => (typeof body === 'string' ? body : JSON.stringify(body));
 const isForbidden = (answer: Answer) => /"code":"FORBIDDEN"/.test(textOf(answer));
 /** Of values that GraphQL's types do not allow: nothing was executed. */
 const isRefusedByTypes = ({ body }: Answer) => body?.errors?.length > 0 && body.errors.every(({ path }: Json) => !path);
@@ -74,27 +41,34 @@ beforeAll(async () => {
   shared = await worldWithDeliveries();
 });
 
-test('every operation of openapi.json is walked here, and says which scope it needs', () => {
-  expect(operations.map(([operation]) => operation).toSorted()).toEqual(
-    routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
-  );
-  const { paths }: Json = openApiDocument();
-  for (const [operation] of operations) {
-    const [method = '', path = ''] = operation.split(' ');
-    const { description } = paths[path.replaceAll(/:(\w+)/g, '{$1}')][method.toLowerCase()];
-    expect(description, operation).toContain(`Scope: \`${scopeOf(operation)}\`.`);
+test('openapi.json says which scope each operation needs, and it is the one that its address tells', () => {
+  for (const [name, { scope }] of onRest) {
+    const [method, path = ''] = name.split(' ');
+    const subject = path.startsWith('/contracts') ? 'contracts' : 'fleets';
+    expect([name, scope]).toEqual([name, `${subject}:${method === 'GET' ? 'read' : 'write'}`]);
+    const described = describedRoutes.find((route) => route.name === name);
+    expect(described?.description.description, name).toContain(`Scope: \`${scope}\`.`);
   }
 });
 
-describe.each(paired)('%s', (operation, twin) => {
-  test.each(Object.entries(twin.cases))('%s: nothing but the refusal without the scope', async (_, call) => {
-    for (const scopes of [without(scopeOf(operation)), []]) {
-      const client = await withScopes(shared, scopes);
-      const onRest = await askRest(client, operation, call(shared));
-      expect(onRest).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-      expect(onRest.headers.get('www-authenticate')).toContain(`scope="${scopeOf(operation)}"`);
-      const onGraphql = await askGraphql(client, twin, call(shared));
-      if (!isRefusedByTypes(onGraphql)) expect(textOf(onGraphql)).toContain('"code":"FORBIDDEN"');
+const casesOf = (walked: typeof onRest) =>
+  walked.flatMap(([name, operation]) =>
+    Object.entries(operation.cases).map(([what, call]) => [name, what, operation, call] as const),
+  );
+
+describe('Nothing but the refusal without the scope', () => {
+  test.each(casesOf(onRest))('%s, %s', async (name, _what, { scope }, call) => {
+    for (const scopes of [without(scope), []]) {
+      const answer = await askRest(await withScopes(shared, scopes), name, call(shared));
+      expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      expect(answer.headers.get('www-authenticate')).toContain(`scope="${scope}"`);
+    }
+  });
+
+  test.each(casesOf(onGraphql))('%s by GraphQL, %s', async (_name, _what, operation, call) => {
+    for (const scopes of [without(operation.scope), []]) {
+      const answer = await askGraphql(await withScopes(shared, scopes), operation, call(shared));
+      if (!isRefusedByTypes(answer)) expect(textOf(answer)).toContain('"code":"FORBIDDEN"');
     }
   });
 });
@@ -159,7 +133,7 @@ describe.each(Object.entries(ways))('A repetition with an Idempotency-Key, in %s
     const key = { 'idempotency-key': randomUUID() };
     await shared.client.post('/fleets', {}, key);
     const [call] = Object.values(twin.cases);
-    const client = await withScopes(shared, without(scopeOf(operation)));
+    const client = await withScopes(shared, without(twin.scope));
     expect(isForbidden(await ask(client, operation, twin, call?.(shared) as Call, key))).toBe(true);
   });
 });

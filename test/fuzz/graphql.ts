@@ -11,9 +11,10 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema/schema.ts';
+import { rootFields } from '../support/operation.ts';
+import { nameOf } from '../support/worlds.ts';
 import { type FuzzRequest, oddHeaders, who } from './request.ts';
-import { anyJson, bytesOf, garbled, idName, stringFor } from './values.ts';
+import { anyJson, bytesOf, garbled, stringFor } from './values.ts';
 
 const DEPTH = 3;
 
@@ -77,7 +78,7 @@ function rightValue(name: string, type: GraphQLInputType, of: string): fc.Arbitr
       fc.constantFrom(0, -1, 1000, 1001, 2 ** 31, 1.5),
     );
   if (type.name === 'Boolean') return fc.boolean();
-  return stringFor(idName(name, of));
+  return stringFor(nameOf(name, of));
 }
 
 function requestOf(kind: string, field: fc.Arbitrary<Selected>): fc.Arbitrary<FuzzRequest> {
@@ -167,10 +168,5 @@ const mostly = <T>(usual: T, others: fc.Arbitrary<T>, weight = 8): fc.Arbitrary<
 
 /** For each field of the roots, operations with it and what lies below it; new ones are there by themselves. */
 export const graphqlRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = Object.fromEntries(
-  [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
-    Object.values(root?.getFields() ?? {}).map((field) => {
-      const kind = root?.name.toLowerCase() ?? '';
-      return [`${kind} ${field.name}`, requestOf(kind, fieldOf(field, DEPTH))];
-    }),
-  ),
+  rootFields.map(({ name, kind, field }) => [name, requestOf(kind, fieldOf(field, DEPTH))]),
 );

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import type { Json } from '../support/client.ts';
+import { describedRoutes, resolve } from '../support/operations.ts';
+import { nameOf } from '../support/worlds.ts';
 import { type FuzzRequest, oddHeaders, who } from './request.ts';
-import { anyJson, bytesOf, garbled, idName, naughty, rarely, stringFor } from './values.ts';
-
-const document: Json = openApiDocument();
+import { anyJson, bytesOf, garbled, naughty, rarely, stringFor } from './values.ts';
 
 function requestOf(method: string, path: string, { parameters = [], requestBody }: Json): fc.Arbitrary<FuzzRequest> {
   const all: Json[] = parameters.map((one: Json) => (one.$ref ? resolve(one.$ref) : one));
@@ -29,12 +28,6 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
       ...(body !== undefined && { body }),
     }));
 }
-
-const resolve = (ref: string): Json =>
-  ref
-    .split('/')
-    .slice(1)
-    .reduce((at: Json, key) => at[key], document);
 
 const mostly = <T>(usual: T, others: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: 20, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
@@ -67,7 +60,7 @@ const addressOf = (path: string): fc.Arbitrary<string> =>
     .tuple(
       ...path
         .split(/\{(\w+)\}/)
-        .map((part, at, all) => (at % 2 ? inAddress(stringFor(idName(part, all[at - 1] ?? ''))) : fc.constant(part))),
+        .map((part, at, all) => (at % 2 ? inAddress(stringFor(nameOf(part, all[at - 1] ?? ''))) : fc.constant(part))),
       mostly('', fc.constantFrom('/', '//', '/.', '%20', '/x', ';a=b')),
     )
     .map((parts) => parts.join(''));
@@ -117,12 +110,7 @@ const fieldOf = (name: string, field: Json): fc.Arbitrary<unknown> =>
     ? fc.array(stringFor(name), { maxLength: 4 })
     : stringFor(name);
 
-/** For each operation of openapi.json, requests of it: right, nearly right, and wrong. */
+/** For each operation of REST, requests of it: right, nearly right, and wrong. */
 export const restRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = Object.fromEntries(
-  Object.entries<Json>(document.paths).flatMap(([path, operations]) =>
-    Object.entries<Json>(operations).map(([method, operation]) => [
-      `${method.toUpperCase()} ${path}`,
-      requestOf(method.toUpperCase(), path, operation),
-    ]),
-  ),
+  describedRoutes.map(({ name, method, path, description }) => [name, requestOf(method, path, description)]),
 );

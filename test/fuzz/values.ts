@@ -147,12 +147,6 @@ const byName: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ),
 };
 
-/** The name of an id by what it is the id of, where that is said: an address such as `/webhooks/`, a field such as `deleteFleet`. */
-export function idName(name: string, of: string): string {
-  const [, kind] = /(fleet|vehicle|contract|import|event|webhook)/i.exec(of) ?? [];
-  return name === 'id' && kind ? `${kind.toLowerCase()}Id` : name;
-}
-
 /** A string for a place of this name: often one that could be right. */
 export const stringFor = (name: string): fc.Arbitrary<string> =>
   fc.oneof(

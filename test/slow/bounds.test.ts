@@ -1,7 +1,15 @@
 import { expect, inject, test } from 'vitest';
 import type { Client, Json } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';
-import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
+import {
+  addVehicles,
+  createContract,
+  createFleet,
+  fleetFields,
+  newVin,
+  newVins,
+  uploadForm,
+} from '../support/factories.ts';
 import { spawnGateway, testIssuer } from '../support/gateway.ts';
 import { type Known, type Largest, largestGraphql, largestRest } from '../support/largest.ts';
 import { Probe } from '../support/probe.ts';
@@ -67,34 +75,18 @@ async function fillWorld(client: Client): Promise<Known> {
   const contract = await createContract(client, vehicle);
   const { body: webhook } = await client.post('/webhooks', { url: 'https://example.com/events' });
   const { body: delivery } = await client.post(`/webhooks/${webhook.id}/test`);
-  const form = new FormData();
-  form.append('fleetId', fleet.id);
-  form.append('vins', new Blob([`vin\n${'SHORT\n'.repeat(20_000)}${newVin()}\n`], { type: 'text/csv' }), 'vins.csv');
+  const form = uploadForm(fleet.id, `vin\n${'SHORT\n'.repeat(20_000)}${newVin()}\n`);
   const { body: upload } = await client.post('/vehicles/file', form);
   return {
     fleetId: fleet.id,
     vehicleId: vehicle.id,
     vin: vehicle.vin,
-    id: fleet.id,
-    'webhook id': webhook.id,
-    'updateWebhook id': webhook.id,
-    'contract id': contract.id,
-    'vehicle id': vehicle.id,
-    'event id': delivery.eventId,
-    'import id': upload.importId,
-    '/contracts/{id} id': contract.id,
-    '/webhooks/{id} id': webhook.id,
-    '/webhooks/{id}/deliveries id': webhook.id,
-    '/webhooks/{id}/test id': webhook.id,
-    '/events/{id} id': delivery.eventId,
-    '/imports/{id} id': upload.importId,
-    '/imports/{id}/events id': upload.importId,
-    '/imports/{id}/rejected.csv id': upload.importId,
+    contractId: contract.id,
+    eventId: delivery.eventId,
+    importId: upload.importId,
+    webhookId: webhook.id,
     deliveryId: delivery.id,
-    name: 'Field service',
-    companyAddress: '1 Main Street',
-    email: 'fleet@acme.example',
-    vat: 'DE1',
+    ...fleetFields,
     url: 'https://example.com/events',
   };
 }

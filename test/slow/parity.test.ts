@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { buildSchema } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import { publishEvents } from '../../src/core/events/publish-events.ts';
-import { routes } from '../../src/rest/router.ts';
 import type { Answer, Client, Json } from '../support/client.ts';
 import { openStream } from '../support/event-stream.ts';
 import { startGateway } from '../support/gateway.ts';
-import { type Call, rest, type Twin, twins, withoutTwin } from '../support/twins.ts';
+import { askGraphql, askRest, type Call, rest, type Twin, textOf } from '../support/operation.ts';
+import { operations, paired } from '../support/operations.ts';
 import { neutral, newWorld, type World, worldVins } from '../support/worlds.ts';
 
 const gateway = await startGateway({
@@ -27,13 +25,12 @@ type Outcome = { value: Json } | { code: string; faults: string[]; message?: str
 
 const inputErrorsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
 
-async function askRest({ client }: World, operation: string, twin: Twin, { path, body }: Call): Promise<Outcome> {
-  const [method = ''] = operation.split(' ');
+async function byRest({ client }: World, operation: string, twin: Twin, call: Call): Promise<Outcome> {
   if (twin.streams) {
-    const stream = await openStream(client, path).catch(() => null);
+    const stream = await openStream(client, call.path).catch(() => null);
     if (stream) return { value: (await stream.next().finally(stream.close)).data };
   }
-  return restOutcome(await client.send(method, path, body), twin.document.includes('pageInfo'));
+  return restOutcome(await askRest(client, operation, call), twin.document.includes('pageInfo'));
 }
 
 function restOutcome({ status, body, headers }: Answer, paged: boolean): Outcome {
@@ -56,12 +53,11 @@ function restOutcome({ status, body, headers }: Answer, paged: boolean): Outcome
   return { code, faults: inputErrorsOf(errors), message: detail, details };
 }
 
-async function askGraphql(world: World, twin: Twin, call: Call): Promise<Outcome> {
+async function byGraphql(world: World, twin: Twin, call: Call): Promise<Outcome> {
   const { document: query, field } = twin;
-  const { variables, file } = call;
   const { data, errors } = twin.streams
-    ? await firstEvent(world.client, query, variables)
-    : (await world.client.post('/graphql', file ? formOf(query, variables, file) : { query, variables })).body;
+    ? await firstEvent(world.client, query, call.variables)
+    : (await askGraphql(world.client, twin, call)).body;
   if (!errors) {
     const value = data[field.split('.')[1] ?? ''];
     return { value: twin.asRest ? twin.asRest(value, world) : rest(value) };
@@ -77,14 +73,6 @@ async function firstEvent(client: Client, query: string, variables: Json): Promi
   const search = new URLSearchParams({ query, variables: JSON.stringify(variables) });
   const stream = await openStream(client, `/graphql?${search}`, { accept: 'text/event-stream' });
   return (await stream.next().finally(stream.close)).data;
-}
-
-function formOf(query: string, variables: Json, file: Blob): FormData {
-  const form = new FormData();
-  form.append('operations', JSON.stringify({ query, variables }));
-  form.append('map', '{"0":["variables.input.file"]}');
-  form.append('0', file, 'vins.csv');
-  return form;
 }
 
 /** GraphQL's refusal with the names that REST has for what was given. */
@@ -121,27 +109,11 @@ async function worldsFor({ writes }: Twin): Promise<[World, World]> {
   return [await newWorld(gateway, `left-${pair}`, vins), await newWorld(gateway, `right-${pair}`, vins)];
 }
 
-const pairsOfTwins = Object.entries(twins).filter((entry): entry is [string, Twin] => typeof entry[1] !== 'string');
-
-test('every REST operation has a GraphQL twin, or a reason to have none', () => {
-  expect(Object.keys(twins).toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
-});
-
-test('every GraphQL field has a REST twin, or a reason to have none', () => {
-  const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
-  const fields = ['Query', 'Mutation', 'Subscription'].flatMap((root) => {
-    const type = schema.getType(root);
-    return type && 'getFields' in type ? Object.keys(type.getFields()).map((field) => `${root}.${field}`) : [];
-  });
-  const known = [...pairsOfTwins.map(([, { field }]) => field), ...Object.keys(withoutTwin)];
-  expect([...new Set(known)].toSorted()).toEqual(fields.toSorted());
-});
-
-describe.each(pairsOfTwins)('%s', (operation, twin) => {
+describe.each(paired)('%s', (operation, twin) => {
   test.each(Object.entries(twin.cases))('%s: both interfaces answer the same', async (_, call) => {
     const [left, right] = await worldsFor(twin);
-    const fromRest = await askRest(left, operation, twin, call(left));
-    const fromGraphql = renamed(await askGraphql(right, twin, call(right)), twin.renamed);
+    const fromRest = await byRest(left, operation, twin, call(left));
+    const fromGraphql = renamed(await byGraphql(right, twin, call(right)), twin.renamed);
     const expected: Json = neutral(fromRest, left);
     const found: Json = neutral(fromGraphql, right);
     if (found.message === undefined) delete expected.message;
@@ -153,17 +125,10 @@ describe.each(pairsOfTwins)('%s', (operation, twin) => {
     const clients = await Promise.all(scopes.map((scope) => gateway.as('nobody', { scope })));
     const [call] = Object.values(twin.cases);
     for (const client of [gateway.anyone, ...clients]) {
-      const world = { ...shared, company: 'nobody', client };
-      const { path, body, variables, file } = call?.(world) ?? { path: '' };
-      const query = withoutSelection(twin.document);
-      const onRest = await domainErrorOf(client, operation.split(' ')[0] ?? '', path, body);
-      const onGraphql = await domainErrorOf(
-        client,
-        'POST',
-        '/graphql',
-        file ? formOf(query, variables, file) : { query, variables },
-        twin.streams ? { accept: 'text/event-stream' } : {},
-      );
+      const asked = call?.({ ...shared, company: 'nobody', client }) ?? { path: '' };
+      const onRest = refusalIn(await askRest(client, operation, asked));
+      const bare = { ...twin, document: withoutSelection(twin.document) };
+      const onGraphql = refusalIn(await askGraphql(client, bare, asked, { 'x-graphql-yoga-csrf': '1' }));
       expect(onGraphql).toBe(onRest);
     }
   });
@@ -176,38 +141,7 @@ function withoutSelection(document: string): string {
 }
 
 /** The code with which somebody is not let in; empty for whoever is, whatever the answer. */
-async function domainErrorOf(
-  client: Client,
-  method: string,
-  path: string,
-  body: unknown,
-  headers = {},
-): Promise<string> {
-  const gone = new AbortController();
-  const isForm = body instanceof FormData;
-  const response = await fetch(new URL(path, client.url), {
-    method,
-    headers: {
-      'x-graphql-yoga-csrf': '1',
-      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
-      ...client.headers,
-      ...headers,
-    },
-    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
-    signal: gone.signal,
-  });
-  // A stream may stay silent for ever.
-  const streams = response.headers.get('content-type')?.includes('event-stream');
-  const silence = setTimeout(() => gone.abort(), streams ? 500 : 10_000);
-  let text = '';
-  try {
-    for await (const piece of response.body?.pipeThrough(new TextDecoderStream() as never) ?? []) text += piece;
-  } catch (error) {
-    if (!gone.signal.aborted) throw error;
-  }
-  clearTimeout(silence);
-  return /"code":"(UNAUTHENTICATED|FORBIDDEN)"/.exec(text)?.[1] ?? '';
-}
+const refusalIn = (answer: Answer): string => /"code":"(UNAUTHENTICATED|FORBIDDEN)"/.exec(textOf(answer))?.[1] ?? '';
 
 describe('eligibility without an answer', () => {
   test('pending: a refusal for REST, the same as data for GraphQL', async () => {
@@ -226,5 +160,5 @@ describe('eligibility without an answer', () => {
   });
 
   const eligibilityOf = (vin: string) =>
-    askGraphql(shared, twins['GET /vehicles/eligibility/:vin'] as Twin, { path: '', variables: { vin } });
+    byGraphql(shared, operations['GET /vehicles/eligibility/:vin'] as Twin, { path: '', variables: { vin } });
 });

@@ -11,9 +11,10 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { schema } from '../../src/graphql/schema/schema.ts';
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import type { Headed, Json } from './client.ts';
+import { rootFields } from './operation.ts';
+import { describedRoutes, resolve } from './operations.ts';
+import { nameOf } from './worlds.ts';
 
 /** A request of one operation that is as large, or as wrong, as its limits allow. */
 export interface Largest {
@@ -38,7 +39,6 @@ interface Sizes {
   vins: readonly string[];
 }
 
-const document: Json = openApiDocument();
 const listOf = (items: number, item: unknown) => Array.from({ length: items }, () => item);
 
 /** Lists that are too long, wrong in every item, or right and of no use. */
@@ -61,23 +61,20 @@ const strange = ({ bytes }: Sizes): Record<string, () => string> => ({
   'a body of many members': () => `{${Array.from({ length: bytes / 12 }, (_, at) => `"m${at}":0`).join()}}`,
 });
 
-/** For every operation of openapi.json, its largest requests. */
+/** For every operation of REST, its largest requests. */
 export function* largestRest(known: Known, sizes: Sizes): Generator<Largest> {
-  for (const [template, operations] of Object.entries<Json>(document.paths)) {
-    for (const [verb, operation] of Object.entries<Json>(operations)) {
-      const method = verb.toUpperCase();
-      const path = template.replaceAll(/\{(\w+)\}/g, (_, name) => known[`${template} ${name}`] ?? known[name] ?? name);
-      const one = { operation: `${method} ${template}`, method, path };
-      const body = operation.requestBody?.content['application/json']?.schema;
-      if (body) yield* largestBodies(one, body, known, sizes);
-      else if (!operation.requestBody) yield* largestQueries(one, operation);
-    }
+  for (const { method, path: template, description } of describedRoutes) {
+    const path = template.replaceAll(/\{(\w+)\}/g, (_, name) => known[nameOf(name, template)] ?? name);
+    const one = { operation: `${method} ${template}`, method, path };
+    const body = description.requestBody?.content['application/json']?.schema;
+    if (body) yield* largestBodies(one, body, known, sizes);
+    else if (!description.requestBody) yield* largestQueries(one, description);
   }
 }
 
 function* largestQueries(one: Omit<Largest, 'shape'>, { parameters = [] }: Json): Generator<Largest> {
   const names = parameters
-    .map(({ $ref, ...inline }: Json) => ($ref ? document.components.parameters[$ref.split('/').at(-1)] : inline))
+    .map(({ $ref, ...inline }: Json) => ($ref ? resolve($ref) : inline))
     .filter((parameter: Json) => parameter.in === 'query')
     .map(({ name }: Json) => name);
   const needed = names.includes('conditions') ? `conditions=${encodeURIComponent('{"company":"acme"}')}&` : '';
@@ -95,7 +92,7 @@ function* largestQueries(one: Omit<Largest, 'shape'>, { parameters = [] }: Json)
 }
 
 function* largestBodies(one: Omit<Largest, 'shape'>, schemaOf: Json, known: Known, sizes: Sizes): Generator<Largest> {
-  const resolved = schemaOf.$ref ? document.components.schemas[schemaOf.$ref.split('/').at(-1)] : schemaOf;
+  const resolved = schemaOf.$ref ? resolve(schemaOf.$ref) : schemaOf;
   const fields = Object.entries<Json>(resolved.properties);
   const right = Object.fromEntries(fields.map(([name]) => [name, known[name]]));
   for (const [shape, make] of Object.entries(strange(sizes))) yield { ...one, shape, body: make() };
@@ -120,43 +117,38 @@ export function* largestGraphql(
   known: Known,
   sizes: Sizes,
 ): Generator<Largest & { byPage: (first: number) => string }> {
-  for (const [kind, type] of [
-    ['query', schema.getQueryType()],
-    ['mutation', schema.getMutationType()],
-  ] as const) {
-    for (const field of Object.values((type as GraphQLObjectType).getFields())) {
-      const operation = `${kind} ${field.name}`;
-      const one = { operation, method: 'POST', path: '/graphql' };
-      const request = (shape: string, variables: object, selection: (first: number) => string) => {
-        const byPage = (first: number) => {
-          const query = `${operationHead(kind, field)} ${selection(first)}`;
-          return JSON.stringify({ query, variables });
-        };
-        return { ...one, shape, body: byPage(1000), byPage };
+  for (const { kind, field } of rootFields) {
+    if (kind === 'subscription') continue;
+    const one = { operation: `${kind} ${field.name}`, method: 'POST', path: '/graphql' };
+    const request = (shape: string, variables: object, selection: (first: number) => string) => {
+      const byPage = (first: number) => {
+        const query = `${operationHead(kind, field)} ${selection(first)}`;
+        return JSON.stringify({ query, variables });
       };
-      const right = valuesOf(field, known);
-      for (const depth of [1, 2, 3, 4]) {
-        const named = (first: number) => `{ ${call(field, first)} ${selectionOf(field.type, depth, first)} }`;
-        yield request(`everything to ${depth} levels`, right, named);
-      }
-      // An alias each for what is asked, and the same of what is in it.
-      const aliased = (first: number) =>
-        `{ ${Array.from({ length: 20 }, (_, at) => `r${at}: ${call(field, first)} ${selectionOf(field.type, 1, first)}`).join(' ')} }`;
-      if (kind === 'query') yield request('under twenty names', right, aliased);
-      const node = nodeOf(field.type);
-      const texts = node && Object.values(node.getFields()).filter(({ type }) => /^(?:String|JSON)/.test(String(type)));
-      if (node && texts?.length) {
-        const names = Array.from({ length: 25 }, (_, at) => `t${at}: ${texts[at % texts.length]?.name}`).join(' ');
-        const repeated = (first: number) =>
-          `{ ${Array.from({ length: 20 }, (_, at) => `r${at}: ${call(field, first)} { nodes { ...T } }`).join(' ')} } fragment T on ${node.name} { ${names} }`;
-        yield request('texts under many names', right, repeated);
-      }
-      for (const [place, set] of listsIn(field)) {
-        for (const [shape, make] of Object.entries(lists(sizes))) {
-          for (const depth of [1, 3]) {
-            const below = (first: number) => `{ ${call(field, first)} ${selectionOf(field.type, depth, first)} }`;
-            yield request(`${place}: ${shape}, ${depth} levels`, set(structuredClone(right), make()), below);
-          }
+      return { ...one, shape, body: byPage(1000), byPage };
+    };
+    const right = valuesOf(field, known);
+    for (const depth of [1, 2, 3, 4]) {
+      const named = (first: number) => `{ ${call(field, first)} ${selectionOf(field.type, depth, first)} }`;
+      yield request(`everything to ${depth} levels`, right, named);
+    }
+    // An alias each for what is asked, and the same of what is in it.
+    const aliased = (first: number) =>
+      `{ ${Array.from({ length: 20 }, (_, at) => `r${at}: ${call(field, first)} ${selectionOf(field.type, 1, first)}`).join(' ')} }`;
+    if (kind === 'query') yield request('under twenty names', right, aliased);
+    const node = nodeOf(field.type);
+    const texts = node && Object.values(node.getFields()).filter(({ type }) => /^(?:String|JSON)/.test(String(type)));
+    if (node && texts?.length) {
+      const names = Array.from({ length: 25 }, (_, at) => `t${at}: ${texts[at % texts.length]?.name}`).join(' ');
+      const repeated = (first: number) =>
+        `{ ${Array.from({ length: 20 }, (_, at) => `r${at}: ${call(field, first)} { nodes { ...T } }`).join(' ')} } fragment T on ${node.name} { ${names} }`;
+      yield request('texts under many names', right, repeated);
+    }
+    for (const [place, set] of listsIn(field)) {
+      for (const [shape, make] of Object.entries(lists(sizes))) {
+        for (const depth of [1, 3]) {
+          const below = (first: number) => `{ ${call(field, first)} ${selectionOf(field.type, depth, first)} }`;
+          yield request(`${place}: ${shape}, ${depth} levels`, set(structuredClone(right), make()), below);
         }
       }
     }
@@ -211,7 +203,7 @@ function valuesOf({ args, name: of }: Field, known: Known): Record<string, unkno
 function valueOfType(type: GraphQLInputType, name: string, of: string, known: Known): unknown {
   const nullable = getNullableType(type);
   if (isListType(nullable)) return [valueOfType(nullable.ofType, name.replace(/s$/, ''), of, known)];
-  if (!isInputObjectType(nullable)) return known[`${of} ${name}`] ?? known[name] ?? 'x';
+  if (!isInputObjectType(nullable)) return known[nameOf(name, of)] ?? 'x';
   const fields = Object.values(nullable.getFields());
   const needed = nullable.isOneOf ? fields.slice(0, 1) : fields.filter((field) => isNonNullType(field.type));
   return Object.fromEntries(needed.map((field) => [field.name, valueOfType(field.type, field.name, of, known)]));

@@ -20,6 +20,11 @@ export interface World {
   deliveryId: string;
 }
 
+const names = [
+  ...['company', 'fleetId', 'vehicleId', 'vin', 'otherId', 'otherVin', 'elsewhereVin'],
+  ...['contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'],
+];
+
 /** VINs for a world; two worlds with the same ones differ in nothing but ids and times. */
 export const worldVins = () => [...newVins(3), newVin(0, 'ZFF')];
 
@@ -57,7 +62,7 @@ export async function newWorld(gateway: Gateway, company: string, vins = worldVi
 /** An answer without what differs from world to world: names in place of its ids, and none for other ids and times of today. */
 export function neutral(value: unknown, { client: _, ...names }: World): Json {
   let text = JSON.stringify(value ?? null);
-  for (const [key, name] of Object.entries(names)) text = text.replaceAll(name, `<${key}>`);
+  for (const [key, name] of Object.entries(names)) text = text.replaceAll(new RegExp(name, 'gi'), `<${key}>`);
   const today = new RegExp(`"${new Date().toISOString().slice(0, 8)}\\d\\dT[\\d:.]+Z"`, 'g');
   return JSON.parse(
     text
@@ -65,4 +70,17 @@ export function neutral(value: unknown, { client: _, ...names }: World): Json {
       .replaceAll(/whsec_[\w+/=]+/g, '<secret>')
       .replaceAll(today, '"<now>"'),
   );
+}
+
+/** A world of which there is nothing; `nameOne` makes an id or a VIN of nothing, or what cannot be one. */
+export const worldOfNothing = (client: Client, nameOne: (key: string, number: number) => string): World =>
+  Object.fromEntries([
+    ['client', client],
+    ...names.map((key, number) => [key, nameOne(key, number)]),
+  ]) as unknown as World;
+
+/** The name that a world has for `id` or `ids`, by what they are of: an address such as `/webhooks/`, a field such as `deleteFleet`. */
+export function nameOf(name: string, of: string): string {
+  const [, kind] = /(fleet|vehicle|contract|import|event|webhook)/i.exec(of) ?? [];
+  return name === 'id' && kind ? `${kind.toLowerCase()}Id` : name;
 }

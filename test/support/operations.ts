@@ -1,130 +1,28 @@
-import { readFileSync } from 'node:fs';
-import { buildSchema, getNamedType, isEnumType, isObjectType, isScalarType } from 'graphql';
+import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import type { Json } from './client.ts';
 import { contractFields, fleetFields, newVin, unknownId } from './factories.ts';
+import {
+  all,
+  asPage,
+  body,
+  listed,
+  mutation,
+  type Operation,
+  one,
+  page,
+  paging,
+  query,
+  renamed,
+  rest,
+  subscription,
+  type Twin,
+} from './operation.ts';
 import type { World } from './worlds.ts';
-
-/** One call to both interfaces. */
-export interface Call {
-  path: string;
-  body?: unknown;
-  /** Of the GraphQL document; a file takes the place of `variables.input.file`. */
-  variables?: Json;
-  file?: Blob;
-}
-
-/** A REST operation and the GraphQL field that does the same. */
-export interface Twin {
-  field: string;
-  document: string;
-  /** What the field gives, as REST writes it; by default `rest`. */
-  asRest?(value: Json, world: World): Json;
-  /** Each interface then works in a world of its own. */
-  writes?: boolean;
-  /** Server-sent events: the first one counts. */
-  streams?: boolean;
-  /** Names of what is given in another way, GraphQL's first. */
-  renamed?: Readonly<Record<string, string>>;
-  cases: Readonly<Record<string, (world: World) => Call>>;
-}
-
-const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
-/** References are objects in GraphQL and ids in REST. */
-const references = new Set(['Fleet', 'Manufacturer']);
-
-/** Every field of a type that has no arguments, so that a new one that REST lacks is noticed. */
-function all(name: string, ...without: string[]): string {
-  const type = schema.getType(name);
-  if (!isObjectType(type)) throw new Error(`${name} is no object type`);
-  const fields = Object.values(type.getFields()).filter((field) => !field.args.length && !without.includes(field.name));
-  return fields
-    .map((field) => {
-      const of = getNamedType(field.type);
-      if (isScalarType(of) || isEnumType(of)) return field.name;
-      return `${field.name} { ${references.has(of.name) ? 'id' : all(of.name)} }`;
-    })
-    .join(' ');
-}
-
-/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug. */
-export function rest(value: Json): Json {
-  if (Array.isArray(value)) return value.map(rest);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value as Record<string, Json>).map(([key, one]) => {
-      const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
-      if (isReference && key === 'fleet') return ['fleetId', one.id];
-      if (isReference && key === 'manufacturer') return [key, one.id];
-      return [key, rest(one)];
-    }),
-  );
-}
 
 const fleet = all('Fleet', 'eligibilitySummary');
 // REST shows the beginning of a vehicle's eligibility, and the whole of it at an address of its own.
 const vehicle = `${all('Vehicle', 'eligibility')} eligibility { status eligible verifiedAt }`;
 const contract = all('Contract', 'vehicle');
-
-const query = (field: string, args: string, selection: string) => ({
-  field: `Query.${field}`,
-  document: `query ${args && `(${args})`} { ${field}${args && `(${passed(args)})`} { ${selection} } }`,
-});
-const subscription = (field: string, args: string, selection: string) => ({
-  field: `Subscription.${field}`,
-  document: `subscription (${args}) { ${field}(${passed(args)}) { ${selection} } }`,
-  streams: true,
-});
-const mutation = (field: string, selection: string) => {
-  const type = `${field[0]?.toUpperCase()}${field.slice(1)}Input`;
-  return {
-    field: `Mutation.${field}`,
-    document: `mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`,
-    writes: true,
-  };
-};
-const passed = (args: string) => args.replaceAll(/\$(\w+): [\w!]+/g, '$1: $$$1');
-
-const listed = (selection: string) => `nodes { ${selection} } pageInfo { hasNextPage endCursor }`;
-const page = '$first: Int, $after: String';
-/** A page as the test reads REST's: its items, and where the next one begins. */
-const asPage = ({ nodes, pageInfo }: Json) => ({
-  items: rest(nodes),
-  next: pageInfo.hasNextPage ? pageInfo.endCursor : null,
-});
-const paging = (path: string, variables: (world: World) => Json = () => ({})) => {
-  const at = (params: Json, own: Json) => (world: World) => {
-    const address = typeof path === 'string' ? path : '';
-    const filled = address.replaceAll(/<(\w+)>/g, (_, key: keyof World) => encodeURIComponent(String(world[key])));
-    const search = new URLSearchParams(params).toString();
-    const full = search ? `${filled}${filled.includes('?') ? '&' : '?'}${search}` : filled;
-    return { path: full, variables: { ...variables(world), ...own } };
-  };
-  return {
-    'a list': at({}, { first: 1000 }),
-    'its first page': at({ limit: 1 }, { first: 1 }),
-    'a page too small': at({ limit: 0 }, { first: 0 }),
-    'a page too big': at({ limit: 1001 }, { first: 1001 }),
-    'a cursor that is none': at({ after: 'nonsense' }, { after: 'nonsense' }),
-  };
-};
-const renamed = { first: 'limit' };
-
-const one = (path: string, key: keyof World, arg: string, name = 'input') => {
-  const call = (id: string) => ({
-    path: path.replace('*', encodeURIComponent(id)),
-    variables: name === '' ? { [arg]: id } : { [name]: { [arg]: id } },
-  });
-  return {
-    'what is there': (world: World) => call(String(world[key])),
-    'its id in capitals': (world: World) => call(String(world[key]).toUpperCase()),
-    'an unknown id': () => call(unknownId),
-    'a malformed id': () => call('no id'),
-  };
-};
-
-const body = (path: string, input: (world: World) => Json, more: Json = {}) => {
-  return (world: World): Call => ({ path, body: input(world), variables: { input: { ...input(world), ...more } } });
-};
 
 const long = 'x'.repeat(256);
 const wrongFleets: Record<string, Json> = {
@@ -134,8 +32,9 @@ const wrongFleets: Record<string, Json> = {
   'texts that are missing': { email: fleetFields.email },
 };
 
-const deletion = (path: string): Twin => ({
+const deletion = (path: string): Operation => ({
   ...mutation('deleteVehicles', 'deleted { id vin } notFound { ids vins }'),
+  others: 'FLEET_NOT_FOUND',
   cases: {
     'ids and VINs': body(path, ({ fleetId, vehicleId, otherVin, elsewhereVin }) => ({
       fleetId,
@@ -178,8 +77,16 @@ const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
 // An event names many vehicles: 1,000 of them would be more than one GraphQL answer may hold.
 const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events');
 
-/** Each REST operation with its twin, or with the reason why it has none. */
-export const twins: Readonly<Record<string, Twin | string>> = {
+const filtered = (filters: Record<string, (world: World) => Json>): Operation['cases'] =>
+  Object.fromEntries(
+    Object.entries(filters).map(([what, filter]) => [
+      what,
+      (world: World) => ({ path: '', variables: { filter: filter(world) } }),
+    ]),
+  );
+
+/** Everything that can be asked of the service, by the name of the REST operation, else of the GraphQL field. */
+export const operations: Readonly<Record<string, Operation>> = {
   'GET /fleets': { ...query('fleets', page, listed(fleet)), asRest: asPage, renamed, cases: paging('/fleets') },
   'POST /fleets': {
     ...mutation('createFleet', `fleet { ${fleet} }`),
@@ -189,10 +96,15 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       ...Object.fromEntries(Object.entries(wrongFleets).map(([what, fields]) => [what, body('/fleets', () => fields)])),
     },
   },
-  'GET /fleets/:fleetId': { ...query('fleet', '$id: ID!', fleet), cases: one('/fleets/*', 'fleetId', 'id', '') },
+  'GET /fleets/:fleetId': {
+    ...query('fleet', '$id: ID!', fleet),
+    others: 'FLEET_NOT_FOUND',
+    cases: one('/fleets/*', 'fleetId', 'id', ''),
+  },
   'PATCH /fleets/:fleetId': {
     ...mutation('updateFleet', `fleet { ${fleet} }`),
     asRest: ({ fleet: changed }) => changed,
+    others: 'FLEET_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({
         'one field': { vat: ' DE2 ' },
@@ -219,6 +131,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'DELETE /fleets/:fleetId': {
     ...mutation('deleteFleet', `fleet { ${fleet} }`),
     asRest: ({ fleet: deleted }) => deleted,
+    others: 'FLEET_NOT_FOUND',
     cases: one('/fleets/*', 'fleetId', 'id'),
   },
   'GET /fleets/:fleetId/vehicles': {
@@ -226,6 +139,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
     document: `query ($id: ID!, ${page}) { fleet(id: $id) { vehicles(first: $first, after: $after) { ${listed(vehicle)} } } }`,
     asRest: ({ vehicles }) => asPage(vehicles),
     renamed,
+    others: 'FLEET_NOT_FOUND',
     cases: {
       ...paging('/fleets/<fleetId>/vehicles', ({ fleetId }) => ({ id: fleetId })),
       'of an unknown fleet': () => ({ path: `/fleets/${unknownId}/vehicles`, variables: { id: unknownId } }),
@@ -236,6 +150,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       'addVehicles',
       `summary { ${all('AddSummary')} } vehicles { ${vehicle} } rejected { ${all('RejectedVin')} }`,
     ),
+    others: 'FLEET_NOT_FOUND',
     cases: {
       'new, known, repeated, wrong and someone else’s': added(({ fleetId, vin, elsewhereVin }) => ({
         fleetId,
@@ -270,6 +185,8 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       rejectedCsv: `/imports/${run.id}/rejected.csv`,
     }),
     renamed: { file: 'vins' },
+    others: 'FLEET_NOT_FOUND',
+    judgesImportId: true,
     cases: {
       'new, repeated and wrong rows': uploaded(csv(`vin\n${mixed.join('\n')}\n${mixed[0]}\n`)),
       'nothing but wrong rows': uploaded(csv('SHORT\nWBA0000000000000O\n')),
@@ -291,16 +208,19 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'POST /vehicles/delete': deletion('/vehicles/delete'),
   'GET /vehicles/:vehicleId': {
     ...query('vehicle', '$by: VehicleBy!', vehicle),
+    others: 'VEHICLE_NOT_FOUND',
     cases: one('/vehicles/*', 'vehicleId', 'id', 'by'),
   },
   'DELETE /vehicles/:vehicleId': {
     ...mutation('deleteVehicle', `vehicle { ${vehicle} }`),
     asRest: ({ vehicle: deleted }) => rest(deleted),
+    others: 'VEHICLE_NOT_FOUND',
     cases: one('/vehicles/*', 'vehicleId', 'id'),
   },
   'GET /vehicles/eligibility/:vin': {
     ...query('eligibility', '$vin: String!', all('Eligibility')),
     // PENDING and UNSUPPORTED are errors for REST and data for GraphQL: the test of parity has them apart.
+    others: 'VEHICLE_NOT_FOUND',
     cases: {
       ...one('/vehicles/eligibility/*', 'otherVin', 'vin', ''),
       'a VIN as people write it': ({ otherVin }) => ({
@@ -312,6 +232,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'POST /vehicles/eligibility/:vin/refresh': {
     ...mutation('verifyEligibility', `eligibilities { ${all('Eligibility')} }`),
     asRest: ({ eligibilities: [first] }) => rest(first),
+    others: 'VEHICLE_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({
         'a vehicle': ({ vin }: World) => vin,
@@ -329,6 +250,8 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'POST /contracts': {
     ...mutation('createContract', `contract { ${contract} }`),
     asRest: ({ contract: made }) => rest(made),
+    scope: 'contracts:write',
+    others: 'FLEET_NOT_FOUND',
     cases: {
       'a contract': contracted({ name: ' Fuel ', from: '2030-01-01T01:00:00+01:00' }),
       'an overlap': contracted({ pack: 'driving-log', from: '2030-06-01T00:00:00Z', to: '2032-01-01T00:00:00Z' }),
@@ -349,6 +272,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   },
   'GET /contracts': {
     ...query('contracts', page, listed(contract)),
+    scope: 'contracts:read',
     asRest: asPage,
     renamed,
     // GraphQL's list is always that of the token's company: there are no conditions to be wrong.
@@ -356,28 +280,38 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   },
   'GET /contracts/:id': {
     ...query('contract', '$id: ID!', contract),
+    scope: 'contracts:read',
+    others: 'CONTRACT_NOT_FOUND',
     cases: one('/contracts/*', 'contractId', 'id', ''),
   },
   'DELETE /contracts/:id': {
     ...mutation('deleteContract', 'contract { id }'),
     asRest: () => null,
+    scope: 'contracts:write',
+    others: 'CONTRACT_NOT_FOUND',
     cases: one('/contracts/*', 'contractId', 'id'),
   },
   'GET /imports/:id': {
     ...query('import', '$id: ID!', all('Import')),
+    others: 'IMPORT_NOT_FOUND',
     cases: one('/imports/*', 'importId', 'id', ''),
   },
   'GET /imports/:id/events': {
     ...subscription('importProgress', '$importId: ID!', all('Import')),
+    judgesImportId: true,
     cases: {
       'an import that has ended': ({ importId }) => ({ path: `/imports/${importId}/events`, variables: { importId } }),
       'a malformed id': () => ({ path: '/imports/none/events', variables: { importId: 'none' } }),
     },
   },
-  'GET /imports/:id/rejected.csv': 'A file to download is not a value; importVehicles gives the first refused rows.',
+  'GET /imports/:id/rejected.csv': {
+    only: 'A file to download is not a value; importVehicles gives the first refused rows.',
+    scope: 'fleets:read',
+    others: 'IMPORT_NOT_FOUND',
+    cases: one('/imports/*/rejected.csv', 'importId', 'id', ''),
+  },
   'GET /manufacturers': {
-    field: 'Query.manufacturers',
-    document: `{ manufacturers { ${all('Manufacturer')} } }`,
+    ...query('manufacturers', '', all('Manufacturer')),
     cases: { 'the list': () => ({ path: '/manufacturers' }) },
   },
   'GET /events': {
@@ -412,7 +346,13 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   },
   'GET /events/stream': {
     ...subscription('events', '$after: String, $filter: EventFilter', all('Event')),
+    others: 'FLEET_NOT_FOUND',
+    foreign: ({ fleetId }) => ({ path: `/events/stream?fleetId=${fleetId}`, variables: { filter: { fleetId } } }),
     cases: {
+      'of a fleet, after the first event': ({ fleetId, eventId }) => ({
+        path: `/events/stream?${new URLSearchParams({ fleetId, after: eventId })}`,
+        variables: { after: eventId, filter: { fleetId } },
+      }),
       'after the first event': (world) => ({
         path: `/events/stream?after=${world.eventId}`,
         variables: { after: world.eventId },
@@ -427,7 +367,11 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       }),
     },
   },
-  'GET /events/:id': { ...query('event', '$id: ID!', all('Event')), cases: one('/events/*', 'eventId', 'id', '') },
+  'GET /events/:id': {
+    ...query('event', '$id: ID!', all('Event')),
+    others: 'NOT_FOUND',
+    cases: one('/events/*', 'eventId', 'id', ''),
+  },
   'POST /webhooks': {
     ...mutation('createWebhook', `webhook { ${all('Webhook')} } secret`),
     asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
@@ -454,11 +398,13 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   },
   'GET /webhooks/:id': {
     ...query('webhook', '$id: ID!', all('Webhook')),
+    others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*', 'webhookId', 'id', ''),
   },
   'PATCH /webhooks/:id': {
     ...mutation('updateWebhook', `webhook { ${all('Webhook')} }`),
     asRest: ({ webhook }) => webhook,
+    others: 'WEBHOOK_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({
         'a pause': { state: 'PAUSED' },
@@ -481,20 +427,23 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'DELETE /webhooks/:id': {
     ...mutation('deleteWebhook', `webhook { ${all('Webhook')} }`),
     asRest: ({ webhook }) => webhook,
+    others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*', 'webhookId', 'id'),
   },
   'POST /webhooks/:id/rotate': {
     ...mutation('rotateWebhookSecret', `webhook { ${all('Webhook')} } secret`),
     asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
+    others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*/rotate', 'webhookId', 'id'),
   },
   'POST /webhooks/:id/test': {
     ...mutation('testWebhook', `delivery { ${all('Delivery')} }`),
     asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*/test', 'webhookId', 'id'),
   },
   'GET /webhooks/:id/deliveries': {
-    field: 'Query.webhook',
+    ...query('webhook', '$id: ID!', ''),
     document:
       `query ($id: ID!, ${page}, $state: DeliveryState) { webhook(id: $id) ` +
       `{ deliveries(first: $first, after: $after, state: $state) { ${listed(all('Delivery'))} } } }`,
@@ -503,6 +452,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       return { items: items.map((delivery: Json) => ({ ...delivery, webhookId })), next };
     },
     renamed,
+    others: 'WEBHOOK_NOT_FOUND',
     cases: {
       ...paging('/webhooks/<webhookId>/deliveries', ({ webhookId }) => ({ id: webhookId })),
       'those in a state': ({ webhookId }) => ({
@@ -519,6 +469,7 @@ export const twins: Readonly<Record<string, Twin | string>> = {
   'POST /webhooks/:id/deliveries/:deliveryId/redeliver': {
     ...mutation('redeliver', `delivery { ${all('Delivery')} }`),
     asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    others: 'WEBHOOK_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({
         'a delivery': ({ webhookId, deliveryId }: World) => ({ webhookId, deliveryId }),
@@ -536,9 +487,54 @@ export const twins: Readonly<Record<string, Twin | string>> = {
       ]),
     ),
   },
+  'Subscription.eligibilityChanged': {
+    ...subscription('eligibilityChanged', '$fleetId: ID', 'vin status'),
+    only: 'REST clients wait with Prefer: wait, or follow /events/stream.',
+    others: 'FLEET_NOT_FOUND',
+    cases: { 'of a fleet': ({ fleetId }) => ({ path: '', variables: { fleetId } }) },
+  },
+  'Query.vehicle by its VIN': {
+    ...query('vehicle', '$by: VehicleBy!', vehicle),
+    only: 'REST has vehicles at their ids, and their eligibilities at their VINs.',
+    others: 'VEHICLE_NOT_FOUND',
+    cases: { 'a VIN': ({ vin }) => ({ path: '', variables: { by: { vin } } }) },
+  },
+  'Query.contracts with a filter': {
+    ...query('contracts', '$filter: ContractFilter', `totalCount ${listed(contract)}`),
+    only: 'REST lists all of them.',
+    scope: 'contracts:read',
+    cases: filtered({ 'of a fleet': ({ fleetId }) => ({ fleetId }), 'of a VIN': ({ vin }) => ({ vin }) }),
+  },
+  'Query.events with a filter': {
+    ...query('events', '$filter: EventFilter', `totalCount ${listed(all('Event'))}`),
+    only: 'REST has fewer filters.',
+    cases: filtered({
+      'of a vehicle': ({ vehicleId }) => ({ vehicleId }),
+      'of a contract': ({ contractId }) => ({ contractId }),
+      'of a fleet': ({ fleetId }) => ({ fleetId }),
+      'of a VIN': ({ vin }) => ({ vin }),
+    }),
+  },
 };
 
-/** GraphQL fields that no REST operation is the twin of, and why. */
-export const withoutTwin: Readonly<Record<string, string>> = {
-  'Subscription.eligibilityChanged': 'REST clients wait with Prefer: wait, or follow /events/stream.',
-};
+const entries = Object.entries(operations);
+/** Those of REST, of GraphQL, and of both. */
+export const onRest = entries.filter(([name]) => name.includes(' /'));
+export const onGraphql = entries.filter((entry): entry is [string, Twin] => entry[1].document !== undefined);
+export const paired = onGraphql.filter(([name]) => name.includes(' /'));
+
+const document: Json = openApiDocument();
+/** What a reference within openapi.json leads to. */
+export const resolve = (ref: string): Json =>
+  ref
+    .split('/')
+    .slice(1)
+    .reduce((at: Json, key) => at[key], document);
+
+/** Each operation of openapi.json, the probes too; paths as there, `/fleets/{fleetId}`, and names as above. */
+export const describedRoutes = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([verb, description]) => {
+    const method = verb.toUpperCase();
+    return { name: `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`, method, path, description };
+  }),
+);

@@ -1,0 +1,47 @@
+import {
+  type GraphQLField,
+  type GraphQLObjectType,
+  getNamedType,
+  isEnumType,
+  isObjectType,
+  isScalarType,
+} from 'graphql';
+import { expect } from 'vitest';
+import type { Client, Json } from './client.ts';
+import { schema } from './operation.ts';
+
+/** Levels of objects that everythingOf follows from a root field; deeper ones lead nowhere new. */
+const LEVELS = 4;
+
+/**
+ * What a company can see from every field of Query without an id, and from every field of what it sees there: read off
+ * the schema, so that a new field is followed by itself.
+ */
+export async function everythingOf(client: Client): Promise<Json> {
+  const query = schema.getQueryType() as GraphQLObjectType;
+  const roots = Object.values(query.getFields()).filter(needsNothing);
+  return Promise.all(
+    roots.map(async (root) => {
+      const { body } = await client.post('/graphql', { query: `{ ${selectionOf(root, LEVELS)} }` });
+      expect(body.errors).toBeUndefined();
+      return body.data;
+    }),
+  );
+}
+
+const needsNothing = ({ args }: GraphQLField<unknown, unknown>) =>
+  args.every(({ type }) => !String(type).endsWith('!'));
+
+function selectionOf(field: GraphQLField<unknown, unknown>, levels: number): string {
+  const type = getNamedType(field.type);
+  if (isScalarType(type) || isEnumType(type) || !isObjectType(type)) return field.name;
+  const parts = Object.values(type.getFields()).filter(needsNothing);
+  const isPage = type.name.endsWith('Connection');
+  const inner = parts
+    // The same items by another name.
+    .filter(({ name }) => !(isPage && name === 'edges'))
+    .filter((part) => levels > 0 || !isObjectType(getNamedType(part.type)))
+    .map((part) => selectionOf(part, isPage ? levels : levels - 1));
+  const page = field.args.some(({ name }) => name === 'first') ? '(first: 4)' : '';
+  return inner.length > 0 ? `${field.name}${page} { ${inner.join(' ')} }` : '';
+}

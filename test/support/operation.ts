@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import { buildSchema, type GraphQLObjectType, getNamedType, isEnumType, isObjectType, isScalarType } from 'graphql';
+import type { Answer, Client, Headed, Json } from './client.ts';
+import { unknownId } from './factories.ts';
+import type { World } from './worlds.ts';
+
+/** One call to both interfaces. */
+export interface Call {
+  /** Of the REST request; empty where GraphQL alone has the operation. */
+  path: string;
+  body?: unknown;
+  /** Of the GraphQL document; a file takes the place of `variables.input.file`. */
+  variables?: Json;
+  file?: Blob;
+}
+
+/** What can be asked of the service, by REST and by the GraphQL field that does the same. */
+export interface Operation {
+  /** As `Query.fleets`; none where REST alone has it. */
+  field?: string;
+  document?: string;
+  /** Why one interface alone has it. */
+  only?: string;
+  scope: 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
+  /** The code that its first case answers with another company's ids; without, it names none, or only narrows a list. */
+  others?: string;
+  /** What shows that, where the first case does not. */
+  foreign?(world: World): Call;
+  /** An import may be asked for before it is there, so that an id that is none is refused by its form. */
+  judgesImportId?: boolean;
+  /** What the field gives, as REST writes it; by default `rest`. */
+  asRest?(value: Json, world: World): Json;
+  /** Each interface then works in a world of its own. */
+  writes?: boolean;
+  /** Server-sent events: the first one counts. */
+  streams?: boolean;
+  /** Names of what is given in another way, GraphQL's first. */
+  renamed?: Readonly<Record<string, string>>;
+  /** The first is right, and names all that the operation can name. */
+  cases: Readonly<Record<string, (world: World) => Call>>;
+}
+
+/** An operation of both interfaces. */
+export type Twin = Operation & { field: string; document: string };
+
+export const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
+/** References are objects in GraphQL and ids in REST. */
+const references = new Set(['Fleet', 'Manufacturer']);
+
+/** Every field of a type that has no arguments, so that a new one that REST lacks is noticed. */
+export function all(name: string, ...without: string[]): string {
+  const type = schema.getType(name);
+  if (!isObjectType(type)) throw new Error(`${name} is no object type`);
+  const fields = Object.values(type.getFields()).filter((field) => !field.args.length && !without.includes(field.name));
+  return fields
+    .map((field) => {
+      const of = getNamedType(field.type);
+      if (isScalarType(of) || isEnumType(of)) return field.name;
+      return `${field.name} { ${references.has(of.name) ? 'id' : all(of.name)} }`;
+    })
+    .join(' ');
+}
+
+/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug. */
+export function rest(value: Json): Json {
+  if (Array.isArray(value)) return value.map(rest);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value as Record<string, Json>).map(([key, one]) => {
+      const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
+      if (isReference && key === 'fleet') return ['fleetId', one.id];
+      if (isReference && key === 'manufacturer') return [key, one.id];
+      return [key, rest(one)];
+    }),
+  );
+}
+
+export const query = (field: string, args: string, selection: string) => ({
+  field: `Query.${field}`,
+  scope: 'fleets:read' as const,
+  document: `query ${args && `(${args})`} { ${field}${args && `(${passed(args)})`} { ${selection} } }`,
+});
+export const subscription = (field: string, args: string, selection: string) => ({
+  field: `Subscription.${field}`,
+  scope: 'fleets:read' as const,
+  document: `subscription (${args}) { ${field}(${passed(args)}) { ${selection} } }`,
+  streams: true,
+});
+export const mutation = (field: string, selection: string) => {
+  const type = `${field[0]?.toUpperCase()}${field.slice(1)}Input`;
+  return {
+    field: `Mutation.${field}`,
+    scope: 'fleets:write' as const,
+    document: `mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`,
+    writes: true,
+  };
+};
+const passed = (args: string) => args.replaceAll(/\$(\w+): [\w!]+/g, '$1: $$$1');
+
+export const listed = (selection: string) => `nodes { ${selection} } pageInfo { hasNextPage endCursor }`;
+export const page = '$first: Int, $after: String';
+/** A page as the test reads REST's: its items, and where the next one begins. */
+export const asPage = ({ nodes, pageInfo }: Json) => ({
+  items: rest(nodes),
+  next: pageInfo.hasNextPage ? pageInfo.endCursor : null,
+});
+export const paging = (path: string, variables: (world: World) => Json = () => ({})) => {
+  const at = (params: Json, own: Json) => (world: World) => {
+    const filled = path.replaceAll(/<(\w+)>/g, (_, key: keyof World) => encodeURIComponent(String(world[key])));
+    const search = new URLSearchParams(params).toString();
+    const full = search ? `${filled}${filled.includes('?') ? '&' : '?'}${search}` : filled;
+    return { path: full, variables: { ...variables(world), ...own } };
+  };
+  return {
+    'a list': at({}, { first: 1000 }),
+    'its first page': at({ limit: 1 }, { first: 1 }),
+    'a page too small': at({ limit: 0 }, { first: 0 }),
+    'a page too big': at({ limit: 1001 }, { first: 1001 }),
+    'a cursor that is none': at({ after: 'nonsense' }, { after: 'nonsense' }),
+  };
+};
+export const renamed = { first: 'limit' };
+
+export const one = (path: string, key: keyof World, arg: string, name = 'input') => {
+  const call = (id: string) => ({
+    path: path.replace('*', encodeURIComponent(id)),
+    variables: name === '' ? { [arg]: id } : { [name]: { [arg]: id } },
+  });
+  return {
+    'what is there': (world: World) => call(String(world[key])),
+    'its id in capitals': (world: World) => call(String(world[key]).toUpperCase()),
+    'an unknown id': () => call(unknownId),
+    'a malformed id': () => call('no id'),
+  };
+};
+
+export const body = (path: string, input: (world: World) => Json, more: Json = {}) => {
+  return (world: World): Call => ({ path, body: input(world), variables: { input: { ...input(world), ...more } } });
+};
+
+/** The REST request of an operation, which is named as `GET /fleets`. */
+export const askRest = (client: Client, name: string, { path, body }: Call, headers?: Headed): Promise<Answer> =>
+  client.send(name.split(' ')[0] ?? '', path, body, headers);
+
+/** The GraphQL request; of a subscription, what it tells until it falls silent. */
+export function askGraphql(
+  client: Client,
+  { document: query, streams }: Pick<Operation, 'document' | 'streams'>,
+  { variables, file }: Call,
+  headers: Headed = {},
+): Promise<Answer> {
+  return client.post('/graphql', file ? formOf(query, variables, file) : { query, variables }, {
+    ...(streams && { accept: 'text/event-stream' }),
+    ...headers,
+  });
+}
+
+function formOf(query: string | undefined, variables: Json, file: Blob): FormData {
+  const form = new FormData();
+  form.append('operations', JSON.stringify({ query, variables }));
+  form.append('map', '{"0":["variables.input.file"]}');
+  form.append('0', file, 'vins.csv');
+  return form;
+}
+
+export const textOf = ({ body }: Answer) => (typeof body === 'string' ? body : JSON.stringify(body));
+
+/** The first code of a refusal, of either interface; none of what was not refused, or only of an eligibility. */
+export const codeOf = (answer: Answer): string | undefined => /"code":"(\w+)"/.exec(textOf(answer))?.[1];
+
+/** Every field of Query, Mutation and Subscription. */
+export const rootFields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(
+  (root) =>
+    Object.values((root as GraphQLObjectType).getFields()).map((field) => ({
+      name: `${root?.name}.${field.name}`,
+      kind: `${root?.name}`.toLowerCase(),
+      field,
+    })),
+);
