@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig, settings } from '../../src/config.ts';
 import { statusOf } from '../../src/http/status.ts';
@@ -82,6 +82,14 @@ test('every file that a document names is there', () => {
   );
   expect(named.length).toBeGreaterThan(50);
   expect(named.filter(({ name }) => ![name, `src/${name}`].some((one) => existsSync(join(root, one))))).toEqual([]);
+
+  const names = new Set(
+    ['src/**/*.ts', 'bench/**/*.ts'].flatMap((pattern) => globSync(pattern, { cwd: root })).map((one) => basename(one)),
+  );
+  const alone = documents.flatMap((document) =>
+    [...document.text.matchAll(/`([\w-]+\.ts)`/g)].map(([, name = '']) => ({ document: document.path, name })),
+  );
+  expect(alone.filter(({ name }) => !names.has(name))).toEqual([]);
 });
 
 /** The names of a document's headings in links: as GitHub makes them. */
