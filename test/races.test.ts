@@ -12,6 +12,7 @@ import {
   uploadForm,
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 const { kind } = inject('database');
 const gateway = await startGateway({ workers: true });
@@ -194,9 +195,17 @@ test('Everything at once on the same rows, in opposite orders: no fault', async 
 });
 
 // A deadlock costs a second, and trying again hides it.
-test.runIf(kind === 'postgresql')('There was no deadlock in any of these', { timeout: 30_000 }, async () => {
-  // A connection tells what it has counted once it has been idle for ten seconds.
-  await delay(11_000);
+test.runIf(kind === 'postgresql')('There was no deadlock in any of these', async () => {
+  // A connection tells what it has counted when it ends, or has been idle for ten seconds.
+  const ended = await gateway.execute<{ pid: number }>(
+    `select pid, pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()`,
+  );
+  const pids = ended.map(({ pid }) => pid).join();
+  await until(async () => {
+    const [left] = await gateway.execute(`select from pg_stat_activity where pid in (${pids})`).catch(() => ['cut']);
+    return !left;
+  });
   const counted = await gateway.execute(
     'select deadlocks::int from pg_stat_database where datname = current_database()',
   );

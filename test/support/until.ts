@@ -8,7 +8,7 @@ export async function until<T>(
   ask: () => Promise<T> | T,
   ms = 15_000,
 ): Promise<Exclude<NonNullable<Awaited<T>>, false>> {
-  for (const end = Date.now() + ms; Date.now() < end; await delay(25)) {
+  for (const end = performance.now() + ms; performance.now() < end; await delay(25)) {
     const answer = await ask();
     if (answer !== null && answer !== undefined && answer !== false) {
       return answer as Exclude<NonNullable<Awaited<T>>, false>;
