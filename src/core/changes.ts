@@ -22,6 +22,8 @@ interface Events {
   missed: [];
 }
 
+type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
+
 /** What other processes, and this one, tell of their committed changes. */
 export class ChangeFeed extends EventEmitter<Events> {
   private readonly stops: (() => Promise<void>)[] = [];
@@ -41,6 +43,20 @@ export class ChangeFeed extends EventEmitter<Events> {
     await listen('import', (id) => changes.emit('import', id));
     await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
     return changes;
+  }
+
+  /** Calls back, each listener for its event, until the signal aborts or the returned function is called. */
+  follow(listeners: Listeners, signal: AbortSignal): () => void {
+    const all = Object.entries(listeners) as [keyof Events, () => void][];
+    for (const [event, listener] of all) this.on(event, listener);
+    const stop = () => {
+      for (const [event, listener] of all) this.off(event, listener);
+      signal.removeEventListener('abort', stop);
+    };
+    // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    return stop;
   }
 
   async close(): Promise<void> {
@@ -67,20 +83,3 @@ export const announce = {
 
 /** PostgreSQL carries at most 8,000 bytes in a notification. */
 const NAMED_MAX = 80;
-
-/** Resolves true at the next news of one of these vehicles (or a gap in the news), false when the signal aborts. */
-export function newsOf(changes: ChangeFeed, company: string, vin: string, signal: AbortSignal): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const hear = (news: EligibilityNews) => {
-    if (news.company === company && (news.vehicles?.some(([, changed]) => changed === vin) ?? true)) resolve(true);
-  };
-  const missed = () => resolve(true);
-  const stop = () => resolve(false);
-  changes.on('eligibility', hear).on('missed', missed);
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
-  return promise.finally(() => {
-    changes.off('eligibility', hear).off('missed', missed);
-    signal.removeEventListener('abort', stop);
-  });
-}

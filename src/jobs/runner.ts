@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
+import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
@@ -35,7 +36,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
     resumeWebhooks(open),
     upkeep(open),
   ];
-  const loops = jobs.map((job) => keepRunning(job, changes, end.signal, onError));
+  const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));
   return {
     async stop() {
       end.abort();
@@ -46,61 +47,33 @@ export function startRunner({ open, changes, log }: Options): Runner {
 
 async function keepRunning(
   job: Job,
+  open: () => Context,
   changes: ChangeFeed,
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<void> {
-  const bell = new Bell();
-  const announced = (kind: string) => kind === job.kind && bell.ring();
-  const missed = () => bell.ring();
-  const stop = () => bell.ring();
-  changes.on('due', announced).on('missed', missed);
-  signal.addEventListener('abort', stop);
+  const due = new Signal();
+  changes.follow({ due: (kind) => kind === job.kind && due.ring(), missed: () => due.ring() }, signal);
   for (let failures = 0; !signal.aborted; ) {
-    bell.reset();
     try {
       const next = await traced(
         () => turnOf(job),
         () => job.run(signal),
       );
       failures = 0;
-      const seconds = next === null ? LOOK_SECONDS : (Date.parse(next) - Date.now()) / 1000;
-      if (!signal.aborted) await bell.wait(Math.min(Math.max(seconds, 0), LOOK_SECONDS));
+      const seconds = next === null ? LOOK_SECONDS : (Date.parse(next) - open().now().getTime()) / 1000;
+      await due.wait({ ms: Math.min(Math.max(seconds, 0), LOOK_SECONDS) * 1000, signal });
     } catch (error) {
       onError(error);
       failures += 1;
-      bell.reset();
-      if (!signal.aborted) await bell.wait(Math.min(2 ** failures / 2, LONGEST_PAUSE_SECONDS));
+      due.forget();
+      await due.wait({ ms: Math.min(2 ** failures / 2, LONGEST_PAUSE_SECONDS) * 1000, signal });
     }
   }
-  changes.off('due', announced).off('missed', missed);
-  signal.removeEventListener('abort', stop);
 }
 
 /** One turn of a job, as telemetry shows it. */
 function turnOf({ kind }: Job): Step {
   const labels = { 'fleet_gateway.job': kind };
   return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };
-}
-
-/** A wait that ends early when somebody rings; a ring between two waits is not lost. */
-class Bell {
-  private rung = Promise.withResolvers<void>();
-
-  ring(): void {
-    this.rung.resolve();
-  }
-
-  reset(): void {
-    this.rung = Promise.withResolvers<void>();
-  }
-
-  async wait(seconds: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, seconds * 1000);
-    });
-    await Promise.race([this.rung.promise, timeout]);
-    clearTimeout(timer);
-  }
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
 import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
+import { Signal } from '../signal.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 
@@ -26,11 +27,16 @@ export async function followEvents(
   if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
   let position = input.after == null ? await nowInLog(ctx) : await positionOf(ctx, input.after);
 
+  const grown = new Signal();
+  // Listening begins before the first look, so that an event in between is not missed.
+  const stop = ctx.services.changes.follow(
+    { event: (of) => of === company && grown.ring(), missed: () => grown.ring() },
+    signal,
+  );
+
   async function* events(): AsyncGenerator<Event> {
-    while (!signal.aborted) {
-      // Listening begins before the look, so that an event in between is not missed.
-      const news = newsOf(ctx, company, signal);
-      try {
+    try {
+      while (!signal.aborted) {
         const rows = await execute<{ end: string; position: string | null; json: Event }>(
           onPrimary(renewed(ctx)),
           sql`select log."end"::text, page.position::text, page.json
@@ -47,10 +53,10 @@ export async function followEvents(
         if (rows.length === READ_AT_ONCE) continue;
         // What was not wanted need not be looked through again.
         position = rows[0]?.end ?? position;
-        await news.heard;
-      } finally {
-        news.stop();
+        await grown.wait({ ms: LOOK_MS, signal });
       }
+    } finally {
+      stop();
     }
   }
   return events();
@@ -61,27 +67,4 @@ const endOfLog = sql`select coalesce(max(position), 0) as "end" from event where
 async function nowInLog(ctx: Context): Promise<string> {
   const [row] = await execute<{ end: string }>(onPrimary(ctx), sql`select log."end"::text from (${endOfLog}) log`);
   return row?.end ?? '0';
-}
-
-/** `heard` resolves when the log may have grown, or the signal aborts. */
-function newsOf(ctx: Context, company: string, signal: AbortSignal): { heard: Promise<void>; stop: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { changes } = ctx.services;
-  const hear = (grown: string) => grown === company && resolve();
-  const wake = () => resolve();
-  const timer = setTimeout(wake, LOOK_MS);
-  changes.on('event', hear).on('missed', wake);
-  const stop = () => {
-    clearTimeout(timer);
-    changes.off('event', hear).off('missed', wake);
-    signal.removeEventListener('abort', end);
-  };
-  // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
-  const end = () => {
-    stop();
-    wake();
-  };
-  signal.addEventListener('abort', end);
-  if (signal.aborted) end();
-  return { heard: promise, stop };
 }

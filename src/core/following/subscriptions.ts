@@ -5,6 +5,7 @@ import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { getImport, type Import } from '../imports/imports.ts';
+import { Signal } from '../signal.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { type Eligibility, type Vehicle, vehicleObject } from '../vehicles/vehicles.ts';
@@ -28,28 +29,26 @@ export async function eligibilityChanges(
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId ?? null;
   if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
-  const { changes } = ctx.services;
 
-  const bell = new Bell(signal);
+  const news = new Signal();
   const waiting = new Set<string>();
   let heardAt = ctx.now();
   let missedSince: Date | null = null;
-  const hear = (news: EligibilityNews) => {
-    if (news.company !== company) return;
-    if (waiting.size <= WAITING_MAX) for (const [id] of news.vehicles ?? []) waiting.add(id);
+  const hear = ({ company: whose, vehicles }: EligibilityNews) => {
+    if (whose !== company) return;
+    if (waiting.size <= WAITING_MAX) for (const [id] of vehicles ?? []) waiting.add(id);
     heardAt = ctx.now();
-    bell.ring();
+    news.ring();
   };
   const missed = () => {
     missedSince ??= new Date(heardAt.getTime() - MARGIN_MS);
-    bell.ring();
+    news.ring();
   };
-  changes.on('eligibility', hear).on('missed', missed);
-  bell.onEnd(() => changes.off('eligibility', hear).off('missed', missed));
+  const stop = ctx.services.changes.follow({ eligibility: hear, missed }, signal);
 
   async function* answers(): AsyncGenerator<Eligibility> {
     try {
-      while (await bell.rung()) {
+      while (await news.wait({ signal })) {
         if (missedSince) {
           for (const id of await verifiedSince(ctx, company, fleetId, missedSince)) waiting.add(id);
           missedSince = null;
@@ -64,7 +63,7 @@ export async function eligibilityChanges(
         }
       }
     } finally {
-      bell.end();
+      stop();
     }
   }
   return answers();
@@ -106,20 +105,16 @@ export async function importChanges(
 ): Promise<AsyncGenerator<Import>> {
   authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
-  const { changes } = ctx.services;
-
-  const bell = new Bell(signal);
-  const hear = (id: string) => {
-    if (id === importId.toLowerCase()) bell.ring();
-  };
-  const missed = () => bell.ring();
-  changes.on('import', hear).on('missed', missed);
-  bell.onEnd(() => changes.off('import', hear).off('missed', missed));
-  bell.ring();
+  const moved = new Signal();
+  const stop = ctx.services.changes.follow(
+    { import: (id) => id === importId.toLowerCase() && moved.ring(), missed: () => moved.ring() },
+    signal,
+  );
+  moved.ring();
 
   async function* states(): AsyncGenerator<Import> {
     try {
-      while (await bell.rung()) {
+      while (await moved.wait({ signal })) {
         const run = await importOrNull(renewed(ctx), importId);
         if (!run) continue;
         yield run;
@@ -127,7 +122,7 @@ export async function importChanges(
         await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     } finally {
-      bell.end();
+      stop();
     }
   }
   return states();
@@ -139,38 +134,5 @@ async function importOrNull(ctx: Context, id: string): Promise<Import | null> {
   } catch (error) {
     if (error instanceof ImportNotFound) return null;
     throw error;
-  }
-}
-
-/** Wakes one waiting reader; however often it rings while nobody waits, it wakes once. Ends with its signal. */
-class Bell {
-  #next = Promise.withResolvers<void>();
-  readonly #end = new AbortController();
-
-  constructor(signal: AbortSignal) {
-    // An event of its own: a stream that is never read has no other end than its client's.
-    signal.addEventListener('abort', () => this.end(), { signal: this.#end.signal });
-    if (signal.aborted) this.end();
-  }
-
-  ring(): void {
-    this.#next.resolve();
-  }
-
-  /** True after the next ring, false after the end. */
-  async rung(): Promise<boolean> {
-    await this.#next.promise;
-    this.#next = Promise.withResolvers();
-    return !this.#end.signal.aborted;
-  }
-
-  onEnd(clean: () => void): void {
-    if (this.#end.signal.aborted) clean();
-    else this.#end.signal.addEventListener('abort', clean);
-  }
-
-  end(): void {
-    this.#end.abort();
-    this.ring();
   }
 }

@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { announce, newsOf } from '../changes.ts';
+import { announce, type EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { mustBe, readInput } from '../input.ts';
+import { Signal } from '../signal.ts';
 import { execute, onPrimary, onReplica } from '../sql/send.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Eligibility, type EligibilityStatus, getEligibility, type Vehicle, vehicleObject } from './vehicles.ts';
@@ -34,17 +35,21 @@ async function waitForAnswer(
   const company = authorize(ctx, 'fleets:read');
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
-  const signal = AbortSignal.any([
-    end.signal,
-    AbortSignal.timeout(input.wait * 1000),
-    ...(input.signal ? [input.signal] : []),
-  ]);
+  const signal = input.signal ? AbortSignal.any([end.signal, input.signal]) : end.signal;
+  const answered = new Signal();
+  const vin = vinOrNull(input.vin) ?? '';
+  const hear = ({ company: whose, vehicles }: EligibilityNews) => {
+    if (whose === company && (vehicles?.some(([, changed]) => changed === vin) ?? true)) answered.ring();
+  };
+  // Listening begins before the first look, so that an answer in between is not missed.
+  ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, signal);
+  const until = performance.now() + input.wait * 1000;
   try {
     for (;;) {
-      // Listening begins before the look, so that an answer in between is not missed; and the news is ahead of replicas.
-      const next = newsOf(ctx.services.changes, company, vinOrNull(input.vin) ?? '', signal);
+      // The news is ahead of replicas.
       const eligibility = await getEligibility(ctx, input, onPrimary);
-      if (eligibility.status !== 'PENDING' || !(await next)) return eligibility;
+      if (eligibility.status !== 'PENDING') return eligibility;
+      if (!(await answered.wait({ ms: until - performance.now(), signal }))) return eligibility;
     }
   } finally {
     end.abort();
