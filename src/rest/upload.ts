@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
@@ -22,62 +23,90 @@ const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize:
  * Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and what `spool` throws.
  */
 export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
-  const form = openForm(req);
-  const { promise, resolve, reject } = Promise.withResolvers<Upload>();
-  let fleetId = typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined;
-  let aside: Promise<SpooledFile> | undefined;
-  const discard = async () => {
-    // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
-    req.unpipe(form).resume();
-    form.destroy();
-    const file = await aside?.catch(() => undefined);
-    await file?.discard();
-  };
-  let filed = false;
-  // Behind the file there may be one part too many, or nothing where the form's end should be.
-  const whole = Promise.withResolvers<void>();
-  whole.promise.catch(() => {});
-  const refuse = (error: unknown) => {
-    reject(error);
-    whole.reject(error);
-  };
+  const upload = new UploadForm(ctx, req, typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined);
+  try {
+    return await upload.read();
+  } catch (error) {
+    await upload.discard();
+    throw error;
+  }
+}
 
-  form.on('field', (name, value, { valueTruncated }) => {
-    // One that is left empty counts as none.
-    if (name === 'fleetId' && !valueTruncated) fleetId ||= value.trim() ? value : undefined;
-    if (name === 'vins') refuse(noFile('must be a file, not a text field'));
-  });
-  form.on('file', (name, stream, { mimeType }) => {
+class UploadForm {
+  readonly #ctx: Context;
+  readonly #req: IncomingMessage;
+  readonly #form: busboy.Busboy;
+  readonly #upload = Promise.withResolvers<Upload>();
+  /** Behind the file there may be one part too many, or nothing where the form's end should be. */
+  readonly #whole = Promise.withResolvers<void>();
+  #fleetId: string | undefined;
+  #filed = false;
+  /** The file, where it had to wait. */
+  #aside: Promise<SpooledFile> | undefined;
+
+  constructor(ctx: Context, req: IncomingMessage, fleetId: string | undefined) {
+    this.#ctx = ctx;
+    this.#req = req;
+    this.#fleetId = fleetId;
+    this.#form = openForm(req);
+    this.#whole.promise.catch(() => {});
+  }
+
+  read(): Promise<Upload> {
+    const form = this.#form;
+    form.on('field', (name, value, { valueTruncated }) => {
+      // One that is left empty counts as none.
+      if (name === 'fleetId' && !valueTruncated) this.#fleetId ||= value.trim() ? value : undefined;
+      if (name === 'vins') this.#reject(noFile('must be a file, not a text field'));
+    });
+    form.on('file', (name, stream, { mimeType }) => this.#onFile(name, stream, mimeType));
+    for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
+      form.on(event, () => this.#reject(tooMany()));
+    form.on('close', () => this.#onEnd());
+    form.on('error', (error) => this.#reject(tornForm(error)));
+    // Not by pipeline, which would cut the connection before an error is out.
+    this.#req.on('error', (error) => form.destroy(error));
+    this.#req.once('close', () => this.#req.complete || form.destroy(new Error('The client has gone.')));
+    this.#req.pipe(form);
+    return this.#upload.promise;
+  }
+
+  async discard(): Promise<void> {
+    // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
+    this.#req.unpipe(this.#form).resume();
+    this.#form.destroy();
+    const file = await this.#aside?.catch(() => undefined);
+    await file?.discard();
+  }
+
+  #onFile(name: string, stream: Readable, mimeType: string): void {
     stream.on('error', () => {}); // Whoever reads it hears of it; nobody may.
     if (name !== 'vins') return void stream.resume();
-    filed = true;
-    if (!mayBeCsv(mimeType))
-      return refuse(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
-    if (fleetId !== undefined) return resolve({ fleetId, file: piecesOf(stream, whole.promise), discard });
-    aside = spool(ctx, stream);
-    aside.catch(refuse);
-  });
-  for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
-    form.on(event, () =>
-      refuse(new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`)),
-    );
+    this.#filed = true;
+    if (!mayBeCsv(mimeType)) {
+      return void this.#reject(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
+    }
+    if (this.#fleetId !== undefined) return void this.#resolve(this.#fleetId, stream);
+    this.#aside = spool(this.#ctx, stream);
+    this.#aside.catch((error) => this.#reject(error));
   }
-  form.on('close', async () => {
-    if (fleetId === undefined) return refuse(new FleetIdMissing());
-    if (!filed) return refuse(noFile('is required: the CSV file'));
-    whole.resolve();
-    const file = await aside?.catch(() => undefined);
-    if (file) resolve({ fleetId, file: piecesOf(file.content(), whole.promise), discard });
-  });
-  form.on('error', (error) => refuse(tornForm(error)));
-  // Not by pipeline, which would cut the connection before an error is out.
-  req.on('error', (error) => form.destroy(error));
-  req.once('close', () => req.complete || form.destroy(new Error('The client has gone.')));
-  req.pipe(form);
-  return promise.catch(async (error) => {
-    await discard();
-    throw error;
-  });
+
+  async #onEnd(): Promise<void> {
+    if (this.#fleetId === undefined) return this.#reject(new FleetIdMissing());
+    if (!this.#filed) return this.#reject(noFile('is required: the CSV file'));
+    this.#whole.resolve();
+    const file = await this.#aside?.catch(() => undefined);
+    if (file) this.#resolve(this.#fleetId, file.content());
+  }
+
+  #resolve(fleetId: string, content: AsyncIterable<Buffer>): void {
+    this.#upload.resolve({ fleetId, file: piecesOf(content, this.#whole.promise), discard: () => this.discard() });
+  }
+
+  #reject(error: unknown): void {
+    this.#upload.reject(error);
+    this.#whole.reject(error);
+  }
 }
 
 function openForm(req: IncomingMessage): busboy.Busboy {
@@ -91,6 +120,9 @@ function openForm(req: IncomingMessage): busboy.Busboy {
     throw tornForm(error);
   }
 }
+
+const tooMany = () =>
+  new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`);
 
 const noFile = (message: string) => new ValidationFailed([{ path: 'vins', code: 'INVALID_TYPE', message }]);
 

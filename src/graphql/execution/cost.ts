@@ -49,78 +49,94 @@ const known = new WeakMap<OperationDefinitionNode, number>();
 export function costOf(asked: Operation): number {
   const before = known.get(asked.operation);
   if (before !== undefined) return before;
-  const { cost, byVariables } = reckon(asked);
-  if (!byVariables) known.set(asked.operation, cost);
+  const reckoning = new Reckoning(asked);
+  const cost = reckoning.ofOperation();
+  if (!reckoning.byVariables) known.set(asked.operation, cost);
   return cost;
 }
 
-function reckon({ schema, document, operation, variables }: Operation): { cost: number; byVariables: boolean } {
-  let byVariables = false;
-  const fragments = new Map<string, number>();
+/** The cost of one operation, as it is being added up. */
+class Reckoning {
+  /** Whether it depends on the variables. */
+  byVariables = false;
+  readonly #asked: Operation;
+  readonly #fragments = new Map<string, number>();
 
-  function ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Sizes | null): number {
+  constructor(asked: Operation) {
+    this.#asked = asked;
+  }
+
+  ofOperation(): number {
+    const { schema, operation } = this.#asked;
+    const root = schema.getRootType(operation.operation);
+    return root ? this.#ofSet(root, operation.selectionSet, null) : 0;
+  }
+
+  #ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Sizes | null): number {
     let cost = 0;
     for (const node of set?.selections ?? []) {
-      if (node.kind === Kind.FIELD) cost += ofField(type, node, sizes);
-      else if (node.kind === Kind.FRAGMENT_SPREAD) cost += ofFragment(node.name.value, sizes);
-      else cost += ofSet(typeNamed(node.typeCondition?.name.value) ?? type, node.selectionSet, sizes);
+      if (node.kind === Kind.FIELD) cost += this.#ofField(type, node, sizes);
+      else if (node.kind === Kind.FRAGMENT_SPREAD) cost += this.#ofFragment(node.name.value, sizes);
+      else cost += this.#ofSet(this.#typeNamed(node.typeCondition?.name.value) ?? type, node.selectionSet, sizes);
     }
     return cost;
   }
 
   /** Reckoned once for the sizes it stands in, so that fragments of fragments do not multiply the work. */
-  function ofFragment(name: string, sizes: Sizes | null): number {
+  #ofFragment(name: string, sizes: Sizes | null): number {
     const key = `${name} ${sizes?.page} ${sizes?.input}`;
-    const before = fragments.get(key);
+    const before = this.#fragments.get(key);
     if (before !== undefined) return before;
-    const fragment = fragmentOf(document, name);
-    const type = fragment?.kind === Kind.FRAGMENT_DEFINITION && typeNamed(fragment.typeCondition.name.value);
-    const cost = type ? ofSet(type, fragment.selectionSet, sizes) : 0;
-    fragments.set(key, cost);
+    const fragment = fragmentOf(this.#asked.document, name);
+    const type = fragment?.kind === Kind.FRAGMENT_DEFINITION && this.#typeNamed(fragment.typeCondition.name.value);
+    const cost = type ? this.#ofSet(type, fragment.selectionSet, sizes) : 0;
+    this.#fragments.set(key, cost);
     return cost;
   }
 
-  const typeNamed = (name: string | undefined) => (name === undefined ? undefined : schema.getType(name));
+  #typeNamed(name: string | undefined): GraphQLNamedType | undefined {
+    return name === undefined ? undefined : this.#asked.schema.getType(name);
+  }
 
   /** `sizes` are null for a field of the operation itself, which is where lists come in. */
-  function ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Sizes | null): number {
+  #ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Sizes | null): number {
     if (!isCompositeType(parent) || isUnionType(parent)) return 0;
     const field = parent.getFields()[node.name.value];
     const type = field && getNamedType(field.type);
     if (!field || !isCompositeType(type)) return 0;
-    const here = sizes ?? { page: PAGE_DEFAULT, input: itemsOfArguments(node) };
-    const below = { page: pageSizeOf(node), input: here.input };
+    const here = sizes ?? { page: PAGE_DEFAULT, input: this.#itemsOfArguments(node) };
+    const below = { page: this.#pageSizeOf(node), input: here.input };
     const { weight = 1 } = field.extensions as Cost;
-    return sizeOf(field, here) * (weight + ofSet(type, node.selectionSet, below));
+    return sizeOf(field, here) * (weight + this.#ofSet(type, node.selectionSet, below));
   }
 
-  function pageSizeOf({ arguments: given = [] }: FieldNode): number {
+  #pageSizeOf({ arguments: given = [] }: FieldNode): number {
     const sizes = given
       .filter(({ name }) => name.value === 'first' || name.value === 'last')
-      .map(({ value }) => Number(value.kind === Kind.INT ? value.value : variableIn(value)))
+      .map(({ value }) => Number(value.kind === Kind.INT ? value.value : this.#variableIn(value)))
       .filter((size) => size >= 1);
     return sizes.length > 0 ? Math.min(Math.max(...sizes), PAGE_MAX) : PAGE_DEFAULT;
   }
 
-  function variableIn(value: ValueNode): unknown {
+  #variableIn(value: ValueNode): unknown {
     if (value.kind !== Kind.VARIABLE) return undefined;
-    byVariables = true;
+    this.byVariables = true;
+    const { variables } = this.#asked;
     // A variable may be called like a member of every object.
     return Object.hasOwn(variables, value.name.value) ? variables[value.name.value] : undefined;
   }
 
-  const itemsOfArguments = ({ arguments: given = [] }: FieldNode) => sum(given.map(({ value }) => itemsOfNode(value)));
-
-  /** Items of the lists in a value, as written in the document; a single value may stand for a list. */
-  function itemsOfNode(value: ValueNode): number {
-    if (value.kind === Kind.LIST) return value.values.length + sum(value.values.map(itemsOfNode));
-    if (value.kind === Kind.OBJECT) return sum(value.fields.map((field) => Math.max(1, itemsOfNode(field.value))));
-    return itemsOf(variableIn(value));
+  #itemsOfArguments({ arguments: given = [] }: FieldNode): number {
+    return sum(given.map(({ value }) => this.#itemsOfNode(value)));
   }
 
-  const root = schema.getRootType(operation.operation);
-  const cost = root ? ofSet(root, operation.selectionSet, null) : 0;
-  return { cost, byVariables };
+  /** Items of the lists in a value, as written in the document; a single value may stand for a list. */
+  #itemsOfNode(value: ValueNode): number {
+    if (value.kind === Kind.LIST) return value.values.length + sum(value.values.map((one) => this.#itemsOfNode(one)));
+    if (value.kind === Kind.OBJECT)
+      return sum(value.fields.map((field) => Math.max(1, this.#itemsOfNode(field.value))));
+    return itemsOf(this.#variableIn(value));
+  }
 }
 
 /** Items of the lists in a value, as read. */

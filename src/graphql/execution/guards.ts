@@ -55,6 +55,17 @@ function parseBounded(text: string): DocumentNode {
 }
 
 function checkTree(document: DocumentNode): void {
+  const count = countsOf(document);
+  for (const what of Object.keys(count) as (keyof typeof count)[]) {
+    if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
+  }
+  const ofSchema = 'aliases where it asks for the schema';
+  if (introspecting.has(document) && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
+  if (depthOf(document) > bounds.depth) throw outOfBounds('levels of fields', bounds.depth);
+}
+
+/** What is bounded and can be counted in one walk; notes whether the document asks for the schema. */
+function countsOf(document: DocumentNode) {
   const count = {
     aliases: 0,
     directives: 0,
@@ -67,49 +78,38 @@ function checkTree(document: DocumentNode): void {
   };
   let level = 0;
   const nested = {
-    enter: () => {
+    enter() {
       level += 1;
       count['levels of values'] = Math.max(count['levels of values'], level);
     },
-    leave: () => {
+    leave() {
       level -= 1;
     },
+  };
+  const counted = (what: 'directives' | 'fragments' | 'variables') => () => {
+    count[what] += 1;
   };
   visit(document, {
     ListValue: nested,
     ObjectValue: nested,
     ListType: nested,
-    Field: ({ alias, name }) => {
-      if (alias) {
-        count.aliases += 1;
-        count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
-        if (name.value === '__typename') count['aliases of __typename'] += 1;
-      }
+    Directive: counted('directives'),
+    FragmentDefinition: counted('fragments'),
+    InlineFragment: counted('fragments'),
+    VariableDefinition: counted('variables'),
+    Field({ alias, name }) {
       if (name.value === '__schema' || name.value === '__type') introspecting.add(document);
+      if (!alias) return;
+      count.aliases += 1;
+      count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
+      if (name.value === '__typename') count['aliases of __typename'] += 1;
     },
-    Directive: () => {
-      count.directives += 1;
-    },
-    FragmentDefinition: () => {
-      count.fragments += 1;
-    },
-    InlineFragment: () => {
-      count.fragments += 1;
-    },
-    VariableDefinition: () => {
-      count.variables += 1;
-    },
-    SelectionSet: ({ selections }) => {
+    SelectionSet({ selections }) {
       const names = selections.flatMap((node) => (node.kind === Kind.FIELD ? (node.alias ?? node.name).value : []));
       count['repeated fields'] += names.length - new Set(names).size;
     },
   });
-  for (const what of Object.keys(count) as (keyof typeof count)[]) {
-    if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
-  }
-  const ofSchema = 'aliases where it asks for the schema';
-  if (introspecting.has(document) && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
-  if (depthOf(document) > bounds.depth) throw outOfBounds('levels of fields', bounds.depth);
+  return count;
 }
 
 /** Whether a document asks for the schema, alone or beside other things. `__typename` does not count. */

@@ -17,7 +17,7 @@ const UNSEEN_BYTES = 128 * 1024;
 const SWEEP_MS = 5_000;
 
 /** What Node's parser rejects, by its code; everything else is a bad request. */
-const refusals: Readonly<Record<string, string>> = {
+const badRequests: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
@@ -58,39 +58,55 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
     },
   );
   server.maxConnections = LIMIT_CONNECTIONS;
+  server.on('connection', (socket) => {
+    progress.set(socket, justOpened());
+    socket.once('close', () => progress.delete(socket));
+  });
+  server.on('clientError', answerBadRequest);
+  sweepEvery(SWEEP_MS, server, progress, (dropped) =>
+    log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were dropped: there are too many'),
+  );
+  return server;
+}
+
+const justOpened = (): Progress => ({
+  opened: performance.now(),
+  request: null,
+  began: 0,
+  bytesBefore: 0,
+  read: 0,
+  readAt: 0,
+  written: 0,
+  writtenAt: performance.now(),
+});
+
+function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  // Who has sent nothing yet may do so at this moment, and would take an error for the answer.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+  if (socket.writable && !answerOf(socket)?.headersSent) {
+    socket.write(`HTTP/1.1 ${badRequests[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+  }
+  socket.destroy(error);
+}
+
+/** Cuts the connections that are too slow, and tells how many were dropped for there being too many. */
+function sweepEvery(
+  ms: number,
+  server: Server,
+  progress: ReadonlyMap<Socket, Progress>,
+  onDropped: (count: number) => void,
+): void {
   let dropped = 0;
   server.on('drop', () => {
     dropped += 1;
   });
-  server.on('connection', (socket) => {
-    progress.set(socket, {
-      opened: performance.now(),
-      request: null,
-      began: 0,
-      bytesBefore: 0,
-      read: 0,
-      readAt: 0,
-      written: 0,
-      writtenAt: performance.now(),
-    });
-    socket.once('close', () => progress.delete(socket));
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Who has sent nothing yet may do so at this moment, and would take an error for the answer.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
-    if (socket.writable && !answerOf(socket)?.headersSent) {
-      socket.write(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
-    }
-    socket.destroy(error);
-  });
   const sweep = setInterval(() => {
     // Reset, since the system would go on offering what a slow reader has not taken.
     for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
-    if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were refused: there are too many');
+    if (dropped > 0) onDropped(dropped);
     dropped = 0;
-  }, SWEEP_MS).unref();
+  }, ms).unref();
   server.once('close', () => clearInterval(sweep));
-  return server;
 }
 
 /** The answer that is being sent on a connection; Node keeps it there. */

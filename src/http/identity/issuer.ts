@@ -29,62 +29,78 @@ interface KeySet {
  * not count towards its cool-down.
  */
 export function issuerKeys(issuer: string, jwksUri: string | undefined, onRotated: () => void): JWTVerifyGetKey {
-  let address = jwksUri;
-  let known: KeySet | null = null;
-  let reading: Promise<KeySet> | null = null;
-  let failure: { at: number; error: Unavailable } | null = null;
-  let missedAt = Number.NEGATIVE_INFINITY;
+  const keys = new IssuerKeys(issuer, jwksUri, onRotated);
+  return (header, token) => keys.find(header, token);
+}
 
-  async function read(): Promise<KeySet> {
-    const signal = AbortSignal.timeout(TIMEOUT);
-    try {
-      address ??= await discover(issuer, signal);
-      const published = keySet.parse(await readJson(address, signal));
-      const before = known;
-      known = { find: createLocalJWKSet(published), text: JSON.stringify(published), readAt: Date.now() };
-      failure = null;
-      if (before && before.text !== known.text) onRotated();
-      return known;
-    } catch (cause) {
-      // The keys may have moved: the next attempt asks for their address again.
-      address = jwksUri;
-      failure = { at: Date.now(), error: new Unavailable('The issuer of the token is out of reach.', 2, { cause }) };
-      throw failure.error;
-    } finally {
-      reading = null;
-    }
+class IssuerKeys {
+  readonly #issuer: string;
+  readonly #jwksUri: string | undefined;
+  readonly #onRotated: () => void;
+  #address: string | undefined;
+  #known: KeySet | null = null;
+  #reading: Promise<KeySet> | null = null;
+  #failure: { at: number; error: Unavailable } | null = null;
+  #missedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(issuer: string, jwksUri: string | undefined, onRotated: () => void) {
+    this.#issuer = issuer;
+    this.#jwksUri = this.#address = jwksUri;
+    this.#onRotated = onRotated;
   }
 
-  /** One reading at a time, shared by all who wait for it. */
-  async function refresh(): Promise<KeySet> {
-    if (failure && Date.now() - failure.at < PAUSE) throw failure.error;
-    reading ??= read();
-    return reading;
-  }
-
-  async function current(): Promise<KeySet> {
-    if (!known) return refresh();
-    if (Date.now() - known.readAt < MAX_AGE) return known;
-    // Old keys are better than none, and nobody waits for an issuer that failed the last time.
-    const old = known;
-    const refreshed = refresh().catch(() => old);
-    return failure ? old : refreshed;
-  }
-
-  return async (header, token) => {
-    const before = known;
-    const keys = await current();
+  async find(...[header, token]: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+    const before = this.#known;
+    const keys = await this.#current();
     try {
       return await keys.find(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       // Keys read for this very token were looked through just now.
-      if (keys !== before) missedAt = keys.readAt;
-      if (!reading && !failure && Date.now() - missedAt < COOL_DOWN) throw error;
-      if (!reading) missedAt = Date.now();
-      return (await refresh()).find(header, token);
+      if (keys !== before) this.#missedAt = keys.readAt;
+      if (!this.#reading && !this.#failure && Date.now() - this.#missedAt < COOL_DOWN) throw error;
+      if (!this.#reading) this.#missedAt = Date.now();
+      return (await this.#refresh()).find(header, token);
     }
-  };
+  }
+
+  async #current(): Promise<KeySet> {
+    const known = this.#known;
+    if (!known) return this.#refresh();
+    if (Date.now() - known.readAt < MAX_AGE) return known;
+    // Old keys are better than none, and nobody waits for an issuer that failed the last time.
+    const refreshed = this.#refresh().catch(() => known);
+    return this.#failure ? known : refreshed;
+  }
+
+  /** One reading at a time, shared by all who wait for it. */
+  async #refresh(): Promise<KeySet> {
+    if (this.#failure && Date.now() - this.#failure.at < PAUSE) throw this.#failure.error;
+    this.#reading ??= this.#read();
+    return this.#reading;
+  }
+
+  async #read(): Promise<KeySet> {
+    const signal = AbortSignal.timeout(TIMEOUT);
+    try {
+      this.#address ??= await discover(this.#issuer, signal);
+      const published = keySet.parse(await readJson(this.#address, signal));
+      const before = this.#known;
+      const known = { find: createLocalJWKSet(published), text: JSON.stringify(published), readAt: Date.now() };
+      this.#known = known;
+      this.#failure = null;
+      if (before && before.text !== known.text) this.#onRotated();
+      return known;
+    } catch (cause) {
+      // The keys may have moved: the next attempt asks for their address again.
+      this.#address = this.#jwksUri;
+      const error = new Unavailable('The issuer of the token is out of reach.', 2, { cause });
+      this.#failure = { at: Date.now(), error };
+      throw error;
+    } finally {
+      this.#reading = null;
+    }
+  }
 }
 
 async function discover(issuer: string, signal: AbortSignal): Promise<string> {
