@@ -60,6 +60,18 @@ test('the reference names every code of a VIN, of a file and of a reason', () =>
   expect(codes.length).toBeGreaterThan(15);
 });
 
+test('the reference names every address of the REST API, and no other', () => {
+  const { paths } = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'));
+  const [, table = ''] = /## REST API(.*?)## Limits/s.exec(reference) ?? [];
+  const named = codesIn(table).flatMap((code) => /^(?:[A-Z]+ )?(\/[^?#…]+)$/.exec(code.split('?')[0] ?? '')?.[1] ?? []);
+  const others = ['/graphql', '/docs', '/schema.graphql', '/openapi.json'];
+  expect([...new Set(named)].filter((path) => !others.includes(path)).sort()).toEqual(
+    Object.keys(paths)
+      .filter((path) => !others.includes(path))
+      .sort(),
+  );
+});
+
 /** The documents of the project, by their paths. */
 const documents = ['*.md', 'docs/**/*.md']
   .flatMap((pattern) => globSync(pattern, { cwd: root }))
