@@ -26,6 +26,7 @@ export const settings = z.object({
   HOST: z.string().default('127.0.0.1'),
   TRUST_PROXY: proxies.default([]),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_READ_URLS: list.default([]),
   DATA_DIR: z.string().min(1).default('.data'),
   AUTH_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
@@ -135,8 +136,10 @@ function missing(data: Partial<Settings>): string[] {
         faults.push(`${name}: is required, because DATABASE_URL is set`);
       }
     }
-  } else if (data.DATABASE_READ_URLS?.length) {
-    faults.push('DATABASE_URL: is required, because DATABASE_READ_URLS is set');
+  } else {
+    for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URLS'] as const) {
+      if (data[name]?.length) faults.push(`DATABASE_URL: is required, because ${name} is set`);
+    }
   }
   return faults;
 }

@@ -59,7 +59,7 @@ const acts = {
   pass: async ({ fleet }) => {
     await one.execute(`update contract set starts_at = now() - interval '2 h', ends_at = now() - interval '1 h',
       due_at = now() - interval '2 h' where fleet_id = '${fleet.id}' and due_at = starts_at`);
-    await one.execute(`select pg_notify('due', 'event')`);
+    one.database.notify('due', 'event');
     return null;
   },
 } satisfies Record<string, (world: World, client: typeof acme, which: number) => Promise<Answer | null>>;

@@ -27,23 +27,28 @@ await execute(insertVehicle);
 const at = new Date('2026-03-01T12:00:00.120Z');
 
 describe('both databases', () => {
-  test('a NOTIFY is heard when its transaction commits, and never when it rolls back', async () => {
+  test('a notification is heard when its transaction has committed, and never when it rolls back', async () => {
     const heard: string[] = [];
     const stop = await database.listen('Some channel', (payload) => heard.push(payload));
-    const notify = (payload: string) => sql`select pg_notify('Some channel', ${payload})`;
+    const notify = (payload: string) => database.notify('Some channel', payload);
     const failure = database.orm.em.fork().transactional(async (em) => {
-      await notify('rolled back').execute(em.getKysely());
+      notify('rolled back');
+      await em.transactional(async () => notify('rolled back, too'));
       throw new Error('no');
     });
     await expect(failure).rejects.toThrow('no');
     await database.orm.em.fork().transactional(async (em) => {
-      await notify('committed').execute(em.getKysely());
+      await em.transactional(async () => notify('within'));
+      notify('committed');
+      await em.execute('select 1');
       expect(heard).toEqual([]);
     });
-    await eventually(() => expect(heard).toEqual(['committed']));
+    expect(heard).toEqual(['within', 'committed']);
+    notify('outside');
     await stop();
-    await notify('too late').execute(database.orm.em.fork().getKysely());
-    expect(heard).toEqual(['committed']);
+    notify('too late');
+    await database.orm.em.fork().execute('select 1');
+    expect(heard).toEqual(['within', 'committed', 'outside']);
   });
 
   test('a unique violation is an exception of its own, with the constraint it names', async () => {
@@ -246,18 +251,22 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     await Promise.all(all.map((each) => each.close()));
   });
 
-  test('another process hears a NOTIFY, and hears again after its connection was cut', async () => {
+  test('another process hears a notification, and hears again after its connection was cut', async () => {
     const heard: string[] = [];
     const second = await openDatabase(databaseConfig(env));
     await second.listen('news', (payload) => heard.push(payload));
-    await execute(`select pg_notify('news', 'first')`);
+    database.notify('news', 'first');
     await eventually(() => expect(heard).toEqual(['first']));
     await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen "news"'`);
     // '' says that something may have been missed.
     await eventually(() => expect(heard).toEqual(['first', '']));
-    await execute(`select pg_notify('news', 'second')`);
+    database.notify('news', 'second');
     await eventually(() => expect(heard).toEqual(['first', '', 'second']));
     await second.close();
+  });
+
+  test('no function of the database notifies: a transaction that does keeps all others from committing', async () => {
+    expect(await execute(`select proname from pg_proc where prosrc ~* 'notify' and prolang <> 12`)).toEqual([]);
   });
 
   test('queries work again after every connection was cut', async () => {

@@ -186,12 +186,10 @@ describe('Retry-After of 409', () => {
 
 describe('Prefer: wait', () => {
   test('waits for the answer before saying 409', async () => {
-    const { vin } = await addVehicle(patient);
+    const { id, vin } = await addVehicle(patient);
     const waiting = eligibilityOf(vin, wait(20), patient);
-    const id = `(select id from vehicle where vin = '${vin}')`;
-    await idle.execute(`update vehicle set status = 'ELIGIBLE', verified_at = now() where id = ${id}`);
-    await idle.execute(`select pg_notify('eligibility', json_build_object('company', 'acme',
-      'vehicles', json_build_array(json_build_array(${id}::text, '${vin}')))::text)`);
+    await idle.execute(`update vehicle set status = 'ELIGIBLE', verified_at = now() where id = '${id}'`);
+    idle.services.changes.announceAnswers('acme', [{ id, vin }]);
     const { status, headers } = await waiting;
     expect({ status, applied: headers.get('preference-applied') }).toEqual({ status: 200, applied: 'wait=20' });
   });

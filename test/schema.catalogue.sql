@@ -54,21 +54,11 @@ column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
 
-CREATE TRIGGER event_due AFTER INSERT ON public.event REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION event_due()
 CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()
 CREATE TRIGGER vehicle_tally_delete AFTER DELETE ON public.vehicle REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_delete()
 CREATE TRIGGER vehicle_tally_insert AFTER INSERT ON public.vehicle REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_insert()
 CREATE TRIGGER vehicle_tally_update AFTER UPDATE ON public.vehicle REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_update()
 
-CREATE OR REPLACE FUNCTION public.event_due()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-      begin
-        -- Statements that record nothing are the rule: telling of them would wake the publisher for ever.
-        if exists (select from added) then perform pg_notify('due', 'event'); end if;
-        return null;
-      end $function$
 CREATE OR REPLACE FUNCTION public.fleet_vehicles_delete()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -128,8 +128,7 @@ describe("with a fleet of one's own", () => {
   test("another company's answer does not end a wait", async () => {
     const vehicle = await addVehicle(globex, acme.vin);
     const waiting = globex.get(`/vehicles/eligibility/${vehicle.vin}`, { prefer: 'wait=1' });
-    await gateway.execute(`select pg_notify('eligibility',
-      '{"company":"acme-corp","vehicles":[["${acme.vehicleId}","${acme.vin}"]]}')`);
+    gateway.services.changes.announceAnswers('acme-corp', [{ id: acme.vehicleId, vin: acme.vin }]);
     expect(await waiting).toMatchObject({ status: 409 });
   });
 });

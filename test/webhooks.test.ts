@@ -32,7 +32,7 @@ async function subscribe(fields: Record<string, unknown> = {}) {
 /** Lets the time pass until what is to be tried again is due. */
 async function passTime(): Promise<void> {
   await gateway.execute('update delivery set due_at = now() where due_at is not null and not claimed');
-  await gateway.execute(`select pg_notify('due', 'delivery')`);
+  gateway.database.notify('due', 'delivery');
 }
 
 const verify = (secret: string, { body, headers }: ReceivedWebhook) =>
@@ -112,6 +112,7 @@ describe('A webhook', () => {
         insert into event (company, type, actor, at, data)
         select '${company}', case when n % 40 = 0 then 'fleet.created' else 'fleet.updated' end, 'test', now(),
           jsonb_build_object('n', ${round} * 700 + n) from generate_series(1, 700) n`);
+      gateway.database.notify('due', 'event');
       if (round % 3 === 0) await delay(ms);
       await become('ACTIVE');
       await delay(ms);

@@ -27,7 +27,8 @@ async function main(): Promise<number> {
   if (!command || positionals.length > 1) throw new Error(usage);
   // Only these are needed: a migration may run where the rest of the settings is not at hand.
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
-  const config = settings.pick({ DATABASE_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true }).safeParse(given);
+  const named = { DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true } as const;
+  const config = settings.pick(named).safeParse(given);
   if (!config.success) throw new Error(z.prettifyError(config.error));
   const database = await connectDatabase(config.data);
   return command(database).finally(() => database.close());

@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 
@@ -10,7 +9,8 @@ const eligibilityNews = z.object({
 });
 export type EligibilityNews = z.output<typeof eligibilityNews>;
 
-interface Events {
+/** What is told of, by the channels of the database. */
+interface News {
   /** Rows of this kind have come due. */
   due: [kind: string];
   eligibility: [news: EligibilityNews];
@@ -18,9 +18,16 @@ interface Events {
   import: [id: string];
   /** The log of this company's events has grown. */
   event: [company: string];
+}
+interface Events extends News {
   /** The connection was away for a moment: whoever waits for something should look for themselves. */
   missed: [];
 }
+
+/** A notification of the database carries at most 8,000 bytes. */
+const NAMED_MAX = 80;
+type Named = { id: string; vin: string };
+const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
 
 type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
@@ -28,9 +35,16 @@ type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 export class ChangeFeed extends EventEmitter<Events> {
   private readonly stops: (() => Promise<void>)[] = [];
 
+  private readonly database: Database;
+
+  private constructor(database: Database) {
+    super();
+    this.database = database;
+  }
+
   /** Listens on every channel of the database. */
   static async open(database: Database): Promise<ChangeFeed> {
-    const changes = new ChangeFeed();
+    const changes = new ChangeFeed(database);
     // One listener per open request or subscription; their number is bounded elsewhere.
     changes.setMaxListeners(0);
     const listen = async (channel: string, tell: (payload: string) => void) => {
@@ -59,27 +73,30 @@ export class ChangeFeed extends EventEmitter<Events> {
     return stop;
   }
 
+  /**
+   * Tells every process of what has become true, once the open transaction, if there is one, has committed. Where none is
+   * open it is to be called after the statement.
+   */
+  announce<N extends keyof News>(channel: N, ...[news]: News[N]): void {
+    this.database.notify(channel, typeof news === 'string' ? news : JSON.stringify(news));
+  }
+
+  /** Announces that these vehicles have a new answer. */
+  announceAnswers(company: string, vehicles: readonly Named[]): void {
+    for (let start = 0; start < vehicles.length; start += NAMED_MAX) {
+      this.announce('eligibility', { company, vehicles: vehicles.slice(start, start + NAMED_MAX).map(named) });
+    }
+  }
+
+  /** Announces that these vehicles are gone, or that any of the company's may be. */
+  announceRemoval(company: string, vehicles: readonly Named[] | null): void {
+    const few = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
+    this.announce('eligibility', { company, vehicles: few });
+  }
+
   async close(): Promise<void> {
     // One after another: they share a connection.
     for (const stop of this.stops) await stop();
     this.removeAllListeners();
   }
 }
-
-/** Statements that tell of a change when their transaction commits. */
-export const announce = {
-  due: (kind: 'vehicle' | 'import' | 'delivery' | 'webhook'): RawBuilder<unknown> =>
-    sql`select pg_notify('due', ${kind})`,
-  event: (company: string): RawBuilder<unknown> => sql`select pg_notify('event', ${company})`,
-  import: (id: string): RawBuilder<unknown> => sql`select pg_notify('import', ${id})`,
-  eligibility: (news: EligibilityNews): RawBuilder<unknown> =>
-    sql`select pg_notify('eligibility', ${JSON.stringify(news)})`,
-  removed: (company: string, vehicles: readonly { id: string; vin: string }[] | null): RawBuilder<unknown> =>
-    announce.eligibility({
-      company,
-      vehicles: vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(({ id, vin }) => [id, vin]) : null,
-    }),
-};
-
-/** PostgreSQL carries at most 8,000 bytes in a notification. */
-const NAMED_MAX = 80;

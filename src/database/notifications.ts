@@ -1,25 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-
 type OnNotify = (payload: string) => void;
 
-/** Hands each NOTIFY to those who listen on its channel. `send` runs a statement on the one connection that listens. */
-export class NotificationListener {
+/** Who listens on which channel in this process. */
+export class Channels {
   readonly #listeners = new Map<string, Set<OnNotify>>();
-  readonly #send: (sql: string) => Promise<unknown>;
 
-  constructor(send: (sql: string) => Promise<unknown>) {
-    this.#send = send;
+  get names(): string[] {
+    return [...this.#listeners.keys()];
   }
 
-  async listen(channel: string, onNotify: OnNotify): Promise<() => Promise<void>> {
+  /** Calls back until the returned function is called, which gives whether nobody else listens on the channel any more. */
+  listen(channel: string, onNotify: OnNotify): () => boolean {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(onNotify));
-    await this.#send(`listen ${pg.escapeIdentifier(channel)}`);
-    return async () => {
-      if (!listeners.delete(onNotify) || listeners.size > 0) return;
-      this.#listeners.delete(channel);
-      await this.#send(`unlisten ${pg.escapeIdentifier(channel)}`);
+    return () => {
+      const last = listeners.delete(onNotify) && listeners.size === 0;
+      if (last) this.#listeners.delete(channel);
+      return last;
     };
   }
 
@@ -27,70 +23,38 @@ export class NotificationListener {
     for (const onNotify of this.#listeners.get(channel) ?? []) onNotify(payload);
   }
 
-  /** On a new connection: listens again, and tells everyone with '' that something may have been missed. */
-  async resume(send: (sql: string) => Promise<unknown>): Promise<void> {
-    for (const channel of this.#listeners.keys()) await send(`listen ${pg.escapeIdentifier(channel)}`);
-    for (const channel of this.#listeners.keys()) this.deliver(channel, '');
+  /** Tells everyone with '' that something may have been missed. */
+  deliverGap(): void {
+    for (const channel of this.names) this.deliver(channel, '');
   }
 }
 
-const longestWait = 1_000;
+/** PostgreSQL takes no more in one notification. */
+const MOST_BYTES = 7_999;
+/** More in one burst are told as '': whoever listens had better look for themselves. */
+const MOST_PAYLOADS = 100;
 
-/** The connection that listens on a server: one, outside the pool, made again with growing delays when it is lost. */
-export class ListeningConnection {
-  readonly changes = new NotificationListener((sql) => this.#send(sql));
-  readonly #config: pg.ClientConfig;
-  readonly #Client: typeof pg.Client;
-  readonly #closing = new AbortController();
-  #client: pg.Client | undefined;
+/** Notifications that wait to go out, each once. */
+export class Burst {
+  readonly #payloads = new Map<string, Set<string>>();
 
-  constructor(config: pg.ClientConfig, Client: typeof pg.Client) {
-    this.#config = config;
-    this.#Client = Client;
+  get isEmpty(): boolean {
+    return this.#payloads.size === 0;
   }
 
-  /** Connects; throws when the server cannot be reached. */
-  async connect(): Promise<void> {
-    const client = new this.#Client(this.#config);
-    const lost = Promise.withResolvers<void>();
-    client.on('notification', ({ channel, payload }) => this.changes.deliver(channel, payload ?? ''));
-    client.on('error', () => lost.resolve());
-    client.on('end', () => lost.resolve());
-    try {
-      await client.connect();
-      this.#closing.signal.throwIfAborted();
-      this.#client = client;
-      await this.changes.resume((sql) => client.query(sql));
-    } catch (error) {
-      this.#client = undefined;
-      void client.end().catch(() => {});
-      throw error;
-    }
-    void lost.promise.then(() => this.#reconnect(client));
+  add(channel: string, payload: string): void {
+    const payloads = this.#payloads.get(channel) ?? new Set();
+    const fits = payloads.size < MOST_PAYLOADS && Buffer.byteLength(payload) <= MOST_BYTES;
+    if (payloads.has('') || payloads.has(payload)) return;
+    this.#payloads.set(channel, fits && payload !== '' ? payloads.add(payload) : new Set(['']));
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#client?.end();
-  }
-
-  /** Where this fails there is no connection any more, and the next one listens for everybody. */
-  async #send(sql: string): Promise<void> {
-    const client = this.#client;
-    await client?.query(sql).catch(() => client.end());
-  }
-
-  async #reconnect(lost: pg.Client): Promise<void> {
-    this.#client = undefined;
-    void lost.end().catch(() => {});
-    for (let wait = 100; !this.#closing.signal.aborted; wait = Math.min(wait * 2, longestWait)) {
-      try {
-        // Half of the wait is chance, so that many processes do not come back at once.
-        await delay(wait * (0.5 + Math.random() / 2), undefined, { signal: this.#closing.signal });
-        return await this.connect();
-      } catch {
-        // Not there yet, or closing.
-      }
-    }
+  /** Takes all of them out, as pairs. */
+  take(): [channel: string, payload: string][] {
+    const all = [...this.#payloads].flatMap(([channel, payloads]) =>
+      [...payloads].map((payload): [string, string] => [channel, payload]),
+    );
+    this.#payloads.clear();
+    return all;
   }
 }

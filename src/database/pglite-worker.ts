@@ -20,8 +20,7 @@ export interface Fault {
 export type Reply =
   | 'ready'
   | { id: number; result: { command: string; rowCount: number; rows: unknown[] } }
-  | { id: number; fault: Fault }
-  | { channel: string; payload: string };
+  | { id: number; fault: Fault };
 
 // Large numbers and times as text, exactly as the driver for a server is set up to give them.
 const text = (value: string) => value;
@@ -31,7 +30,6 @@ const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers });
 await pg.exec("set timezone = 'UTC'");
-pg.onNotification((channel, payload) => reply({ channel, payload }));
 
 async function run(sql: string, parameters: readonly unknown[]) {
   const result = parameters.length > 0 ? await pg.query(sql, [...parameters]) : (await pg.exec(sql)).at(-1);

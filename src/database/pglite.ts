@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,6 +6,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type { Reply, Request } from './pglite-worker.ts';
 import { StartError } from './start-error.ts';
 import { traceStatement } from './traced-statement.ts';
+import { isInsideTransaction } from './transactions.ts';
 
 type Result = Extract<Reply, { result: unknown }>['result'];
 
@@ -18,7 +18,6 @@ export class PGlitePool implements PostgresPool {
   readonly options = {};
   readonly #worker: Worker;
   readonly #unlock: () => void;
-  readonly #onNotify: (channel: string, payload: string) => void;
   readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
@@ -27,16 +26,15 @@ export class PGlitePool implements PostgresPool {
   #failure: Error | undefined;
 
   /** Opens (or makes) the database in `{dataDir}/pglite`; throws when another process has it open. */
-  static async open(dataDir: string, onNotify: (channel: string, payload: string) => void): Promise<PGlitePool> {
+  static async open(dataDir: string): Promise<PGlitePool> {
     mkdirSync(dataDir, { recursive: true });
-    const pool = new PGlitePool(dataDir, lock(dataDir), onNotify);
+    const pool = new PGlitePool(dataDir, lock(dataDir));
     await pool.#ready.promise;
     return pool;
   }
 
-  private constructor(dataDir: string, unlock: () => void, onNotify: (channel: string, payload: string) => void) {
+  private constructor(dataDir: string, unlock: () => void) {
     this.#unlock = unlock;
-    this.#onNotify = onNotify;
     const script = new URL('./pglite-worker.ts', import.meta.url);
     // Without this process's own flags, some of which a thread refuses.
     this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv: [] });
@@ -75,7 +73,6 @@ export class PGlitePool implements PostgresPool {
 
   #receive(reply: Reply): void {
     if (reply === 'ready') this.#ready.resolve();
-    else if ('channel' in reply) this.#onNotify(reply.channel, reply.payload);
     else {
       const answer = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
@@ -94,19 +91,9 @@ export class PGlitePool implements PostgresPool {
   }
 }
 
-const transaction = new AsyncLocalStorage<{ open: boolean }>();
-
-/** Runs the body of a transaction so that a query which does not belong to it is refused instead of waiting. */
-export async function insideTransaction<T>(body: () => Promise<T>): Promise<T> {
-  const mark = { open: true };
-  return transaction.run(mark, body).finally(() => {
-    mark.open = false;
-  });
-}
-
 /** With one connection, a query beside the open transaction would wait for it, and it for the query: for ever. */
 function refuseInsideTransaction(): void {
-  if (transaction.getStore()?.open) {
+  if (isInsideTransaction()) {
     throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
   }
 }

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, texts, time, trigger, uuids } from './columns.ts';
+import { json, texts, time, uuids } from './columns.ts';
 
 /** Of published events only: whoever writes one pays for none of these. */
 const published = 'position IS NOT NULL';
@@ -22,8 +22,6 @@ export const Event = defineEntity({
     { name: 'event_vehicle', properties: ['vehicleIds'], type: 'gin', where: published },
     { name: 'event_vin', properties: ['vins'], type: 'gin', where: published },
   ],
-  // Wakes the publisher.
-  triggers: [trigger('event_due', 'insert', 'event referencing new table as added for each statement')],
   properties: {
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** The order of writing: a later transaction's is greater. */

@@ -5,7 +5,7 @@ import {
   companiesDue,
   postponeVehicles,
 } from '../core/vehicles/due-vehicles.ts';
-import { askManufacturer, storeVerifications } from '../core/vehicles/verification.ts';
+import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Job } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
@@ -34,7 +34,7 @@ interface Look {
 export function verifyEligibility(open: () => Context, onError: (error: unknown) => void): Job {
   const { changes } = open().services;
   const asking = new Set<Promise<void>>();
-  const answers: Parameters<typeof storeVerifications>[1] = [];
+  const answers: Verified[] = [];
   let storing: Promise<void> | null = null;
   let look: Look | null = null;
   /** Until when the time that was spent on looking is made up for. */

@@ -63,7 +63,7 @@ const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
 /** Lets it be due now, as if time had passed. */
 const comesDue = async (vin: string) => {
   await gateway.execute(`update vehicle set due_at = now(), claimed = false where vin = '${vin}'`);
-  await gateway.execute(`select pg_notify('due', 'vehicle')`);
+  gateway.database.notify('due', 'vehicle');
 };
 
 describe('what may heal is tried again', () => {

@@ -1,6 +1,6 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { afterAll } from 'vitest';
-import { options } from '../../src/database/database.ts';
+import { options } from '../../src/database/orm.ts';
 import { testDatabase } from './database.ts';
 
 type Row = Record<string, string>;

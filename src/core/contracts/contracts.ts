@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
+import { announceEvents } from '../events/record-events.ts';
 import { readInput, storable } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -58,6 +59,7 @@ export async function deleteContract(ctx: Context, input: { id: string }): Promi
       )
     : [];
   if (!row) throw new ContractNotFound();
+  announceEvents(ctx);
   return row.json;
 }
 

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { isoSql } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
@@ -48,8 +47,9 @@ export async function publishEvents(ctx: Context): Promise<number> {
           )
           select company, count(*)::int as events, exists (select from delivered) as deliveries from published group by 1`,
     );
-    for (const { company } of companies) await execute(onPrimary(ctx), announce.event(company));
-    if (companies[0]?.deliveries) await execute(onPrimary(ctx), announce.due('delivery'));
+    const { changes } = ctx.services;
+    for (const { company } of companies) changes.announce('event', company);
+    if (companies[0]?.deliveries) changes.announce('due', 'delivery');
     return companies.reduce((sum, { events }) => sum + events, 0);
   });
 }

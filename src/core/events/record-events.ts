@@ -60,7 +60,11 @@ export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
           company text, fleet_id uuid, contract_id uuid, vehicle_ids uuid[], vins text[], actor text, request_id text,
           data jsonb)`,
   );
+  announceEvents(ctx);
 }
+
+/** Has what was recorded published; to be called after statements of recordEach that are no transaction's. */
+export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');
 
 function batches(fact: Fact): Fact[] {
   const { vehicles } = fact;

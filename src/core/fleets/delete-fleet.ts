@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { record, recordEach, vehicleBatches } from '../events/record-events.ts';
 import { removingContracts } from '../remove-contracts.ts';
@@ -23,7 +22,7 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
     await execute(onPrimary(ctx), sql`delete from fleet where id = ${fleet.id}`);
     const { name, vehicleCount } = fleet;
     await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
-    if (vehicleCount > 0) await execute(onPrimary(ctx), announce.removed(company, null));
+    if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
     return fleet;
   });
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
-import { record, recordEach } from '../events/record-events.ts';
+import { announceEvents, record, recordEach } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -37,6 +37,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
         )
         ${recordEach(ctx, 'fleet.created', fact)}`,
   );
+  announceEvents(ctx);
   return made;
 }
 

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import {
   type DomainError,
@@ -71,7 +70,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
               on conflict do nothing returning ${importColumns}`,
     );
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
-    await execute(onPrimary(ctx), announce.import(run.id));
+    ctx.services.changes.announce('import', run.id);
     return { run, repeated: false };
   });
 }
@@ -132,7 +131,7 @@ export async function failImport(ctx: Context, run: ImportRow, failure: string):
           where ${stillRunning(run)}`,
     );
     await forgetUnowned(ctx);
-    await execute(onPrimary(ctx), announce.import(run.id));
+    ctx.services.changes.announce('import', run.id);
   });
 }
 

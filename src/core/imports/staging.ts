@@ -110,13 +110,11 @@ export class ImportStaging {
     this.#toldAt = performance.now();
     const [told] = await execute(
       onPrimary(this.#ctx),
-      sql`with moved as (
-            update import set received = ${this.received}, rejected = ${this.rejected}
-            where ${stillRunning(this.#run)} returning id
-          )
-          select pg_notify('import', id::text) from moved`,
+      sql`update import set received = ${this.received}, rejected = ${this.rejected}
+          where ${stillRunning(this.#run)} returning id`,
     );
     if (!told) throw await endedEarly(this.#ctx, this.#run);
+    this.#ctx.services.changes.announce('import', this.#run.id);
   }
 }
 

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
 import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
@@ -84,7 +83,7 @@ async function store(
           where ${stillRunning(run)} returning ${importColumns}`,
     );
     if (!done) throw await endedEarly(ctx, run);
-    await execute(onPrimary(ctx), announce.import(run.id));
+    ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids);
     return done;
   });
@@ -214,7 +213,7 @@ async function tellOf(ctx: Context, run: ImportRow, { prefix, start }: Ids): Pro
         where v.id > ${idAt(sql`first`)} and v.id <= ${idAt(sql`(first + ${EVENT_VEHICLES}::int)`)}
       ) batch`;
     await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.added', batches));
-    await execute(onPrimary(ctx), announce.due('vehicle'));
+    ctx.services.changes.announce('due', 'vehicle');
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });
 }

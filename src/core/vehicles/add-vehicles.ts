@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { announce } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
@@ -91,7 +90,7 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     if (!dryRun) refuse(report, mode);
     if (vehicles.length > 0) {
       await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles });
-      await execute(onPrimary(ctx), announce.due('vehicle'));
+      ctx.services.changes.announce('due', 'vehicle');
     }
     return report;
   });

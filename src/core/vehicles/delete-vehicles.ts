@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { announce } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { NothingToDelete, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
@@ -81,7 +80,6 @@ async function removeVehicles(ctx: Context, company: string, fleetId: string, ve
   const ids = sql`any(${vehicles.map(({ id }) => id)}::uuid[])`;
   await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, sql`c.vehicle_id = ${ids}`)} select`);
   await execute(onPrimary(ctx), sql`delete from vehicle where id = ${ids}`);
-  const named = vehicles.map(({ id, vin }) => ({ id, vin }));
-  await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles: named });
-  await execute(onPrimary(ctx), announce.removed(company, named));
+  await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles });
+  ctx.services.changes.announceRemoval(company, vehicles);
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { announce, type EligibilityNews } from '../changes.ts';
+import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { mustBe, readInput } from '../input.ts';
@@ -128,7 +128,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
-    await execute(onPrimary(ctx), announce.due('vehicle'));
+    ctx.services.changes.announce('due', 'vehicle');
     return found;
   });
 }

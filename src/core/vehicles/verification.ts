@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
 import { holdFleetsOf } from '../fleets/fleets.ts';
@@ -19,81 +18,85 @@ export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Pr
 /** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
 const RETRY_CAP_SECONDS = 900;
 
+/** What a manufacturer said of a vehicle. */
+export interface Verified {
+  vehicle: ClaimedVehicle;
+  verification: Verification;
+}
+
 /**
- * Stores what the manufacturers said, in one statement. An answer stands until it has aged; no answer leaves everything
- * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or just now, and claims that have run out, are passed over.
+ * Stores what the manufacturers said, in one transaction. An answer stands until it has aged; no answer leaves everything
+ * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or
+ * just now, and claims that have run out, are passed over.
  */
-export async function storeVerifications(
-  ctx: Context,
-  done: { vehicle: ClaimedVehicle; verification: Verification }[],
-): Promise<void> {
-  const now = ctx.now();
-  const facts = done.map(({ vehicle, verification: v }) => ({
-    id: vehicle.id,
-    until: vehicle.until,
-    status: v.status,
-    reason: v.reason,
-    raw_answer: v.raw ?? null,
-    ...(v.status === 'PENDING'
-      ? { asked: v.asked, retry_after: v.retryAfter ?? 0 }
-      : {
-          manufacturer: v.manufacturer,
-          data_delivery: v.dataDelivery,
-          connectivity_status: v.connectivityStatus,
-          primary_user_assigned: v.primaryUserAssigned,
-        }),
-  }));
+export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
+  const { changes } = ctx.services;
   await ctx.em.transactional(async () => {
-    const fleets = await holdFleetsOf(
-      ctx,
-      done.map(({ vehicle }) => vehicle.id),
-    );
-    const stored = await execute<StoredVehicle>(
-      onPrimary(ctx),
-      sql`with fact as (
-            select * from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as f(
-              id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean, retry_after real,
-              manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)
-          ), mine as (
-            select v.id, v.status as was from vehicle v join fact on fact.id = v.id
-            where v.claimed and v.due_at = fact.until and v.fleet_id = any(${fleets}::uuid[]) order by v.vin for update of v
-          ), answered as (
-            update vehicle v set
-              status = fact.status, reason = fact.reason, raw_answer = fact.raw_answer,
-              manufacturer = coalesce(fact.manufacturer, v.manufacturer),
-              data_delivery = array(select jsonb_array_elements_text(fact.data_delivery)),
-              connectivity_status = fact.connectivity_status, primary_user_assigned = fact.primary_user_assigned,
-              attempts = v.faults + 1, faults = 0, verified_at = ${now}::timestamptz, claimed = false,
-              due_at = ${now}::timestamptz + case fact.status
-                when 'ELIGIBLE' then ${recheckAfter(ctx, 'ELIGIBLE')} when 'INELIGIBLE' then ${recheckAfter(ctx, 'INELIGIBLE')}
-                when 'UNSUPPORTED' then ${recheckAfter(ctx, 'UNSUPPORTED')} else ${recheckAfter(ctx, 'FAILED')} end
-            from fact, mine where fact.id = v.id and mine.id = v.id and fact.status <> 'PENDING'
-            returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, true as answered
-          ), unanswered as (
-            update vehicle v set
-              faults = v.faults + fact.asked::int, claimed = false,
-              attempts = case when v.status = 'PENDING' then v.faults + fact.asked::int else v.attempts end,
-              reason = case when v.status = 'PENDING' then coalesce(fact.reason, v.reason) else v.reason end,
-              due_at = ${now}::timestamptz + make_interval(secs => case when fact.asked
-                then greatest(fact.retry_after, least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2))
-                else fact.retry_after * (1 + random() / 4) end)
-            from fact, mine where fact.id = v.id and mine.id = v.id and fact.status = 'PENDING'
-            returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, false as answered
-          )
-          select * from answered union all select * from unanswered`,
-    );
+    const stored = await updateVehicles(ctx, done);
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
-    if (stored.some((row) => !row.answered)) await execute(onPrimary(ctx), announce.due('vehicle'));
+    if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
     await record(ctx, ...answered.filter(({ was, status }) => was !== status).map(eligibilityChanged));
-    for (const [company, vehicles] of Map.groupBy(answered, (row) => row.company)) {
-      for (let start = 0; start < vehicles.length; start += NEWS_SIZE) {
-        const news = vehicles.slice(start, start + NEWS_SIZE).map((row): [string, string] => [row.id, row.vin]);
-        await execute(onPrimary(ctx), announce.eligibility({ company, vehicles: news }));
-      }
-    }
+    for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
   });
 }
+
+async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
+  const now = ctx.now();
+  const ids = done.map(({ vehicle }) => vehicle.id);
+  const fleets = await holdFleetsOf(ctx, ids);
+  return execute<StoredVehicle>(
+    onPrimary(ctx),
+    sql`with fact as (
+          select * from jsonb_to_recordset(${JSON.stringify(done.map(factOf))}::jsonb) as f(
+            id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean, retry_after real,
+            manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)
+        ), mine as (
+          select v.id, v.status as was from vehicle v join fact on fact.id = v.id
+          where v.claimed and v.due_at = fact.until and v.fleet_id = any(${fleets}::uuid[]) order by v.vin for update of v
+        ), answered as (
+          update vehicle v set
+            status = fact.status, reason = fact.reason, raw_answer = fact.raw_answer,
+            manufacturer = coalesce(fact.manufacturer, v.manufacturer),
+            data_delivery = array(select jsonb_array_elements_text(fact.data_delivery)),
+            connectivity_status = fact.connectivity_status, primary_user_assigned = fact.primary_user_assigned,
+            attempts = v.faults + 1, faults = 0, verified_at = ${now}::timestamptz, claimed = false,
+            due_at = ${now}::timestamptz + case fact.status
+              when 'ELIGIBLE' then ${recheckAfter(ctx, 'ELIGIBLE')} when 'INELIGIBLE' then ${recheckAfter(ctx, 'INELIGIBLE')}
+              when 'UNSUPPORTED' then ${recheckAfter(ctx, 'UNSUPPORTED')} else ${recheckAfter(ctx, 'FAILED')} end
+          from fact, mine where fact.id = v.id and mine.id = v.id and fact.status <> 'PENDING'
+          returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, true as answered
+        ), unanswered as (
+          update vehicle v set
+            faults = v.faults + fact.asked::int, claimed = false,
+            attempts = case when v.status = 'PENDING' then v.faults + fact.asked::int else v.attempts end,
+            reason = case when v.status = 'PENDING' then coalesce(fact.reason, v.reason) else v.reason end,
+            due_at = ${now}::timestamptz + make_interval(secs => case when fact.asked
+              then greatest(fact.retry_after, least(${RETRY_CAP_SECONDS}, power(2, least(v.faults, 20))) * (0.75 + random() / 2))
+              else fact.retry_after * (1 + random() / 4) end)
+          from fact, mine where fact.id = v.id and mine.id = v.id and fact.status = 'PENDING'
+          returning v.id, v.vin, v.company, v.fleet_id, v.manufacturer, mine.was, v.status, v.reason, false as answered
+        )
+        select * from answered union all select * from unanswered`,
+  );
+}
+
+/** As the statement above reads it. */
+const factOf = ({ vehicle, verification: v }: Verified) => ({
+  id: vehicle.id,
+  until: vehicle.until,
+  status: v.status,
+  reason: v.reason,
+  raw_answer: v.raw ?? null,
+  ...(v.status === 'PENDING'
+    ? { asked: v.asked, retry_after: v.retryAfter ?? 0 }
+    : {
+        manufacturer: v.manufacturer,
+        data_delivery: v.dataDelivery,
+        connectivity_status: v.connectivityStatus,
+        primary_user_assigned: v.primaryUserAssigned,
+      }),
+});
 
 interface StoredVehicle {
   id: string;
@@ -123,6 +126,3 @@ const eligibilityChanged = ({
   vehicles: [{ id, vin }],
   data: { from: was, to: status, manufacturer, reason },
 });
-
-/** PostgreSQL carries at most 8,000 bytes in a notification. */
-const NEWS_SIZE = 80;

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { type Event, eventWithFewVehicles, visibleTo } from '../events/events.ts';
+import { announceEvents } from '../events/record-events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
@@ -82,7 +82,8 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
           select ${webhook.id}::uuid, test.id, true, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
           returning id`,
     );
-    await execute(onPrimary(ctx), announce.due('delivery'));
+    announceEvents(ctx);
+    ctx.services.changes.announce('due', 'delivery');
     return deliveryOf(ctx, webhook.id, row?.id ?? '');
   });
 }
@@ -103,7 +104,7 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
             state = 'PENDING'
           where id = ${id} and not claimed`,
     );
-    await execute(onPrimary(ctx), announce.due('delivery'));
+    ctx.services.changes.announce('due', 'delivery');
     return deliveryOf(ctx, webhook.id, id);
   });
 }

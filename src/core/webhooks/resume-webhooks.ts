@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/publish-events.ts';
 import { wanted } from '../events/wanted.ts';
@@ -37,7 +36,7 @@ async function step(ctx: Context, webhookId: string, { last }: { last: boolean }
     if (!webhook) return false;
     const forwarded = await bringForward(ctx, webhookId);
     const looked = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, webhookId) : 0;
-    if (forwarded + looked > 0) await execute(onPrimary(ctx), announce.due('delivery'));
+    if (forwarded + looked > 0) ctx.services.changes.announce('due', 'delivery');
     const more = forwarded === ROWS_AT_ONCE || looked === ROWS_AT_ONCE;
     if (last && !more)
       await execute(onPrimary(ctx), sql`update webhook set held_from = null, due_at = null where id = ${webhookId}`);

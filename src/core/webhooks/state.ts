@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 
@@ -30,5 +29,5 @@ export async function resumeWebhook(ctx: Context, webhookId: string): Promise<vo
           due_at = ${now}::timestamptz, updated_at = ${now}::timestamptz
         where id = ${webhookId} and state <> 'ACTIVE'`,
   );
-  await execute(onPrimary(ctx), announce.due('webhook'));
+  ctx.services.changes.announce('due', 'webhook');
 }

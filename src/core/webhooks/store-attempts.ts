@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { announce } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/publish-events.ts';
 import { execute, onPrimary } from '../sql/send.ts';
@@ -76,7 +75,7 @@ async function store(ctx: Context, outcomes: readonly Outcome[]): Promise<void> 
         select id, state, once from stored`,
   );
   // Whoever waits for the next delivery to come due thinks it is later than it now is.
-  if (stored.some(({ state }) => state === 'PENDING')) await execute(onPrimary(ctx), announce.due('delivery'));
+  if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted, reason } of outcomes) {
     const row = ended.get(id);

@@ -1,0 +1,164 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { Burst, Channels } from './notifications.ts';
+
+const LONGEST_WAIT_MS = 1_000;
+/** Bursts of notifications are so far apart. */
+const BURST_MS = 50;
+/** So often it is looked whether a process has gone. */
+const LOOK_MS = 20_000;
+
+/** By this name processes see each other. A machine that is lost is noticed after 20 seconds. */
+const NAME = 'fleet-gateway listening';
+const KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2';
+
+/** Whoever ends in order says so on this channel, by its name. */
+const FAREWELL = 'farewell';
+
+const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n(channel, payload)';
+
+/** Each process by its connection; numbers of the server's processes come again. */
+const LOOK = `
+  with listening as (
+    select pid, pid || ' ' || extract(epoch from backend_start) as name from pg_stat_activity
+    where datname = current_database() and application_name = $1
+  )
+  select pg_backend_pid() as pid, (select name from listening where pid = pg_backend_pid()) as own,
+    array(select name from listening where pid <> pg_backend_pid()) as others`;
+interface Look {
+  pid: number;
+  own: string;
+  others: string[];
+}
+
+/**
+ * The connection over which processes tell each other of what they have committed: one, outside the pool, made again with
+ * growing delays when it is lost. No transaction that writes notifies (docs/decisions/notifications.md). Whoever may have
+ * missed something is told so with '': after a lost connection, and when another process has gone without its last words.
+ */
+export class ListeningConnection {
+  readonly #channels = new Channels();
+  readonly #burst = new Burst();
+  readonly #config: pg.ClientConfig;
+  readonly #Client: typeof pg.Client;
+  readonly #closing = new AbortController();
+  readonly #look: NodeJS.Timeout;
+  #client: pg.Client | undefined;
+  /** The server's process behind this connection: what it notifies of comes back to it. */
+  #pid = 0;
+  #name = '';
+  #others: readonly string[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(config: pg.ClientConfig, Client: typeof pg.Client, { lookMs = LOOK_MS } = {}) {
+    this.#config = { ...config, application_name: NAME, options: `${config.options ?? ''} ${KEEPALIVE}` };
+    this.#Client = Client;
+    this.#look = setInterval(() => void this.#lookForOthers(), lookMs).unref();
+  }
+
+  /** Connects; throws when the server cannot be reached. */
+  async connect(): Promise<void> {
+    const client = new this.#Client(this.#config);
+    const lost = Promise.withResolvers<void>();
+    client.on('notification', ({ channel, payload = '', processId }) => {
+      if (processId === this.#pid) return;
+      if (channel === FAREWELL) this.#others = this.#others.filter((name) => name !== payload);
+      else this.#channels.deliver(channel, payload);
+    });
+    client.on('error', () => lost.resolve());
+    client.on('end', () => lost.resolve());
+    try {
+      await client.connect();
+      this.#closing.signal.throwIfAborted();
+      await this.#begin(client);
+    } catch (error) {
+      this.#client = undefined;
+      void client.end().catch(() => {});
+      throw error;
+    }
+    void lost.promise.then(() => this.#reconnect(client));
+  }
+
+  async listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>> {
+    const leave = this.#channels.listen(channel, onNotify);
+    await this.#query(listening('listen', channel));
+    return async () => {
+      if (leave()) await this.#query(listening('unlisten', channel));
+    };
+  }
+
+  /** Tells who listens in this process at once, and the other processes with the next burst. */
+  notify(channel: string, payload: string): void {
+    this.#channels.deliver(channel, payload);
+    this.#burst.add(channel, payload);
+    this.#sending ??= this.#sendBursts();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    clearInterval(this.#look);
+    await this.#sending;
+    await this.#query(NOTIFY, [[FAREWELL], [this.#name]]);
+    await this.#client?.end();
+  }
+
+  async #begin(client: pg.Client): Promise<void> {
+    this.#client = client;
+    await this.#lookForOthers();
+    for (const channel of [FAREWELL, ...this.#channels.names]) await client.query(listening('listen', channel));
+    this.#channels.deliverGap();
+    if (!this.#burst.isEmpty) this.#sending ??= this.#sendBursts();
+  }
+
+  /** Where this fails there is no connection any more, and the next one listens for everybody. */
+  async #query(sql: string, values?: unknown[]): Promise<pg.QueryResult | null> {
+    const client = this.#client;
+    if (!client) return null;
+    return client.query(sql, values).catch(async () => {
+      await client.end();
+      return null;
+    });
+  }
+
+  async #sendBursts(): Promise<void> {
+    do {
+      const burst = this.#burst.take();
+      const sent = await this.#query(NOTIFY, [burst.map(([channel]) => channel), burst.map(([, payload]) => payload)]);
+      if (!sent) {
+        // They go out with the next connection.
+        for (const [channel, payload] of burst) this.#burst.add(channel, payload);
+        break;
+      }
+      await delay(BURST_MS, undefined, { signal: this.#closing.signal }).catch(() => {});
+    } while (!this.#burst.isEmpty);
+    this.#sending = undefined;
+  }
+
+  /** A process that was killed has told nobody of what it committed in its last moment. */
+  async #lookForOthers(): Promise<void> {
+    const found = await this.#query(LOOK, [NAME]);
+    if (!found) return;
+    const { pid, own, others }: Look = found.rows[0];
+    const gone = this.#others.some((name) => !others.includes(name));
+    this.#pid = pid;
+    this.#name = own;
+    this.#others = others;
+    if (gone) this.#channels.deliverGap();
+  }
+
+  async #reconnect(lost: pg.Client): Promise<void> {
+    this.#client = undefined;
+    void lost.end().catch(() => {});
+    for (let wait = 100; !this.#closing.signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      try {
+        // Half of the wait is chance, so that many processes do not come back at once.
+        await delay(wait * (0.5 + Math.random() / 2), undefined, { signal: this.#closing.signal });
+        return await this.connect();
+      } catch {
+        // Not there yet, or closing.
+      }
+    }
+  }
+}
+
+const listening = (verb: 'listen' | 'unlisten', channel: string): string => `${verb} ${pg.escapeIdentifier(channel)}`;

@@ -1,0 +1,156 @@
+import { MikroORM } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { ClientConfig, Pool } from 'pg';
+import type { Database, DatabaseConfig } from './database.ts';
+import { ListeningConnection } from './listening-connection.ts';
+import { applyMigrations, common, options } from './orm.ts';
+import { Pipelines } from './pipelines.ts';
+import { ServerWatch } from './server-watch.ts';
+import { StartError } from './start-error.ts';
+import { traceStatement } from './traced-statement.ts';
+import { afterCommit, watchTransactions } from './transactions.ts';
+
+type ServerConfig = Pick<DatabaseConfig, 'DATABASE_READ_URLS' | 'DATABASE_DIRECT_URL'>;
+
+/** An address whose connections are watched. */
+interface Watched {
+  url: string;
+  watch: ServerWatch;
+}
+const watched = (url: string): Watched => ({ url, watch: new ServerWatch(session(url)) });
+
+/** Opens a database on a PostgreSQL server; throws when it cannot be reached. */
+export async function connectServer(url: string, config: ServerConfig): Promise<Database> {
+  const primary = watched(url);
+  const replicas = config.DATABASE_READ_URLS.map(watched);
+  const direct = config.DATABASE_DIRECT_URL ? watched(config.DATABASE_DIRECT_URL) : primary;
+  const closeWatches = () => {
+    for (const { watch } of [primary, ...replicas, direct]) watch.close();
+  };
+  const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
+  try {
+    await listening.connect();
+  } catch (error) {
+    closeWatches();
+    throw notReached(direct.url, error);
+  }
+  const pipelines = openPipelines(primary, replicas);
+  const { orm, pool } = await openPools(primary, replicas);
+  // The pool sends with a callback, which PreparingClient does not trace.
+  const send: Database['send'] = async (statement, values) =>
+    (await traceStatement(statement, () => pool.query(statement, [...values]))).rows;
+  return {
+    ...common(orm),
+    kind: 'postgresql',
+    send,
+    read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
+    add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
+    connections() {
+      const { totalCount, idleCount, waitingCount } = pool;
+      return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
+    },
+    listen: (channel, onNotify) => listening.listen(channel, onNotify),
+    notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
+    migrate: () => migrateServer(direct.url),
+    async close() {
+      pipelines.close();
+      await listening.close();
+      await orm.close();
+      closeWatches();
+    },
+  };
+}
+
+function notReached(url: string, error: unknown): StartError {
+  const { host, pathname } = new URL(url);
+  const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
+  return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
+}
+
+/** For short statements: reads, from the replicas in turn if there are any, and additions. */
+function openPipelines(primary: Watched, replicas: readonly Watched[]) {
+  const reads = (replicas.length > 0 ? replicas : [primary]).map(
+    ({ url, watch }) => new Pipelines(watch.Client, { ...session(url), ...bounds }, true),
+  );
+  // What is added waits for nobody; whoever does all the same must not hold up those behind it for long.
+  const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
+  const additions = new Pipelines(primary.watch.Client, addition, false);
+  let turn = 0;
+  return {
+    async read(statement: string, values: readonly unknown[]) {
+      turn = (turn + 1) % reads.length;
+      return reads[turn]?.send(statement, values);
+    },
+    add: (statement: string, values: readonly unknown[]) => additions.send(statement, values),
+    close() {
+      for (const each of [...reads, additions]) each.close();
+    },
+  };
+}
+
+async function openPools(primary: Watched, replicas: readonly Watched[]): Promise<{ orm: MikroORM; pool: Pool }> {
+  const created = Promise.withResolvers<Pool>();
+  const orm = await MikroORM.init({
+    ...options,
+    clientUrl: primary.url,
+    pool: { min: 0, max: 10 },
+    driverOptions: { ...pooled(primary), onPoolCreated: created.resolve },
+    // Replicas lag behind: only onReplica in core/sql/send.ts goes there.
+    preferReadReplicas: false,
+    replicas: replicas.map((one) => ({ clientUrl: one.url, driverOptions: pooled(one) })),
+  });
+  watchTransactions(orm);
+  // The pool comes with the client.
+  orm.em.getConnection().getClient();
+  return { orm, pool: await created.promise };
+}
+
+/** Any number will do, as long as every process of the service has the same. */
+const migrationLock = 4_071_926;
+
+/** Several processes may start at once: one migrates, the others wait, on connections whose statements may take long. */
+async function migrateServer(url: string): Promise<string[]> {
+  const orm = await MikroORM.init({
+    ...options,
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    clientUrl: url,
+    pool: { min: 0, max: 2 },
+    driverOptions: session(url),
+  });
+  try {
+    return await orm.em
+      .getKysely()
+      .connection()
+      .execute(async (holder) => {
+        await sql`select pg_advisory_lock(${migrationLock})`.execute(holder);
+        return applyMigrations(orm);
+      });
+  } finally {
+    // Ends the holder's connection, and with it the lock.
+    await orm.close();
+  }
+}
+
+/** How long a statement of a request may run, and wait for somebody else's. */
+const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
+
+/** Before that, 2 seconds for a connection, and half a second in a pipeline: nobody waits longer than 6 for nothing. */
+const pooled = ({ url, watch: { Client } }: Watched) => ({
+  ...session(url),
+  ...bounds,
+  connectionTimeoutMillis: 2_000,
+  Client,
+});
+
+/** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
+function session(url: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'fleet-gateway',
+    connectionTimeoutMillis: 3_000,
+    idle_in_transaction_session_timeout: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../src/database/database.ts';
+import { ListeningConnection } from '../src/database/listening-connection.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
+import { until } from './support/until.ts';
+
+const env = await databaseEnv();
+const { DATABASE_URL: url } = env;
+/** Looks for processes that have gone are so far apart here. */
+const LOOK_MS = 200;
+
+/** What a process hears on a channel; its connection goes through a network that can be cut, where `through` is one. */
+async function listener(channel: string, { through, lookMs = LOOK_MS }: { through?: TcpProxy; lookMs?: number } = {}) {
+  const connectionString = through ? through.through(url ?? '') : url;
+  const connection = new ListeningConnection({ connectionString }, pg.Client, { lookMs });
+  await connection.connect();
+  onTestFinished(() => connection.close());
+  const heard: string[] = [];
+  await connection.listen(channel, (payload) => heard.push(payload));
+  return { connection, heard };
+}
+
+async function networkTo(): Promise<TcpProxy> {
+  const network = await TcpProxy.start(url ?? '');
+  onTestFinished(() => network.close());
+  return network;
+}
+
+/** How many pieces with this text have gone to the server. */
+function counted(network: TcpProxy, text: string): () => number {
+  let count = 0;
+  network.swallowAnswersAfter = (sent) => {
+    if (sent.includes(text)) count += 1;
+    return false;
+  };
+  return () => count;
+}
+
+describe.runIf(url)('between processes', () => {
+  test('each notification is heard once, in its own process and in others', async () => {
+    const [one, two] = [await listener('news'), await listener('news')];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ minLength: 1, unit: 'binary-ascii' }), { maxLength: 60 }),
+        async (payloads) => {
+          // A text of PostgreSQL has no character 0.
+          const sent = [...payloads.map((payload) => payload.replaceAll('\0', 'x')), 'the end'];
+          for (const payload of sent) one.connection.notify('news', payload);
+          await until(() => two.heard.includes('the end'));
+          // In its own process at once, however often; in others once for a burst.
+          expect(one.heard.splice(0)).toEqual(sent);
+          expect(two.heard.splice(0).toSorted()).toEqual([...new Set(sent)].toSorted());
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  test('what is too long, or too much for a burst, arrives as a gap, and what comes later as it is', async () => {
+    const [one, two] = [await listener('news'), await listener('news')];
+    const long = 'é'.repeat(4_000);
+    one.connection.notify('news', long);
+    await until(() => two.heard.length === 1);
+    for (let at = 0; at < 10_000; at++) one.connection.notify('news', `news ${at}`);
+    one.connection.notify('other', 'is not concerned');
+    await until(() => two.heard.length === 2);
+    one.connection.notify('news', 'the end');
+    await until(() => two.heard.includes('the end'));
+    expect(one.heard).toHaveLength(10_002);
+    expect(one.heard[0]).toBe(long);
+    expect(two.heard).toEqual(['', '', 'the end']);
+  });
+
+  test('a burst is one statement, and there are twenty a second at most', async () => {
+    const network = await networkTo();
+    const bursts = counted(network, 'pg_notify');
+    const [one, two] = [await listener('news', { through: network }), await listener('news')];
+    const started = performance.now();
+    for (let at = 0; performance.now() - started < 500; at++) {
+      one.connection.notify('news', `news ${at % 7}`);
+      if (at % 10 === 0) await new Promise(setImmediate);
+    }
+    one.connection.notify('news', 'the end');
+    await until(() => two.heard.includes('the end'));
+    expect(bursts()).toBeGreaterThan(2);
+    expect(bursts()).toBeLessThanOrEqual(((performance.now() - started) / 1000) * 20 + 2);
+  });
+
+  test('what is told while the connection is away goes out with the next one', async () => {
+    const network = await networkTo();
+    const one = await listener('news', { through: network });
+    const two = await listener('news', { lookMs: 600_000 });
+    network.cut();
+    for (const payload of ['first', 'second']) one.connection.notify('news', payload);
+    await until(() => one.heard.includes(''));
+    await until(() => two.heard.includes('second'));
+    expect(new Set(two.heard)).toEqual(new Set(['first', 'second']));
+  });
+
+  test('whoever ends in order has told everything, and leaves no gap; who is cut off leaves one', async () => {
+    const [network, doomed] = [await networkTo(), await networkTo()];
+    const looks = counted(network, 'pg_stat_activity');
+    const one = await listener('news');
+    await listener('news', { through: doomed });
+    const { heard } = await listener('news', { through: network });
+    const all = Array.from({ length: 50 }, (_, at) => `news ${at}`);
+    for (const payload of all) one.connection.notify('news', payload);
+    await one.connection.close();
+    const before = looks();
+    await until(() => looks() > before + 2);
+    expect(heard).toEqual(all);
+    doomed.refuse = true;
+    doomed.cut();
+    await until(() => heard.length > all.length);
+    expect(heard).toEqual([...all, '']);
+  });
+});
+
+describe('of the database that the service opens', () => {
+  test('notifications of a transaction that is lost are heard by nobody', async () => {
+    const database = await openDatabase(databaseConfig(env));
+    onTestFinished(() => database.close());
+    const heard: string[] = [];
+    await database.listen('news', (payload) => heard.push(payload));
+    // Savepoints that are rolled back wake somebody in vain, which is allowed; whole transactions do not.
+    for (const commits of [false, true, false]) {
+      const work = database.orm.em.fork().transactional(async (em) => {
+        await em.execute('select 1');
+        database.notify('news', commits ? 'kept' : 'lost');
+        if (!commits) throw new Error('no');
+      });
+      await work.catch(() => {});
+    }
+    expect(heard).toEqual(['kept']);
+  });
+});
