@@ -4,6 +4,11 @@ import { Fleet } from './fleet.ts';
 
 /** How far a vehicle's verification is, and its outcome. */
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+/** How data of a vehicle can be had, and whether it is connected, as its manufacturer says. */
+export const dataDeliveries = ['PULL', 'PUSH'] as const;
+export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
+/** Who must act for a verification to succeed. */
+export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 
 /** A vehicle of a fleet, with what its manufacturer says of it and when that is to be asked (again). */
 export const Vehicle = defineEntity({
@@ -42,14 +47,14 @@ export const Vehicle = defineEntity({
     warnings: texts().default([]),
     createdAt: time(),
     status: p.enum(eligibilityStatuses).default('PENDING'),
-    dataDelivery: texts<'PULL' | 'PUSH'>().default([]),
-    connectivityStatus: p.enum(['ACTIVATED', 'DEACTIVATED', 'UNKNOWN']).nullable(),
+    dataDelivery: texts<(typeof dataDeliveries)[number]>().default([]),
+    connectivityStatus: p.enum(connectivityStatuses).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
     /** Why the answer is what it is; while there is none, why the last attempt gave none. */
     reason: json<{
       code: string;
       message: string;
-      actor: 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
+      actor: (typeof actors)[number];
       retryable: boolean;
     }>().nullable(),
     /** How often the manufacturer was asked for the present answer. */

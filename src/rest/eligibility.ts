@@ -1,23 +1,12 @@
-import { pick, type Selection } from '../core/sql/selection.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { getAnswer, requestVerification } from '../core/vehicles/eligibility.ts';
-import type { Eligibility } from '../core/vehicles/vehicles.ts';
+import { type Eligibility, eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 
-const fields: Selection<Eligibility> = {
-  vin: true,
-  status: true,
-  eligible: true,
-  manufacturer: true,
-  dataDelivery: true,
-  connectivityStatus: true,
-  primaryUserAssigned: true,
-  reason: true,
-  attempts: true,
-  verifiedAt: true,
-  nextAttemptAt: true,
-};
-const shape = (eligibility: Eligibility) => pick(eligibility, fields);
+const fields = selectionOf(eligibility);
+const shape = (one: Eligibility) => pick(one, fields);
 
 const LONGEST_WAIT = 30;
 
@@ -35,11 +24,11 @@ export const eligibilityRoutes: Route[] = [
     docs: eligibilityDocs.get,
     async answer(ctx, { params, header, closed }) {
       const wait = preferredWait(header('Prefer'));
-      const eligibility = await getAnswer(ctx, { vin: params.vin ?? '', ...(wait && { wait, signal: closed() }) });
+      const answer = await getAnswer(ctx, { vin: params.vin ?? '', ...(wait && { wait, signal: closed() }) });
       return {
         status: 200,
         ...(wait !== undefined && { headers: { 'Preference-Applied': `wait=${wait}` } }),
-        body: shape(eligibility),
+        body: shape(answer),
       };
     },
   },
@@ -49,8 +38,8 @@ export const eligibilityRoutes: Route[] = [
     scope: 'fleets:write',
     docs: eligibilityDocs.refresh,
     async answer(ctx, { params }) {
-      const [eligibility] = await requestVerification(ctx, { vins: [params.vin] });
-      return { status: 202, body: eligibility && shape(eligibility) };
+      const [known] = await requestVerification(ctx, { vins: [params.vin] });
+      return { status: 202, body: known && shape(known) };
     },
   },
 ];

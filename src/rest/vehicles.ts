@@ -1,20 +1,14 @@
 import type { Context } from '../core/context.ts';
-import { pick, type Selection } from '../core/sql/selection.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
-import { getVehicle, listVehiclesJson, type Vehicle } from '../core/vehicles/vehicles.ts';
-import { vehicleDocs } from './openapi/vehicles.ts';
+import type { Vehicle } from '../core/vehicles/vehicle.ts';
+import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import { listAnswer, membersOf, type RestRequest, type Route, readAddQuery } from './route.ts';
 
-const fields: Selection<Vehicle> = {
-  id: true,
-  fleetId: true,
-  vin: true,
-  manufacturer: true,
-  eligibility: { status: true, eligible: true, verifiedAt: true },
-  warnings: true,
-  createdAt: true,
-};
+const fields = selectionOf(vehicleJson);
 const shape = (vehicle: Vehicle) => pick(vehicle, fields);
 
 const deleteMany = async (ctx: Context, { body }: RestRequest) => ({

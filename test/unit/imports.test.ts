@@ -68,7 +68,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/webhooks': ['core', 'core/events', 'core/sql', 'manufacturers'],
   'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles'],
   'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
-  'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'manufacturers'],
+  'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql'],
   'core/sql': ['core', 'entities'],

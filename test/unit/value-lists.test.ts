@@ -1,18 +1,13 @@
 import { expect, test } from 'vitest';
 import { importStates } from '../../src/core/imports/imports.ts';
-import { addModes } from '../../src/core/vehicles/add-vehicles.ts';
-import { eligibilityStatuses } from '../../src/core/vehicles/vehicles.ts';
 import { deliveryStates } from '../../src/core/webhooks/deliveries.ts';
 import { webhookStates } from '../../src/core/webhooks/webhooks.ts';
 import * as delivery from '../../src/entities/delivery.ts';
 import * as imports from '../../src/entities/import.ts';
-import * as vehicle from '../../src/entities/vehicle.ts';
 import * as webhook from '../../src/entities/webhook.ts';
 
 test.each([
-  ['statuses of a vehicle', eligibilityStatuses, vehicle.eligibilityStatuses],
   ['states of an import', importStates, imports.importStates],
-  ['modes of an import', addModes, imports.addModes],
   ['states of a webhook', webhookStates, webhook.webhookStates],
   ['states of a delivery', deliveryStates, delivery.deliveryStates],
 ])('callers are told of the same %s as the database keeps', (_name, told, kept) => {

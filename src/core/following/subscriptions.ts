@@ -8,7 +8,8 @@ import { getImport, type Import } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import { type Eligibility, type Vehicle, vehicleObject } from '../vehicles/vehicles.ts';
+import type { Eligibility, Vehicle } from '../vehicles/vehicle.ts';
+import { vehicleObject } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
 const WAITING_MAX = 10_000;

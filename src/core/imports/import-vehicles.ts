@@ -6,7 +6,7 @@ import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } f
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { id, readInput } from '../input.ts';
 import { execute, onPrimary } from '../sql/send.ts';
-import { addMode, type Summary } from '../vehicles/add-vehicles.ts';
+import { addOptions, type Summary } from '../vehicles/vin-lists.ts';
 import { readCsv } from './csv/csv.ts';
 import {
   type DuplicateRow,
@@ -20,15 +20,16 @@ import { beginImport, failImport, keepAlive } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 
-export const importVehiclesInput = z.object({
-  fleetId: id,
-  importId: z.uuid('must be a UUID').nullish(),
-  mode: addMode.nullish().transform((mode) => mode ?? 'partial'),
-  dryRun: z
-    .boolean('is true or false')
-    .nullish()
-    .transform((dryRun) => dryRun ?? false),
-});
+export const importVehiclesInput = z
+  .object({
+    fleetId: id.describe('The fleet.'),
+    importId: z
+      .uuid('must be a UUID')
+      .nullish()
+      .describe('A UUID of your choice: follow the import by it, and send the file again safely.'),
+    ...addOptions,
+  })
+  .describe('A CSV file of VINs for a fleet.');
 
 /** The file's bytes as they arrive, and the key that makes sending them twice safe. */
 export interface Upload {

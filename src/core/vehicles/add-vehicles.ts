@@ -1,51 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
-import { id, mustBe, readInput } from '../input.ts';
+import { readInput } from '../input.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
 import { recheckAfter, unsupportedReason } from './eligibility.ts';
-import { type Vehicle, vehicleObject } from './vehicles.ts';
-
-/** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
-export const addModes = ['partial', 'atomic'] as const;
-export const addMode = z.enum(addModes, 'is partial or atomic');
-
-export const addVehiclesInput = z.object({
-  fleetId: id,
-  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
-  mode: addMode.nullish().transform((mode) => mode ?? 'partial'),
-  dryRun: z
-    .boolean('is true or false')
-    .nullish()
-    .transform((dryRun) => dryRun ?? false),
-});
-
-export interface Summary {
-  received: number;
-  created: number;
-  existing: number;
-  rejected: number;
-}
-
-/** A value that was refused; `index` is its place in the list, from 0. */
-export interface RejectedVin {
-  index: number;
-  value: string;
-  code: string;
-  message: string;
-}
-
-export interface AddedVehicles {
-  summary: Summary;
-  /** The vehicles of the fleet that the list names, in its order: created now or there before. */
-  vehicles: Vehicle[];
-  rejected: RejectedVin[];
-}
+import type { Vehicle } from './vehicle.ts';
+import { vehicleObject } from './vehicles.ts';
+import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
 /**
  * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
@@ -60,8 +25,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     await ownerOfFleet(ctx, company, fleetId);
     const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
     const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
-    const vehicles = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
-    const createdVins = new Set(vehicles.map(({ vin }) => vin));
+    const made = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
+    const createdVins = new Set(made.map(({ vin }) => vin));
     const known = await knownVehicles(ctx, company, [...wanted]);
 
     const report: AddedVehicles = {
@@ -75,21 +40,21 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
         report.rejected.push({ index, value, code: reading.code, message: reading.message });
         continue;
       }
-      const vehicle = known.get(reading.vin);
-      if (vehicle && vehicle.fleetId !== fleetId.toLowerCase()) {
+      const there = known.get(reading.vin);
+      if (there && there.fleetId !== fleetId.toLowerCase()) {
         report.rejected.push({ index, value, ...inAnotherFleet });
         continue;
       }
       const first = !seen.has(reading.vin);
       seen.add(reading.vin);
-      const created = first && (dryRun ? !vehicle : createdVins.has(reading.vin));
+      const created = first && (dryRun ? !there : createdVins.has(reading.vin));
       report.summary[created ? 'created' : 'existing'] += 1;
-      if (vehicle && first) report.vehicles.push(vehicle);
+      if (there && first) report.vehicles.push(there);
     }
     report.summary.rejected = report.rejected.length;
     if (!dryRun) refuse(report, mode);
-    if (vehicles.length > 0) {
-      await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles });
+    if (made.length > 0) {
+      await record(ctx, { type: 'vehicle.added', company, fleetId, vehicles: made });
       ctx.services.changes.announce('due', 'vehicle');
     }
     return report;
@@ -101,7 +66,7 @@ export const inAnotherFleet = {
   message: 'Another fleet of your company has this vehicle. Delete it there first.',
 };
 
-function refuse(report: AddedVehicles, mode: (typeof addModes)[number]): void {
+function refuse(report: AddedVehicles, mode: AddMode): void {
   const { rejected, summary } = report;
   const all = rejected.length === summary.received;
   if (!all && !(mode === 'atomic' && rejected.length > 0)) return;

@@ -1,24 +1,16 @@
 import { sql } from 'kysely';
-import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NothingToDelete, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { id, readInput } from '../input.ts';
+import { readInput } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Vehicle, vehicleObject } from './vehicles.ts';
-
-const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
-export const deleteVehiclesInput = z.object({ fleetId: id, ids: names, vins: names });
-
-export interface DeletedVehicles {
-  deleted: { id: string; vin: string }[];
-  /** What was named and is not in this fleet, as it was named. */
-  notFound: { ids: string[]; vins: string[] };
-}
+import type { Vehicle } from './vehicle.ts';
+import { vehicleObject } from './vehicles.ts';
+import { type DeletedVehicles, deleteVehiclesInput } from './vin-lists.ts';
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {

@@ -1,13 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
-import { mustBe, readInput } from '../input.ts';
+import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
 import { execute, onPrimary, onReplica } from '../sql/send.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Eligibility, type EligibilityStatus, getEligibility, type Vehicle, vehicleObject } from './vehicles.ts';
+import type { Eligibility, EligibilityStatus, Vehicle } from './vehicle.ts';
+import { getEligibility, vehicleObject } from './vehicles.ts';
+import { requestVerificationInput } from './vin-lists.ts';
 
 /**
  * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,
@@ -97,10 +98,6 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
   return (before * seconds) / answers;
 }
-
-export const requestVerificationInput = z.object({
-  vins: z.array(z.string('must be a string'), mustBe('a list of VINs')).min(1, 'must hold at least one VIN'),
-});
 
 /**
  * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new

@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
-import { z } from 'zod';
-import type { ConnectivityStatus, DataDelivery, Reason } from '../../manufacturers/provider.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
-import { readInput, storable } from '../input.ts';
+import { readInput } from '../input.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import {
   everyMember,
@@ -20,47 +19,15 @@ import {
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-
-export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
-export type EligibilityStatus = (typeof eligibilityStatuses)[number];
-
-/** What the manufacturer says of a vehicle. Times are ISO 8601 UTC. */
-export interface Eligibility {
-  vin: string;
-  status: EligibilityStatus;
-  /** null until there is an answer, and where nobody can give one. */
-  eligible: boolean | null;
-  manufacturer: string | null;
-  dataDelivery: DataDelivery[];
-  connectivityStatus: ConnectivityStatus | null;
-  primaryUserAssigned: boolean | null;
-  reason: Reason | null;
-  attempts: number;
-  verifiedAt: string | null;
-  nextAttemptAt: string | null;
-}
-
-export interface Vehicle {
-  id: string;
-  company: string;
-  fleetId: string;
-  vin: string;
-  /** The maker's slug; null when the VIN does not tell. */
-  manufacturer: string | null;
-  eligibility: Eligibility;
-  warnings: string[];
-  createdAt: string;
-}
-
-export const vehicleFilter = z.object({
-  eligibility: z.enum(eligibilityStatuses).nullish(),
-  manufacturer: storable(z.string()).nullish(),
-  vinStartsWith: storable(z.string().max(17, 'is at most 17 characters'))
-    // Every VIN begins with nothing.
-    .transform((value) => value.trim().toUpperCase() || null)
-    .nullish(),
-});
-export type VehicleFilter = z.input<typeof vehicleFilter>;
+import {
+  type Eligibility,
+  type EligibilityStatus,
+  eligibility,
+  type Vehicle,
+  type VehicleFilter,
+  vehicle,
+  vehicleFilter,
+} from './vehicle.ts';
 
 /** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
 export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
@@ -209,30 +176,15 @@ export function vehiclesMatching(filter: unknown) {
     ${given(vinStartsWith, (prefix) => sql`and v.vin like ${likePrefix(prefix)}`)}`;
 }
 
-const eligibilityJson: JsonSql<Eligibility> = {
-  vin: json.code('v.vin'),
-  status: json.code('v.status'),
-  eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
-  manufacturer: json.orNull(json.code('v.manufacturer')),
-  dataDelivery: json.value('v.data_delivery'),
-  connectivityStatus: json.orNull(json.code('v.connectivity_status')),
-  primaryUserAssigned: json.orNull(json.value('v.primary_user_assigned')),
-  reason: json.orNull(json.value('v.reason')),
-  attempts: json.number('v.attempts'),
-  verifiedAt: json.orNull(json.time('v.verified_at')),
-  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
-};
+const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.manufacturer')) };
 
-export const vehicleJson: JsonSql<Vehicle> = {
-  id: json.code('v.id'),
-  company: json.text('v.company'),
-  fleetId: json.code('v.fleet_id'),
-  vin: json.code('v.vin'),
-  manufacturer: json.orNull(json.code('v.manufacturer')),
-  eligibility: eligibilityJson,
-  warnings: json.value('v.warnings'),
-  createdAt: json.time('v.created_at'),
-};
+const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
+  ...ofVin,
+  eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
+  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
+});
+
+export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
 
 /** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject(vehicleJson);

@@ -7,7 +7,7 @@ import { holdFleetsOf } from '../fleets/fleets.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckAfter } from './eligibility.ts';
-import type { EligibilityStatus } from './vehicles.ts';
+import type { EligibilityStatus } from './vehicle.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {

@@ -14,11 +14,10 @@ import { fleetsById } from '../../core/fleets/fleets.ts';
 import { countImportsOfFleets, importsOfFleets } from '../../core/imports/fleet-imports.ts';
 import type { Page } from '../../core/sql/page.ts';
 import type { Selection } from '../../core/sql/selection.ts';
+import type { Vehicle, VehicleFilter } from '../../core/vehicles/vehicle.ts';
 import {
   countVehiclesOfFleets,
   eligibilitySummaries,
-  type Vehicle,
-  type VehicleFilter,
   vehiclesById,
   vehiclesOfFleets,
 } from '../../core/vehicles/vehicles.ts';

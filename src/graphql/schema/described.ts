@@ -30,11 +30,11 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
 
 /** What a field has beside its description: `false` leaves it out. */
 type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object };
-type Except<Name extends string> = { readonly [Member in Name]?: Own };
+export type Except<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: Own };
 
 function optionsOf(
   { shape }: z.ZodObject,
-  except: Except<string>,
+  except: Readonly<Record<string, Own | undefined>>,
 ): [name: string, schema: z.ZodType, options: object][] {
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
     const own = except[name];
@@ -44,11 +44,7 @@ function optionsOf(
 }
 
 /** The object type of a resource, with its members as fields. */
-export function objectOf<Schema extends z.ZodObject>(
-  name: string,
-  schema: Schema,
-  except: Except<Members<Schema>> = {},
-) {
+export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Except<Schema> = {}) {
   const ref = builder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
   builder.objectType(ref, {
@@ -66,13 +62,13 @@ export function objectOf<Schema extends z.ZodObject>(
 
 /** As GraphQL gives it: what may be left out may be null. */
 type Sent<Value> = undefined extends Value ? Value | null : Value;
-type Input<Schema extends z.ZodObject, Left> = {
+export type Input<Schema extends z.ZodObject, Left = never> = {
   [Name in Exclude<Members<Schema>, Left>]: Sent<z.input<Schema>[Name]>;
 };
 type Left<E> = { [Name in keyof E]: E[Name] extends false ? Name : never }[keyof E];
 
 /** Fields of an input type for what core reads. */
-export const inputFields = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+export const inputFields = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
   schema: Schema,
   except?: E,
@@ -85,7 +81,7 @@ export const inputFields = <Schema extends z.ZodObject, const E extends Except<M
   ) as { [Name in keyof Input<Schema, Left<E>>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema, Left<E>>[Name]> };
 
 /** The input type for what core reads by this schema. */
-export const inputOf = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+export const inputOf = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
   name: string,
   schema: Schema,
   except?: E,
@@ -96,7 +92,7 @@ export const inputOf = <Schema extends z.ZodObject, const E extends Except<Membe
   });
 
 /** The same for a filter, which is judged wherever it is an argument. */
-export const filterOf = <Schema extends z.ZodObject, const E extends Except<Members<Schema>> = object>(
+export const filterOf = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
   name: string,
   schema: Schema,
   except?: E,

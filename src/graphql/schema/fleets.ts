@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
-import { createFleetInput, type Fleet, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
+import { createFleetInput, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
 import {
   countFleets,
   createFleet,
@@ -15,10 +16,9 @@ import { itemsOf } from '../execution/selection.ts';
 import { builder } from './builder.ts';
 import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
-import { filterOf, inputOf, objectOf } from './described.ts';
+import { filterOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
-import { mutate } from './mutation.ts';
-import { judgedBy } from './validation.ts';
+import { addMutation, idOf } from './mutation.ts';
 import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
 
 export const FleetRef = objectOf('Fleet', fleet);
@@ -91,72 +91,25 @@ builder.queryField('fleet', (t) =>
   }),
 );
 
-const CreateFleetInput = inputOf('CreateFleetInput', createFleetInput);
-
-const CreateFleetPayload = builder.objectRef<{ fleet: Fleet }>('CreateFleetPayload').implement({
-  description: 'The new fleet.',
-  fields: (t) => ({ fleet: t.expose('fleet', { type: FleetRef, description: 'The fleet.' }) }),
+addMutation('createFleet', {
+  description: 'Creates a fleet of the company. Errors: VALIDATION_FAILED.',
+  input: createFleetInput,
+  payload: z.object({ fleet: fleet.describe('The fleet.') }).describe('The new fleet.'),
+  change: async (ctx, input) => ({ fleet: await createFleet(ctx, input) }),
 });
 
-builder.mutationField('createFleet', (t) =>
-  t.field({
-    type: CreateFleetPayload,
-    nullable: true,
-    description: 'Creates a fleet of the company. Errors: VALIDATION_FAILED.',
-    args: {
-      input: t.arg({
-        type: CreateFleetInput,
-        required: true,
-        description: 'What it is like.',
-        validate: judgedBy(createFleetInput),
-      }),
-    },
-    resolve: mutate(async (ctx, input) => ({ fleet: await createFleet(ctx, input) })),
-  }),
-);
-
-const UpdateFleetInput = inputOf('UpdateFleetInput', updateFleetInput);
-
-const UpdateFleetPayload = builder.objectRef<{ fleet: Fleet }>('UpdateFleetPayload').implement({
-  description: 'The changed fleet.',
-  fields: (t) => ({ fleet: t.expose('fleet', { type: FleetRef, description: 'The fleet as it is now.' }) }),
+addMutation('updateFleet', {
+  description: 'Changes the named fields of a fleet. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED.',
+  input: updateFleetInput,
+  payload: z.object({ fleet: fleet.describe('The fleet as it is now.') }).describe('The changed fleet.'),
+  change: async (ctx, input) => ({ fleet: await updateFleet(ctx, input) }),
 });
 
-builder.mutationField('updateFleet', (t) =>
-  t.field({
-    type: UpdateFleetPayload,
-    nullable: true,
-    description: 'Changes the named fields of a fleet. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED.',
-    args: {
-      input: t.arg({
-        type: UpdateFleetInput,
-        required: true,
-        description: 'What to change.',
-        validate: judgedBy(updateFleetInput),
-      }),
-    },
-    resolve: mutate(async (ctx, input) => ({ fleet: await updateFleet(ctx, input) })),
-  }),
-);
-
-const DeleteFleetInput = builder.inputType('DeleteFleetInput', {
-  description: 'The fleet to delete.',
-  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+addMutation('deleteFleet', {
+  description: 'Deletes a fleet with its vehicles and their contracts. Errors: FLEET_NOT_FOUND.',
+  input: idOf('The fleet to delete.'),
+  payload: z
+    .object({ fleet: fleet.describe('The fleet as it was; its lists are empty by now.') })
+    .describe('The deleted fleet.'),
+  change: async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) }),
 });
-
-const DeleteFleetPayload = builder.objectRef<{ fleet: Fleet }>('DeleteFleetPayload').implement({
-  description: 'The deleted fleet.',
-  fields: (t) => ({
-    fleet: t.expose('fleet', { type: FleetRef, description: 'The fleet as it was; its lists are empty by now.' }),
-  }),
-});
-
-builder.mutationField('deleteFleet', (t) =>
-  t.field({
-    type: DeleteFleetPayload,
-    nullable: true,
-    description: 'Deletes a fleet with its vehicles and their contracts. Errors: FLEET_NOT_FOUND.',
-    args: { input: t.arg({ type: DeleteFleetInput, required: true, description: 'Which one.' }) },
-    resolve: mutate(async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) })),
-  }),
-);

@@ -1,5 +1,11 @@
+import { z } from 'zod';
 import { type Context, renewed } from '../../core/context.ts';
+import { id } from '../../core/input.ts';
 import type { GraphqlContext } from '../execution/context.ts';
+import type { Needs } from '../execution/scopes.ts';
+import { builder } from './builder.ts';
+import { type Except, type Input, inputOf, objectOf } from './described.ts';
+import { judgedBy } from './validation.ts';
 
 /**
  * The resolver of a mutation: its `input` to one core call. Each field of a request works with a context of its own,
@@ -9,3 +15,36 @@ export const mutate =
   <Input, Payload>(change: (ctx: Context, input: Input, context: GraphqlContext) => Promise<Payload>) =>
   (_root: unknown, { input }: { input: Input }, context: GraphqlContext): Promise<Payload> =>
     change(renewed(context.ctx), input, context);
+
+interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
+  description: string;
+  input: Read;
+  payload: Payload;
+  extensions?: Pick<Needs, keyof Needs>;
+  change(ctx: Context, input: Input<Read>): Promise<z.output<Payload>>;
+}
+
+/** Adds a mutation with its input and its payload, whose types are called after it. */
+export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
+  name: string,
+  { input, payload, change, ...options }: Mutation<Read, Payload>,
+  except: { input?: Except<Read>; payload?: Except<Payload> } = {},
+): void {
+  const type = name.replace(/^./, (letter) => letter.toUpperCase());
+  const Payload = objectOf(`${type}Payload`, payload, except.payload);
+  const Input = inputOf(`${type}Input`, input, except.input);
+  builder.mutationField(name, (t) =>
+    t.field({
+      ...options,
+      type: Payload,
+      nullable: true,
+      args: {
+        input: t.arg({ type: Input, required: true, description: input.description, validate: judgedBy(input) }),
+      },
+      resolve: mutate(change) as never,
+    }),
+  );
+}
+
+/** The input of a mutation that needs no more than to know which one. */
+export const idOf = (description: string) => z.object({ id: id.describe('Its id.') }).describe(description);

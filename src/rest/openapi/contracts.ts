@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { contractStatuses } from '../../core/contracts/contracts.ts';
 import { createContractInput } from '../../core/contracts/create-contract.ts';
-import { field } from './json-schema.ts';
+import { field } from '../../core/fields.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 const contractJson = z

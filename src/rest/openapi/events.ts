@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eventTypes } from '../../core/events/record-events.ts';
-import { field } from './json-schema.ts';
+import { field } from '../../core/fields.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 const id = '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d';

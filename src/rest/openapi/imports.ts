@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { field } from '../../core/fields.ts';
 import { importStates } from '../../core/imports/imports.ts';
-import { field } from './json-schema.ts';
+import { summary } from '../../core/vehicles/vin-lists.ts';
 import type { RouteDocs } from './route-docs.ts';
-import { duplicateRowJson, rejectedRowJson, summaryJson } from './shapes.ts';
+import { duplicateRowJson, rejectedRowJson } from './shapes.ts';
 
 const importId = field(z.uuid(), 'Identifies the import.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
 const fleetId = field(z.uuid(), 'The fleet.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b');
@@ -12,7 +13,7 @@ const importJson = z
     id: importId,
     fleetId,
     state: field(z.enum(importStates), 'A failed import has changed nothing.', 'COMPLETED'),
-    ...summaryJson.shape,
+    ...summary.shape,
     startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
     finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
   })
@@ -21,7 +22,7 @@ const importJson = z
 const importedJson = z
   .object({
     importId,
-    summary: summaryJson,
+    summary,
     rejected: z.array(rejectedRowJson).meta({ description: 'The first 100 refused rows.' }),
     duplicates: z.array(duplicateRowJson).meta({
       description: 'The first 100 rows that repeat the VIN of an earlier one; they count as existing.',

@@ -54,10 +54,6 @@ function plain(schema: Json): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
-/** A field's schema with what it means and an example of it. */
-export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
-  schema.meta({ description, examples: [example] });
-
 export const mapValues = <From, To>(
   record: Readonly<Record<string, From>>,
   change: (value: From, key: string) => To,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field } from './json-schema.ts';
+import { field } from '../../core/fields.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 const manufacturerJson = z

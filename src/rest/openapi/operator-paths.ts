@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { field } from '../../core/fields.ts';
 import { type HeaderName, headersNamed } from './headers.ts';
-import { field, type Json, type Schemas } from './json-schema.ts';
+import type { Json, Schemas } from './json-schema.ts';
 import { domainErrorOf } from './operation.ts';
 
 const statusJson = z.object({ status: field(z.string(), 'In a word.', 'ok') }).meta({ id: 'Status' });

@@ -27,11 +27,13 @@ import {
   VehicleNotFound,
   WebhookNotFound,
 } from '../../core/errors.ts';
-import { eligibilityStatuses } from '../../core/vehicles/vehicles.ts';
+import { field } from '../../core/fields.ts';
+import { eligibilityStatus, reason } from '../../core/vehicles/vehicle.ts';
+import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
 import { statusOf } from '../../http/status.ts';
 import { internalProblem, problemOf } from '../problem.ts';
-import { field, type Json, mapValues } from './json-schema.ts';
-import { duplicateRowJson, reasonJson, rejectedRowJson, rejectedVinJson, summaryJson } from './shapes.ts';
+import { type Json, mapValues } from './json-schema.ts';
+import { duplicateRowJson, rejectedRowJson } from './shapes.ts';
 
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
@@ -108,16 +110,16 @@ export const problemJson = z
     conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
     eligibility: z
       .object({
-        status: z.enum(eligibilityStatuses),
+        status: eligibilityStatus,
         attempts: z.int(),
         nextAttemptAt: z.iso.datetime().nullable(),
-        reason: reasonJson.nullable(),
+        reason: reason.nullable(),
       })
       .optional()
       .meta({ description: 'ELIGIBILITY_IN_PROGRESS: how far it is.' }),
-    summary: summaryJson.optional(),
+    summary: summary.optional(),
     rejected: z
-      .array(z.union([rejectedVinJson, rejectedRowJson]))
+      .array(z.union([rejectedVin, rejectedRowJson]))
       .optional()
       .meta({ description: 'The refused VINs (of a list) or the first 100 refused rows (of a file).' }),
     duplicates: z.array(duplicateRowJson).optional().meta({ description: 'The first 100 rows that repeat another.' }),

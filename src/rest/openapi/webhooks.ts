@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { eventTypes } from '../../core/events/record-events.ts';
+import { field } from '../../core/fields.ts';
 import { deliveryStates } from '../../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
@@ -7,7 +8,6 @@ import {
   updateWebhookInput,
   webhookStates,
 } from '../../core/webhooks/webhooks.ts';
-import { field } from './json-schema.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 const time = '2026-11-20T08:00:00.000Z';

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { actors, connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/vehicle.ts';
+import { field } from '../fields.ts';
+import { storable } from '../input.ts';
+
+export const eligibilityStatus = z.enum(eligibilityStatuses);
+export type EligibilityStatus = z.output<typeof eligibilityStatus>;
+export const dataDelivery = z.enum(dataDeliveries);
+export const connectivityStatus = z.enum(connectivityStatuses);
+export const actor = z.enum(actors);
+
+export const reason = z
+  .object({
+    code: field(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
+    message: field(z.string(), 'The same for people, in English.', 'The manufacturer does not admit this vehicle.'),
+    actor: field(actor, 'Who must act.', 'MANUFACTURER'),
+    retryable: field(
+      z.boolean(),
+      'Whether asking again may change it. While there is no answer yet, the gateway asks again by itself.',
+      false,
+    ),
+  })
+  .meta({ id: 'Reason', description: 'Why a vehicle is not eligible, or not verified yet.' });
+
+const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
+
+/** What the manufacturer says of a vehicle. Times are ISO 8601 UTC. */
+export const eligibility = z
+  .object({
+    vin,
+    status: field(eligibilityStatus, 'How far the verification is, and its outcome.', 'ELIGIBLE'),
+    eligible: field(
+      z.boolean().nullable(),
+      'The answer; null until there is one, and where nobody can give one.',
+      true,
+    ),
+    manufacturer: field(
+      z.string().nullable(),
+      'The maker that answered, or the likeliest one; null if the VIN does not tell.',
+      'bmw',
+    ),
+    dataDelivery: field(
+      z.array(dataDelivery),
+      'How data of this vehicle can be had; empty where it cannot, or while there is no answer.',
+      ['PUSH'],
+    ),
+    connectivityStatus: field(
+      connectivityStatus.nullable(),
+      'Whether the vehicle is connected; null where the manufacturer does not say.',
+      'ACTIVATED',
+    ),
+    primaryUserAssigned: field(
+      z.boolean().nullable(),
+      'Whether a primary user is registered with the manufacturer; null where it does not say.',
+      true,
+    ),
+    reason: field(reason.nullable(), 'Why the status is what it is; null where the vehicle is eligible.', null),
+    attempts: field(z.int(), 'How often the manufacturer was asked for this answer.', 1),
+    verifiedAt: field(
+      z.iso.datetime().nullable(),
+      'When the manufacturer answered; null until it has.',
+      '2026-11-20T08:00:02.000Z',
+    ),
+    nextAttemptAt: field(
+      z.iso.datetime().nullable(),
+      'When the manufacturer is asked next: the next attempt while `PENDING`, else the re-check, since answers age (`FAILED` too). Null while it is being asked.',
+      '2026-12-20T08:00:02.000Z',
+    ),
+  })
+  .meta({
+    id: 'Eligibility',
+    description: 'What the manufacturer says of a vehicle: whether its data can be had, and how.',
+  });
+export type Eligibility = z.output<typeof eligibility>;
+
+export const vehicle = z
+  .object({
+    id: field(z.uuid(), 'Identifies the vehicle: the same in both interfaces.', '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c'),
+    fleetId: field(z.uuid(), 'The fleet it belongs to.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    vin,
+    manufacturer: field(
+      z.string().nullable(),
+      'Its maker, one of the list of manufacturers; null if the VIN does not tell.',
+      'bmw',
+    ),
+    eligibility: eligibility.describe('What its manufacturer says of it.'),
+    warnings: field(
+      z.array(z.string()),
+      'Codes of what is odd but no error. `VIN_CHECK_DIGIT`: the check digit is wrong; a typing error is likely.',
+      [],
+    ),
+    createdAt: field(z.iso.datetime(), 'When it was added.', '2026-11-20T08:00:00.000Z'),
+  })
+  .describe('A vehicle of a fleet. A company has each VIN once.');
+export type Vehicle = z.output<typeof vehicle>;
+
+export const vehicleFilter = z
+  .object({
+    eligibility: eligibilityStatus.nullish().describe('With this status.'),
+    manufacturer: storable(z.string()).nullish().describe('Of this maker: a slug.'),
+    vinStartsWith: storable(z.string().max(17, 'is at most 17 characters'))
+      // Every VIN begins with nothing.
+      .transform((value) => value.trim().toUpperCase() || null)
+      .nullish()
+      .describe('Whose VIN begins like this, in any case.'),
+  })
+  .describe('Which vehicles: those that fit everything that is given.');
+export type VehicleFilter = z.input<typeof vehicleFilter>;

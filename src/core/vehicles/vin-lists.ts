@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { addModes } from '../../entities/import.ts';
+import { field } from '../fields.ts';
+import { id, mustBe } from '../input.ts';
+import { vehicle } from './vehicle.ts';
+
+// What callers send as lists of VINs, and what they are told of them.
+
+/** VINs as callers write them. */
+const vinsMeaning = {
+  description: 'VINs; case, spaces and dashes do not count. At most 10,000 unless the operator chose another number.',
+  examples: [['WBA3A5C50CF256985']],
+};
+
+/** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
+export const addMode = z.enum(addModes, 'is partial or atomic');
+export type AddMode = z.output<typeof addMode>;
+
+/** How vehicles are to be added, whether by a list or by a file. */
+export const addOptions = {
+  mode: addMode
+    .nullish()
+    .transform((mode) => mode ?? 'partial')
+    .describe('What becomes of the good values when others are refused. By default they are stored.'),
+  dryRun: z
+    .boolean('is true or false')
+    .nullish()
+    .transform((dryRun) => dryRun ?? false)
+    .describe('True: say what would happen, and store nothing. By default false.'),
+};
+
+export const addVehiclesInput = z
+  .object({
+    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet.' }),
+    vins: z
+      .array(z.string('must be a string'), mustBe('a list of VINs'))
+      .min(1, 'must hold at least one VIN')
+      .meta(vinsMeaning),
+    ...addOptions,
+  })
+  .describe('Vehicles to add to a fleet.');
+
+export const summary = z
+  .object({
+    received: field(z.int(), 'Values that were sent.', 3),
+    created: field(z.int(), 'New vehicles; in a dry run those that would be.', 1),
+    existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
+    rejected: field(z.int(), 'Values that were refused.', 1),
+  })
+  .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
+export type Summary = z.output<typeof summary>;
+
+/** What is told of a value that was refused. */
+export const refused = {
+  value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
+  code: field(
+    z.string(),
+    'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE` or `VIN_IN_ANOTHER_FLEET`.',
+    'VIN_INVALID_CHARACTER',
+  ),
+  message: field(
+    z.string(),
+    'What is wrong, for people.',
+    'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q.',
+  ),
+};
+
+export const rejectedVin = z
+  .object({ index: field(z.int(), 'Its place in the list, from 0.', 2), ...refused })
+  .meta({ id: 'RejectedVin', description: 'A value that was refused.' });
+
+export const addedVehicles = z
+  .object({
+    summary: summary.describe('In numbers.'),
+    vehicles: z
+      .array(vehicle)
+      .describe('The vehicles of the fleet that the list names, in its order: new ones and those it had before.'),
+    rejected: z.array(rejectedVin).describe('The values that were refused.'),
+  })
+  .describe('What became of the VINs.');
+export type AddedVehicles = z.output<typeof addedVehicles>;
+
+const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
+const idsMeaning = { description: 'Ids of vehicles.', examples: [['019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c']] };
+export const deleteVehiclesInput = z
+  .object({
+    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet; vehicles of others are left alone.' }),
+    ids: names.meta(idsMeaning),
+    vins: names.meta(vinsMeaning),
+  })
+  .describe('The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.');
+
+export const deletedVehicle = vehicle.pick({ id: true, vin: true }).describe('A vehicle that is no more.');
+export const vehiclesNotFound = z
+  .object({
+    ids: z.array(z.string()).meta(idsMeaning),
+    vins: field(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
+  })
+  .describe('What was named and is not in the fleet, as it was named.');
+export const deletedVehicles = z
+  .object({ deleted: z.array(deletedVehicle).describe('The deleted vehicles.'), notFound: vehiclesNotFound })
+  .meta({ id: 'DeletedVehicles', description: 'What was deleted, and what was not there.' });
+export type DeletedVehicles = z.output<typeof deletedVehicles>;
+
+export const requestVerificationInput = addVehiclesInput
+  .pick({ vins: true })
+  .describe('Which vehicles to verify again.');
