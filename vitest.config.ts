@@ -18,8 +18,6 @@ export default defineConfig({
   test: {
     // Each embedded database takes 500 MB.
     maxWorkers: 2,
-    // Machines that run this unattended are shared, and some tests watch the clock; a fault fails twice.
-    retry: process.env.CI ? 1 : 0,
     // Files share loaded modules, as requests do, but no database. Node itself reads TypeScript.
     isolate: false,
     experimental: { viteModuleRunner: false },

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { createClient } from 'graphql-sse';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
@@ -142,7 +142,9 @@ describe('One event per fact', () => {
   test('a contract: created, started when it starts, ended when it ends', async () => {
     const vehicle = await addVehicle(acme);
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();
-    const contract = await createContract(acme, vehicle, { from: at(-1000), to: at(1500) });
+    const contract = await createContract(acme, vehicle, { from: at(-1000), to: at(60_000) });
+    await events(acme, `vin=${vehicle.vin}`, (list) => types(list).includes('contract.started'));
+    gateway.passTime(61_000);
     const found = await events(acme, `vin=${vehicle.vin}`, (list) => types(list).includes('contract.ended'));
     const ofContract = found.filter(({ contractId }) => contractId === contract.id);
     expect(ofContract).toMatchObject([
@@ -328,7 +330,7 @@ describe('GraphQL', () => {
         'vehicle.added',
       ]);
     }
-    const since = new Date(Date.now() + 60_000).toISOString();
+    const since = new Date(Date.now() + 86_400_000).toISOString();
     expect((await query(acme, text, { filter: { since } })).data.events.totalCount).toBe(0);
     const filter = { contractId: contract.id, types: ['contract.created'] };
     expect((await query(acme, text, { filter })).data.events.totalCount).toBe(1);
@@ -415,15 +417,19 @@ test('a reader who leaves while the log is being read leaves nothing behind', as
   const [first] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 2);
   const before = changes.listenerCount('event');
   const send = gateway.database.send;
-  const slowly = vi.spyOn(gateway.database, 'send').mockImplementation(async (...statement) => {
-    const rows = await send(...statement);
-    await delay(200);
+  const reads: Promise<unknown>[] = [];
+  const slowly = vi.spyOn(gateway.database, 'send').mockImplementation((...statement) => {
+    const rows = send(...statement).finally(() => delay(200));
+    reads.push(rows);
     return rows;
   });
   const stream = await openStream(acme, `/events/stream?after=${first.id}&fleetId=${fleet.id}`);
   await until(() => changes.listenerCount('event') > before);
   stream.close();
-  await delay(600);
+  await until(() => changes.listenerCount('event') === before);
   slowly.mockRestore();
+  // What was under way when it left ends now, and must not listen again.
+  await Promise.allSettled(reads);
+  await setImmediate();
   expect(changes.listenerCount('event')).toBe(before);
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import type { Client, Json } from './support/client.ts';
@@ -125,16 +126,30 @@ test('what is no CSV is refused by its label or by its content', async () => {
   expect((await upload({ fleetId }, csv(newVin(), 'application/vnd.ms-excel'))).body.errors).toBeUndefined();
 });
 
-test('a refusal before the file is read is answered at once', async () => {
+/** The beginning of a form with a large file, sent as far as `share` of it; the rest never comes. */
+async function begin(form: FormData, share = 0.5) {
+  const whole = new Response(form);
+  const bytes = Buffer.from(await whole.arrayBuffer());
+  const headers = { 'content-type': whole.headers.get('content-type') ?? '', 'content-length': bytes.length };
+  const sending = request(`${gateway.url}/graphql`, { method: 'POST', headers: { ...acme.headers, ...headers } });
+  sending.on('error', () => {});
+  sending.write(bytes.subarray(0, bytes.length * share));
+  return sending;
+}
+
+test('a refusal does not wait for the end of the file', async () => {
   const big = csv(`${newVin()}\n`.repeat(5000));
-  const started = performance.now();
-  expect(codesOf(await upload({ fleetId: 'nothing' }, big))).toEqual(['FLEET_NOT_FOUND']);
-  expect(codesOf(await upload({}, big))).toEqual(['VALIDATION_FAILED']);
-  expect(codesOf(await upload({ fleetId: 'x', importId: 'x' }, big))).toEqual(['VALIDATION_FAILED']);
-  expect(codesOf(await acme.post('/graphql', formOf({}, big, 'x', '{ nothing }')))).toEqual([
-    'GRAPHQL_VALIDATION_FAILED',
-  ]);
-  expect(performance.now() - started).toBeLessThan(3000);
+  const refused = async (form: FormData) => {
+    const sending = await begin(form);
+    const [response] = await once(sending, 'response');
+    const body = JSON.parse((await response.toArray()).join(''));
+    sending.destroy();
+    return codesOf({ body });
+  };
+  expect(await refused(formOf({ fleetId: 'nothing' }, big))).toEqual(['FLEET_NOT_FOUND']);
+  expect(await refused(formOf({}, big))).toEqual(['VALIDATION_FAILED']);
+  expect(await refused(formOf({ fleetId: 'x', importId: 'x' }, big))).toEqual(['VALIDATION_FAILED']);
+  expect(await refused(formOf({}, big, 'x', '{ nothing }'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
 });
 
 test('nobody without a token gets a file in', async () => {
@@ -187,18 +202,8 @@ test('a form that is torn, or not as the specification says, is refused', async 
 test('a client that goes away in mid-file leaves the fleet as it was', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
-  const form = new Response(formOf({ fleetId: fleet.id, importId }, csv(`${newVins(500).join('\n')}\n`)));
-  const bytes = Buffer.from(await form.arrayBuffer());
-  const sending = request(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers: {
-      ...acme.headers,
-      'content-type': form.headers.get('content-type') ?? '',
-      'content-length': bytes.length,
-    },
-  });
-  const gone = new Promise((resolve) => sending.on('error', () => {}).on('close', resolve));
-  sending.write(bytes.subarray(0, bytes.length / 2));
+  const sending = await begin(formOf({ fleetId: fleet.id, importId }, csv(`${newVins(500).join('\n')}\n`)));
+  const gone = new Promise((resolve) => sending.once('close', resolve));
   const stateOf = async () => (await acme.get(`/imports/${importId}`)).body.state;
   await expect.poll(stateOf).toBe('RUNNING');
   sending.destroy();

@@ -1,6 +1,5 @@
 import { mkdtemp, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import type { Client, Headed, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
@@ -208,8 +207,8 @@ test.skipIf(gateway.database.kind === 'embedded')(
         acme.patch(`/fleets/${fleet.id}`, { vat: 'DE2' }),
         acme.post('/vehicles', { fleetId: fleet.id, vins: [newVin()] }),
       ]);
-      const late = delay(5_000).then(() => Promise.reject(new Error('they wait for the upload')));
-      const [{ status, body }, { status: added }] = await Promise.race([answers, late]);
+      // Who waited for the upload would wait for ever.
+      const [{ status, body }, { status: added }] = await answers;
       expect({ status, vat: body.vat, added }).toEqual({ status: 200, vat: 'DE2', added: 201 });
     });
   },

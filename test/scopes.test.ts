@@ -1,44 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/events/publish-events.ts';
-import type { Answer, Client, Headed, Json } from './support/client.ts';
+import type { Client, Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
-import { askGraphql, askRest, type Call, type Twin, textOf } from './support/operation.ts';
+import { askGraphql, askRest, textOf } from './support/operation.ts';
 import { describedRoutes, onGraphql, onRest, paired } from './support/operations.ts';
-import { newWorld, type World } from './support/worlds.ts';
+import {
+  describeRepetitions,
+  isForbidden,
+  isRefusedByTypes,
+  tokens,
+  without,
+  withScopes,
+  worldWithDeliveries,
+} from './support/scopes.ts';
+import type { World } from './support/worlds.ts';
 
 const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on', CONTRACTS_AUTH: 'required' } });
 
-const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
-const without = (scope: string) => all.filter((other) => other !== scope);
-/** What tokens may have: nothing, one scope, all but one, or all. */
-const tokens: readonly string[][] = [[], ...all.map((scope) => [scope]), ...all.map(without), all];
-
-const writing = paired.filter(([, { writes }]) => writes);
-
-let companies = 0;
-/** A company whose contract has come up in events and deliveries, these with everything that an attempt leaves. */
-async function worldWithDeliveries(): Promise<World> {
-  const world = await newWorld(gateway, `company-${++companies}`);
-  while (await publishEvents(contextOf(gateway.services, 'test', null)));
-  await gateway.execute(
-    `update delivery d set state = 'FAILED', due_at = null, attempts = 1, attempted_at = now(), url = 'https://example.com/',
-       headers = '{}', status = 500, answer = e.data::text from event e where e.id = d.event_id and e.type <> 'webhook.test'`,
-  );
-  return world;
-}
-
-const withScopes = async (world: World, scopes: readonly string[]): Promise<Client> =>
-  gateway.as(world.company, { scope: scopes.join(' ') });
-
-const isForbidden = (answer: Answer) => /"code":"FORBIDDEN"/.test(textOf(answer));
-/** Of values that GraphQL's types do not allow: nothing was executed. */
-const isRefusedByTypes = ({ body }: Answer) => body?.errors?.length > 0 && body.errors.every(({ path }: Json) => !path);
-
 let shared: World;
 beforeAll(async () => {
-  shared = await worldWithDeliveries();
+  shared = await worldWithDeliveries(gateway);
 });
 
 test('openapi.json says which scope each operation needs, and it is the one that its address tells', () => {
@@ -59,7 +40,7 @@ const casesOf = (walked: typeof onRest) =>
 describe('Nothing but the refusal without the scope', () => {
   test.each(casesOf(onRest))('%s, %s', async (name, _what, { scope }, call) => {
     for (const scopes of [without(scope), []]) {
-      const answer = await askRest(await withScopes(shared, scopes), name, call(shared));
+      const answer = await askRest(await withScopes(gateway, shared, scopes), name, call(shared));
       expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
       expect(answer.headers.get('www-authenticate')).toContain(`scope="${scope}"`);
     }
@@ -67,7 +48,7 @@ describe('Nothing but the refusal without the scope', () => {
 
   test.each(casesOf(onGraphql))('%s by GraphQL, %s', async (_name, _what, operation, call) => {
     for (const scopes of [without(operation.scope), []]) {
-      const answer = await askGraphql(await withScopes(shared, scopes), operation, call(shared));
+      const answer = await askGraphql(await withScopes(gateway, shared, scopes), operation, call(shared));
       if (!isRefusedByTypes(answer)) expect(textOf(answer)).toContain('"code":"FORBIDDEN"');
     }
   });
@@ -75,8 +56,8 @@ describe('Nothing but the refusal without the scope', () => {
 
 describe('What a token for fleets alone is told of contracts', () => {
   test.each(paired)('%s: nothing', async (operation, twin) => {
-    const world = twin.writes ? await worldWithDeliveries() : shared;
-    const client = await withScopes(world, ['fleets:read', 'fleets:write']);
+    const world = twin.writes ? await worldWithDeliveries(gateway) : shared;
+    const client = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
     for (const call of Object.values(twin.cases)) {
       for (const answer of [
         await askRest(client, operation, call(world)),
@@ -88,59 +69,12 @@ describe('What a token for fleets alone is told of contracts', () => {
   });
 });
 
-const ways = {
-  REST: (client: Client, operation: string, _twin: Twin, call: Call, headers?: Headed) =>
-    askRest(client, operation, call, headers),
-  GraphQL: (client: Client, _operation: string, twin: Twin, call: Call, headers?: Headed) =>
-    askGraphql(client, twin, call, headers),
-};
-
-/** What an answer says, without what names the request. */
-const told = ({ status, body }: Answer) => ({
-  status,
-  body: JSON.parse(JSON.stringify(body ?? null, (key, value) => (key === 'requestId' ? undefined : value))),
-});
-
-describe.each(Object.entries(ways))('A repetition with an Idempotency-Key, in %s', (way, ask) => {
-  // Uploads are remembered by their import.
-  const keyed = writing.filter(
-    ([operation, { field }]) =>
-      field !== 'Mutation.importVehicles' && (way === 'GraphQL' || operation.startsWith('POST ')),
-  );
-
-  test.each(keyed)('%s: it gets the first outcome if it might ask anew, else nothing', async (operation, twin) => {
-    const world = await worldWithDeliveries();
-    for (const call of Object.values(twin.cases)) {
-      const send = (client: Client, headers?: Headed) => ask(client, operation, twin, call(world), headers);
-      const key = { 'idempotency-key': randomUUID() };
-      const first = await send(world.client, key);
-      if (isRefusedByTypes(first)) continue;
-      const repetitions = new Map<string[], Answer>();
-      for (const scopes of tokens) repetitions.set(scopes, await send(await withScopes(world, scopes), key));
-      for (const [scopes, answer] of repetitions) {
-        const forbidden = isForbidden(await send(await withScopes(world, scopes)));
-        const repeated = answer.headers.get('idempotent-replayed') === 'true';
-        // Asked anew, GraphQL may not come as far as to fields that the first answer has.
-        if (way === 'REST' || forbidden || scopes === all) expect([scopes, repeated]).toEqual([scopes, !forbidden]);
-        expect(isForbidden(answer)).toBe(!repeated);
-        if (repeated) expect(told(answer)).toEqual(told(first));
-        else expect(textOf(answer)).not.toMatch(/whsec_|"id":/);
-      }
-    }
-  });
-
-  test.each(keyed)('%s: nor does it learn that the key is used', async (operation, twin) => {
-    const key = { 'idempotency-key': randomUUID() };
-    await shared.client.post('/fleets', {}, key);
-    const [call] = Object.values(twin.cases);
-    const client = await withScopes(shared, without(twin.scope));
-    expect(isForbidden(await ask(client, operation, twin, call?.(shared) as Call, key))).toBe(true);
-  });
-});
+// test/slow/scopes.test.ts has the other cases.
+describeRepetitions(gateway, 1);
 
 describe('What is below a mutation', () => {
   test('is given again to those alone who may read it', async () => {
-    const world = await worldWithDeliveries();
+    const world = await worldWithDeliveries(gateway);
     const key = { 'idempotency-key': randomUUID() };
     const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
       fleet { name contracts { nodes { pack } } timeline(last: 20) { nodes { type } } } } }`;
@@ -148,7 +82,7 @@ describe('What is below a mutation', () => {
     const first = await world.client.post('/graphql', { query, variables }, key);
     expect(textOf(first)).toMatch(/driving-log.*contract\.created/);
     for (const scopes of tokens) {
-      const again = await (await withScopes(world, scopes)).post('/graphql', { query, variables }, key);
+      const again = await (await withScopes(gateway, world, scopes)).post('/graphql', { query, variables }, key);
       const may = ['fleets:write', 'fleets:read', 'contracts:read'].every((scope) => scopes.includes(scope));
       expect([scopes, /driving-log|contract\./.test(textOf(again)), isForbidden(again)]).toEqual([scopes, may, !may]);
     }
@@ -191,7 +125,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
   const isContracts = (body: unknown) => JSON.stringify(body)?.includes('"types":[]') ?? false;
 
   async function inSituation(situation: string): Promise<World> {
-    const world = await worldWithDeliveries();
+    const world = await worldWithDeliveries(gateway);
     await gateway.execute(`update webhook set ${situations[situation]?.[1]} where id = '${world.webhookId}'`);
     if (situation.includes('under way')) {
       await gateway.execute(`update delivery d set state = 'PENDING', due_at = now() + interval '1 day' from event e
@@ -213,7 +147,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
       for (const way of ['REST', 'GraphQL']) {
         const world = await inSituation(situation);
         const [method, path, body, mutation = '', input] = change(world);
-        const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+        const narrow = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
         const send = (client: Client) =>
           way === 'REST' ? client.send(method, path, body) : graphql(client, mutation, input);
         const before = await everything(world);
@@ -222,15 +156,15 @@ describe('Whoever changes where events go must be allowed to read them', () => {
         expect([way, isForbidden(answer)]).toEqual([way, needs]);
         if (needs) expect(await everything(world)).toEqual(before);
         else expect(answer.body.errors ?? []).toEqual([]);
-        const wide = await withScopes(world, ['fleets:write', 'contracts:read']);
+        const wide = await withScopes(gateway, world, ['fleets:write', 'contracts:read']);
         if (needs) expect((await send(wide)).body.errors ?? []).toEqual([]);
       }
     });
   });
 
   test('creation', async () => {
-    const world = await worldWithDeliveries();
-    const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+    const world = await worldWithDeliveries(gateway);
+    const narrow = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
     for (const types of [undefined, null, [], ['contract.started'], ['fleet.created', 'contract.ended']]) {
       const input = { url, ...(types !== undefined && { types }) };
       expect(await narrow.post('/webhooks', input)).toMatchObject({ status: 403 });
@@ -240,8 +174,8 @@ describe('Whoever changes where events go must be allowed to read them', () => {
   });
 
   test('redelivery', async () => {
-    const world = await worldWithDeliveries();
-    const narrow = await withScopes(world, ['fleets:read', 'fleets:write']);
+    const world = await worldWithDeliveries(gateway);
+    const narrow = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
     const { body: deliveries } = await world.client.get(of(world, '/deliveries'));
     const byType = Map.groupBy(deliveries as Json[], ({ type }) => type.startsWith('contract.'));
     const [ofContract, other] = [byType.get(true)?.[0], byType.get(false)?.[0]];
@@ -260,7 +194,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
 test('deliveries of events that a token may not read are in no list, page or count of it', async () => {
   const { webhookId } = shared;
   const seen = async (scopes: string[]) => {
-    const client = await withScopes(shared, scopes);
+    const client = await withScopes(gateway, shared, scopes);
     const { body: whole } = await client.get(`/webhooks/${webhookId}/deliveries`);
     const paged: Json[] = [];
     for (let path = `/webhooks/${webhookId}/deliveries?limit=1`; path; ) {

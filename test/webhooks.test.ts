@@ -21,12 +21,17 @@ async function subscribe(fields: Record<string, unknown> = {}) {
   const client = await gateway.as(`company-${paths}`);
   const { status: code, body } = await client.post('/webhooks', { url: receiver.url(path), ...fields });
   if (code !== 201) throw new Error(JSON.stringify(body));
+  /** Resolves when everything that has happened by now has reached another webhook of the company. */
+  const others = async (count: number) => {
+    await until(() => receiver.at(`${path}-other`).length >= count);
+  };
+  const addOther = () => client.post('/webhooks', { url: receiver.url(`${path}-other`) });
   const read = async (): Promise<Json> => (await client.get(`/webhooks/${body.id}`)).body;
   const deliveries = async (): Promise<Json[]> => (await client.get(`/webhooks/${body.id}/deliveries`)).body;
   /** The first delivery, once it fits. */
   const delivery = (fits: (delivery: Json) => boolean): Promise<Json> =>
     until(async () => (await deliveries()).find(fits) ?? null);
-  return { path, client, webhook: body, read, deliveries, delivery };
+  return { path, client, webhook: body, read, deliveries, delivery, addOther, others };
 }
 
 /** Lets the time pass until what is to be tried again is due. */
@@ -87,12 +92,12 @@ describe('A webhook', () => {
   });
 
   test('paused, it lets events wait; active again, it gets them all', async () => {
-    const { path, client, webhook } = await subscribe();
+    const { path, client, webhook, addOther, others } = await subscribe();
+    await addOther();
     expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' })).body.state).toBe('PAUSED');
     const fleet = await createFleet(client);
     await client.patch(`/fleets/${fleet.id}`, { name: 'Meanwhile' });
-    await until(async () => (await client.get('/events')).body.length === 2 || null);
-    await delay(200);
+    await others(2);
     expect(receiver.at(path)).toEqual([]);
     await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' });
     const got = await receiver.some(path, 2);
@@ -243,7 +248,9 @@ describe('A delivery', () => {
   test('whose answer has 10 MB is not read to its end', async () => {
     const { path, client, delivery } = await subscribe();
     let sent = 0;
+    const closed = Promise.withResolvers<void>();
     receiver.next(path, (response) => {
+      response.once('close', closed.resolve);
       const piece = Buffer.alloc(64 * 1024, 'x');
       const more = () => {
         while (sent < 10 * 1024 * 1024 && !response.destroyed) {
@@ -257,7 +264,7 @@ describe('A delivery', () => {
     await createFleet(client);
     const done = await delivery(({ attempts }) => attempts === 1);
     expect(done).toMatchObject({ state: 'SUCCEEDED', status: 200, answer: 'x'.repeat(1000) });
-    await delay(200);
+    await closed.promise;
     expect(sent).toBeLessThan(10 * 1024 * 1024);
   });
 
@@ -270,13 +277,14 @@ describe('A delivery', () => {
   });
 
   test('answered 410 disables the webhook', async () => {
-    const { path, client, webhook, read, delivery } = await subscribe();
+    const { path, client, webhook, read, delivery, addOther, others } = await subscribe();
     receiver.next(path, status(410));
     await createFleet(client);
     expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'FAILED', status: 410 });
     expect(await read()).toMatchObject({ state: 'DISABLED', reason: expect.stringContaining('410') });
+    await addOther();
     await createFleet(client);
-    await delay(200);
+    await others(1);
     expect(receiver.at(path)).toHaveLength(1);
     expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' })).body).toMatchObject({ reason: null });
     await receiver.some(path, 2);

@@ -5,6 +5,7 @@ import { databaseEnv } from '../support/database.ts';
 import { fleetFields } from '../support/factories.ts';
 import { type SpawnedGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
 
 const { kind } = inject('database');
 const env = await databaseEnv();
@@ -25,7 +26,7 @@ const interfaces: Record<string, Ask> = {
     ),
 };
 const fleetOf = ({ body }: Awaited<ReturnType<Ask>>) =>
-  body.data?.createFleet.fleet ?? { id: body.id, name: body.name };
+  body.data?.createFleet?.fleet ?? { id: body.id, name: body.name };
 
 /** The retry after the crash gets the answer that the first request had, and there is one fleet. */
 async function expectOneFleet(ask: Ask, name: string, gateway: SpawnedGateway, id: string | undefined) {
@@ -58,6 +59,21 @@ describe.each(Object.entries(interfaces))(
       expect(await lost).toBe('lost');
       const [, id] = /"id":"([\w-]+)"/.exec(answer) ?? [];
       const after = await start();
+      await expectOneFleet(ask, name, after, id);
+      expect(await after.stop()).toBe(0);
+    });
+
+    test('at any moment of five: the retry makes the fleet, or gets it', async () => {
+      const name = `${interfaceName} any`;
+      const before = await start();
+      const client = before.as(company);
+      const calls = Array.from({ length: 5 }, () => ask(client, name).catch(() => null));
+      await Promise.race(calls);
+      expect(await before.stop('SIGKILL')).toBe(null);
+      await Promise.all(calls);
+      const after = await start();
+      // Until the claim of the first is over it is 409.
+      const id = await until(async () => fleetOf(await ask(after.as(company), name)).id, 20_000);
       await expectOneFleet(ask, name, after, id);
       expect(await after.stop()).toBe(0);
     });

@@ -62,6 +62,12 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
+  test('spectral finds nothing in the document, not even a hint', { timeout: 90_000 }, async () => {
+    const args = ['lint', 'docs/openapi.json', '--ruleset', 'test/tools/spectral.yaml', '--fail-severity', 'hint'];
+    const { stdout } = await run(process.execPath, [join(tools, '@stoplight/spectral-cli/dist/index.js'), ...args]);
+    expect(stdout).toMatch(/^No results/);
+  });
+
   test('compile', { timeout: 60_000 }, async () => {
     const flags =
       '--ignoreConfig --noEmit --strict --skipLibCheck --module preserve --target esnext --lib esnext,dom,dom.iterable';

@@ -42,6 +42,8 @@ export interface Gateway {
   as(company: string, claims?: Record<string, unknown>): Promise<Client>;
   /** Somebody without a token. */
   anyone: Client;
+  /** Moves the clock of background work on, so that what is due later is due now. */
+  passTime(ms: number): void;
   /** Rows of a statement, past the gateway: for what cannot be seen or brought about through it. */
   execute<Row = Record<string, unknown>>(statement: string): Promise<Row[]>;
   /** Ends background work and the server before the test file ends. */
@@ -67,7 +69,9 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const services = { config, database, changes, manufacturers, authenticator, log, rateLimit, ending };
   const server = openServer(createApp(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const runner = options.workers ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
+  let aheadMs = 0;
+  const open = () => Object.assign(contextOf(services, 'job', null), { now: () => new Date(Date.now() + aheadMs) });
+  const runner = options.workers ? startRunner({ open, changes, log }) : null;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   let closing: Promise<void> | undefined;
@@ -94,6 +98,11 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
       return new Client(url, bearer(token ?? ''));
     },
     anyone: new Client(url),
+    passTime(ms) {
+      aheadMs += ms;
+      // Every job looks again.
+      changes.emit('missed');
+    },
     execute: (statement) => database.orm.em.fork().execute(statement),
     close: closeOnce,
   };

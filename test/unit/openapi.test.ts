@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -11,8 +10,6 @@ import type { Json } from '../support/client.ts';
 import { checkAnswer } from '../support/openapi.ts';
 
 const run = promisify(execFile);
-/** One of the tools that `npm ci --prefix test/tools` brings. */
-const spectral = 'test/tools/node_modules/@stoplight/spectral-cli/dist/index.js';
 const document: Json = openApiDocument();
 const operations: Json[] = Object.values<Json>(document.paths).flatMap((path) => Object.values(path));
 
@@ -27,12 +24,6 @@ describe('openapi.json', () => {
     });
     expect(stderr).toMatch(/is valid/);
     expect(stderr).not.toMatch(/warning/i);
-  });
-
-  test.skipIf(!existsSync(spectral))('spectral finds nothing, not even a hint', { timeout: 90_000 }, async () => {
-    const args = ['lint', 'docs/openapi.json', '--ruleset', 'test/tools/spectral.yaml', '--fail-severity', 'hint'];
-    const { stdout } = await run(process.execPath, [spectral, ...args]);
-    expect(stdout).toMatch(/^No results/);
   });
 
   test('every route stands in it, and no operation has the name of another', () => {
