@@ -25,10 +25,10 @@ test('background work that has nothing to do wakes nobody, itself least of all',
   await eligibilityOf('WBA00000000000001');
   const wakings: string[] = [];
   services.changes.on('due', (kind) => wakings.push(kind));
-  // Whatever the answer brought about has been told of by now: notifications come in their order.
+  // Whatever the answer brought about has been told of by now: announcements come in their order.
   const settled = async () => {
     const mark = randomUUID();
-    await gateway.execute(`select pg_notify('due', '${mark}')`);
+    services.changes.announce('due', mark);
     await until(() => wakings.includes(mark));
     return wakings.splice(0).filter((kind) => kind !== mark);
   };
