@@ -8,8 +8,8 @@ import { localsOf } from '../http/locals.ts';
 import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
 import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
-import { direct } from './execution/direct.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
+import { jsonRequests } from './execution/json-requests.ts';
 import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
@@ -23,7 +23,7 @@ const PATH = '/graphql';
 export function graphqlApi(services: HttpServices): RequestHandler {
   const showGraphiql = graphiql(services);
   const begin = opening(services);
-  const answer = direct(services);
+  const answer = jsonRequests(services);
   const readUpload = uploads(services);
   const operate = operations(services);
 
@@ -94,7 +94,7 @@ async function openYoga({ config, log }: HttpServices) {
   });
 }
 
-/** What `direct` leaves to Yoga. */
+/** What jsonRequests leaves to Yoga. */
 function operations(services: HttpServices) {
   let yoga: ReturnType<typeof openYoga> | undefined;
   return async (req: Request, res: Response, context: GraphqlRequest): Promise<void> => {

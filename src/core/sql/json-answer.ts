@@ -45,13 +45,13 @@ export const cursorSql = (id: string): ValueSql => ({
 });
 
 /** A part that core cannot write as JSON for these arguments, though it can be read in another way. */
-export class NotAsJson extends Error {}
+export class NotInSql extends Error {}
 
 /**
  * Each part as JSON, made by the database in one statement however deep it goes: nothing is parsed, rebuilt and written
- * out again. null stands for a row that is not there. Throws what core's other functions would, and NotAsJson.
+ * out again. null stands for a row that is not there. Throws what core's other functions would, and NotInSql.
  */
-export async function answerAsJson(
+export async function answerBySql(
   ctx: Context,
   parts: readonly RootPart[],
   args: readonly Args[],
@@ -60,7 +60,7 @@ export async function answerAsJson(
     part.kind === 'text' ? [] : [sql`${rowsSql(ctx, part, args)} as ${sql.raw(`f${at}`)}`],
   );
   // Bounded before the database makes it: what could be longer is made piece by piece, and counted.
-  if (sum(parts.map((part) => mostBytes(part, args))) > MOST_BYTES) throw new NotAsJson();
+  if (sum(parts.map((part) => mostBytes(part, args))) > MOST_BYTES) throw new NotInSql();
   const rows = sum(parts.map((part) => mostRows(part, args)));
   const [row] = columns.length > 0 ? await execute<Row>(onReplica(ctx, rows), sql`select ${sql.join(columns)}`) : [];
   return parts.map((part, at) => (part.kind === 'text' ? part.text : (row?.[`f${at}`] ?? null)));
@@ -125,7 +125,7 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
   const { source, item, connection } = part;
   const own = args[part.args] ?? {};
   const page = readPage(own);
-  if (page.backward) throw new NotAsJson();
+  if (page.backward) throw new NotInSql();
   const id = sql.raw(source.id);
   const list = {
     page,

@@ -30,7 +30,12 @@ const inTransaction = (ctx: Context): Send | undefined =>
 const alone =
   (ctx: Context, options: { type?: 'read' }): Send =>
   async (text, values) =>
-    (await ctx.em.getKysely(options).getExecutor().executeQuery(CompiledQuery.raw(text, [...values]))).rows;
+    (
+      await ctx.em
+        .getKysely(options)
+        .getExecutor()
+        .executeQuery(CompiledQuery.raw(text, [...values]))
+    ).rows;
 
 /** Runs a statement that is written anew for each call. */
 export async function execute<Row>(send: Send, statement: RawBuilder<Row>): Promise<Row[]> {

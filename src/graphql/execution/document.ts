@@ -1,8 +1,8 @@
 import { type DocumentNode, type GraphQLError, type Source, specifiedRules, validate } from 'graphql';
 import { schema } from '../schema/schema.ts';
-import { type Plan, planOf } from './as-json.ts';
 import { MOST_ERRORS } from './errors.ts';
 import { parseDocument } from './guards.ts';
+import { type Plan, planOf } from './sql-plan.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export interface Document {

@@ -11,8 +11,8 @@ import {
 } from '../../core/fleets/fleets.ts';
 import { readPage } from '../../core/sql/page.ts';
 import { fleetById, fleets, vehiclesOfFleet } from '../../core/vehicles/json-sources.ts';
-import type { AsJson } from '../execution/as-json.ts';
 import { itemsOf } from '../execution/selection.ts';
+import type { InSql } from '../execution/sql-plan.ts';
 import { builder } from './builder.ts';
 import { connect, connectionType, pageArgs } from './connection.ts';
 import { ContractConnection, ContractFilter } from './contracts.ts';
@@ -27,7 +27,7 @@ builder.objectFields(FleetRef, (t) => ({
   vehicles: t.field({
     type: VehicleConnection,
     description: 'Its vehicles, oldest first.',
-    extensions: { list: vehiclesOfFleet } satisfies AsJson,
+    extensions: { list: vehiclesOfFleet } satisfies InSql,
     args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
     resolve({ id }, { filter, ...args }, { loaders }, info) {
       const fields = itemsOf(info, vehicleNeeds);
@@ -67,7 +67,7 @@ builder.queryField('fleets', (t) =>
   t.field({
     type: FleetConnection,
     description: 'The fleets of the company, oldest first.',
-    extensions: { list: fleets } satisfies AsJson,
+    extensions: { list: fleets } satisfies InSql,
     args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
     resolve(_root, { filter, ...args }, { ctx }, info) {
       const fields = itemsOf(info, { every: everyFleetMember });
@@ -85,7 +85,7 @@ builder.queryField('fleet', (t) =>
     type: FleetRef,
     nullable: true,
     description: 'One fleet. Errors: FLEET_NOT_FOUND.',
-    extensions: { one: fleetById } satisfies AsJson,
+    extensions: { one: fleetById } satisfies InSql,
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
     resolve: (_root, { id }, { ctx }) => getFleet(ctx, { id }),
   }),

@@ -19,12 +19,12 @@ import type { Context } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { Unavailable } from '../../core/errors.ts';
 import {
-  answerAsJson,
+  answerBySql,
   type ConnectionPart,
   cursorSql,
   type JsonSource,
   type Members,
-  NotAsJson,
+  NotInSql,
   type Part,
   pageFacts,
   type RootPart,
@@ -34,7 +34,7 @@ import { schema } from '../schema/schema.ts';
 import { fragmentOf } from './guards.ts';
 
 /** What a field's `extensions` may say: that core can write its connection, or its object, as JSON. */
-export interface AsJson {
+export interface InSql {
   list?: JsonSource;
   one?: JsonSource;
 }
@@ -55,7 +55,7 @@ export async function answerPlan(ctx: Context, plan: Plan, inputs: Variables): P
   if (!coerced) return null;
   try {
     const args = plan.fields.map(({ field, node }) => getArgumentValues(field, node, coerced));
-    const answers = await answerAsJson(
+    const answers = await answerBySql(
       ctx,
       plan.parts.map(([, part]) => part),
       args,
@@ -63,9 +63,9 @@ export async function answerPlan(ctx: Context, plan: Plan, inputs: Variables): P
     if (answers.includes(null)) return null;
     return `{${plan.parts.map(([name], at) => `"${name}":${answers[at]}`).join(',')}}`;
   } catch (error) {
-    const refused = error instanceof NotAsJson || error instanceof GraphQLError || domainErrorOf(error);
+    const known = error instanceof NotInSql || error instanceof GraphQLError || domainErrorOf(error);
     // Told by execution, with its place in the document; but a database that is away is not asked once more.
-    if (refused && !(refused instanceof Unavailable)) return null;
+    if (known && !(known instanceof Unavailable)) return null;
     throw error;
   }
 }
@@ -97,16 +97,16 @@ class Planner {
     try {
       const sets = [operation.selectionSet];
       const parts = this.#membersOf<RootPart>(schema.getQueryType(), sets, ({ extensions }, nodes) => {
-        const { one, list } = extensions as AsJson;
+        const { one, list } = extensions as InSql;
         if (list) return this.#list(list, nodes);
-        if (!one) throw new NotAsJson();
+        if (!one) throw new NotInSql();
         const args = this.#argsOf(nodes);
         return { kind: 'one', source: one, args, members: this.#object(one.table, one, nodes) };
       });
       // Where nothing is read, execution is as quick.
       return this.#fields.length > 0 ? { operation, parts, fields: this.#fields } : null;
     } catch (error) {
-      if (error instanceof NotAsJson) return null;
+      if (error instanceof NotInSql) return null;
       throw error;
     }
   }
@@ -114,12 +114,12 @@ class Planner {
   /** The members that these nodes of one field select of its object; `source` is whose lists are there. */
   #object(table: JsonTable, source: JsonSource | null, nodes: Nodes): Members {
     return this.#membersOf<Part>(nodes.type, nodes.sets, (field, below) => {
-      const { list, pothosExposedField: exposed } = field.extensions as AsJson & { pothosExposedField?: string };
+      const { list, pothosExposedField: exposed } = field.extensions as InSql & { pothosExposedField?: string };
       if (list && source?.lists[field.name] === list) return this.#list(list, below);
       const made = exposed === undefined ? undefined : table[exposed];
-      if (!made) throw new NotAsJson();
+      if (!made) throw new NotInSql();
       if (!isValue(made)) return { kind: 'object', members: this.#object(made, null, below) };
-      if (!isPlain(below.type)) throw new NotAsJson();
+      if (!isPlain(below.type)) throw new NotInSql();
       return { kind: 'value', value: made };
     });
   }
@@ -129,17 +129,17 @@ class Planner {
     let item: Members | undefined;
     const items = (made: Members): ConnectionPart => {
       // Two lists of the same items in one connection are rare enough.
-      if (item) throw new NotAsJson();
+      if (item) throw new NotInSql();
       item = made;
       return { kind: 'items' };
     };
     const connection = this.#membersOf<ConnectionPart>(nodes.type, nodes.sets, ({ name }, below) => {
       if (name === 'nodes') return items(this.#object(source.table, source, below));
       if (name === 'edges') return items(this.#edge(source, below));
-      if (name !== 'pageInfo') throw new NotAsJson();
+      if (name !== 'pageInfo') throw new NotInSql();
       const facts = this.#membersOf(below.type, below.sets, (fact) => {
         const found = pageFacts.find((one) => one === fact.name);
-        return found ? ({ kind: 'fact', fact: found } as const) : refuse();
+        return found ? ({ kind: 'fact', fact: found } as const) : notInSql();
       });
       return { kind: 'object', members: facts };
     });
@@ -155,7 +155,7 @@ class Planner {
   }
 
   #argsOf({ field, nodes: [node] }: Nodes): number {
-    if (!node) throw new NotAsJson();
+    if (!node) throw new NotInSql();
     return this.#fields.push({ field, node }) - 1;
   }
 
@@ -165,17 +165,17 @@ class Planner {
     sets: readonly SelectionSetNode[],
     make: (field: Field, nodes: Nodes) => P,
   ): (readonly [string, P | { kind: 'text'; text: string }])[] {
-    if (!(type instanceof GraphQLObjectType)) throw new NotAsJson();
+    if (!(type instanceof GraphQLObjectType)) throw new NotInSql();
     const found = new Map<string, FieldNode[]>();
     const spread = new Set<string>();
     for (const set of sets) this.#collect(set, found, spread);
     this.#members += found.size;
-    if (this.#members > MOST_MEMBERS) throw new NotAsJson();
+    if (this.#members > MOST_MEMBERS) throw new NotInSql();
     return [...found].map(([key, nodes]) => {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [key, { kind: 'text', text: `"${type.name}"` }];
       const field = type.getFields()[name];
-      if (!field) throw new NotAsJson();
+      if (!field) throw new NotInSql();
       const below = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
       return [key, make(field, { field, nodes, sets: below, type: getNamedType(field.type) })];
     });
@@ -184,7 +184,7 @@ class Planner {
   #collect(set: SelectionSetNode, found: Map<string, FieldNode[]>, spread: Set<string>): void {
     for (const node of set.selections) {
       // `@skip` and `@include` are for execution.
-      if (node.directives?.length) throw new NotAsJson();
+      if (node.directives?.length) throw new NotInSql();
       if (node.kind === Kind.FIELD) {
         const key = node.alias?.value ?? node.name.value;
         const same = found.get(key);
@@ -200,7 +200,7 @@ class Planner {
     if (spread.has(name)) return;
     spread.add(name);
     const fragment = fragmentOf(this.#document, name);
-    if (!fragment || !('selectionSet' in fragment)) throw new NotAsJson();
+    if (!fragment || !('selectionSet' in fragment)) throw new NotInSql();
     this.#collect(fragment.selectionSet, found, spread);
   }
 }
@@ -217,6 +217,6 @@ const isPlain = (type: unknown): boolean =>
   (isScalarType(type) && PLAIN.has(type.name)) ||
   (isEnumType(type) && type.getValues().every(({ name, value }) => name === value));
 
-function refuse(): never {
-  throw new NotAsJson();
+function notInSql(): never {
+  throw new NotInSql();
 }

@@ -3,13 +3,13 @@ import { type ExecutionResult, execute, getOperationAST, OperationTypeNode } fro
 import { z } from 'zod';
 import type { HttpServices } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
-import { answerPlan } from './as-json.ts';
 import { MOST_BYTES, tooLarge } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
 import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { guard } from './plugins.ts';
+import { answerPlan } from './sql-plan.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 
@@ -28,7 +28,7 @@ type Params = z.output<typeof params>;
  * way through Fetch objects costs several times as much as a small query. The bounds, the token, the errors are the same
  * functions; whatever is out of the ordinary (a wrong document, wrong variables, a subscription) is left to Yoga: false.
  */
-export function direct({ log }: HttpServices) {
+export function jsonRequests({ log }: HttpServices) {
   return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const type = answerType(req);
     if (!type) return false;
