@@ -33,7 +33,7 @@ export const meaningOf = (schema: z.ZodType): string | undefined =>
 /** What a field holds: the names of zod's kinds, with texts told apart. */
 export function kindOf(schema: z.core.$ZodType): string {
   const plain = bare(schema);
-  const format = 'format' in plain ? plain.format : plain.meta()?.format;
   if (plain.type !== 'string') return plain.type;
+  const format = ('format' in plain && plain.format) || plain.meta()?.format;
   return format === 'uuid' ? 'uuid' : format === 'datetime' || format === 'date-time' ? 'time' : 'string';
 }

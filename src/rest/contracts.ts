@@ -1,27 +1,16 @@
 import { z } from 'zod';
-import { type Contract, deleteContract, getContract, listContractsJson } from '../core/contracts/contracts.ts';
+import { type Contract, contract } from '../core/contracts/contract.ts';
+import { deleteContract, getContract, listContractsJson } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
-import { pick, type Selection } from '../core/sql/selection.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
 
-const fields: Selection<Contract> = {
-  id: true,
-  company: true,
-  fleetId: true,
-  name: true,
-  description: true,
-  vin: true,
-  manufacturer: true,
-  from: true,
-  to: true,
-  pack: true,
-  status: true,
-  createdAt: true,
-};
-const shape = (contract: Contract) => pick(contract, fields);
+const fields = selectionOf(contract);
+const shape = (one: Contract) => pick(one, fields);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });
 const conditionsFields = z.object(
@@ -55,8 +44,8 @@ export const contractRoutes: Route[] = [
     token: 'optional',
     docs: contractDocs.create,
     async answer(ctx, { body }) {
-      const contract = await createContract(ctx, body);
-      return { status: 201, headers: { Location: `/contracts/${contract.id}` }, body: shape(contract) };
+      const made = await createContract(ctx, body);
+      return { status: 201, headers: { Location: `/contracts/${made.id}` }, body: shape(made) };
     },
   },
   {

@@ -2,26 +2,20 @@ import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { importChanges } from '../core/following/subscriptions.ts';
+import { type Import, importSchema } from '../core/imports/import.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
-import { getImport, type Import, streamRejectedCsv } from '../core/imports/imports.ts';
+import { getImport, streamRejectedCsv } from '../core/imports/imports.ts';
 import { readInput } from '../core/input.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
-const shape = (run: Import) => ({
-  id: run.id,
-  fleetId: run.fleetId,
-  state: run.state,
-  received: run.received,
-  created: run.created,
-  existing: run.existing,
-  rejected: run.rejected,
-  startedAt: run.startedAt,
-  finishedAt: run.finishedAt,
-});
+const fields = selectionOf(importSchema);
+const shape = (run: Import) => pick(run, fields);
 
 const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
 

@@ -66,7 +66,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/operations': ['core', 'core/sql', 'core/vehicles'],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'manufacturers'],
-  'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles'],
+  'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles', 'entities'],
   'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
   'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],

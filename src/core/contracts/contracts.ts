@@ -1,52 +1,22 @@
 import { type RawBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { announceEvents } from '../events/record-events.ts';
-import { readInput, storable } from '../input.ts';
+import { readInput } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import {
-  type JsonPage,
-  type JsonSql,
-  json,
-  jsonObject,
-  jsonText,
-  readJsonPage,
-  type Selection,
-} from '../sql/selection.ts';
+import { type JsonPage, json, jsonObject, jsonText, readJsonPage, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-
-export const contractStatuses = ['SCHEDULED', 'ACTIVE', 'ENDED'] as const;
-export type ContractStatus = (typeof contractStatuses)[number];
-
-/** A contract as both interfaces show it: in force in [from, to), ISO 8601 UTC. */
-export interface Contract {
-  id: string;
-  company: string;
-  fleetId: string;
-  vehicleId: string;
-  name: string;
-  description: string;
-  vin: string;
-  manufacturer: string | null;
-  from: string;
-  to: string;
-  pack: string;
-  /** Follows from the clock. */
-  status: ContractStatus;
-  createdAt: string;
-}
-
-export const contractFilter = z.object({
-  fleetId: z.string().nullish(),
-  vin: z.string().nullish(),
-  pack: storable(z.string()).nullish(),
-  status: z.enum(contractStatuses).nullish(),
-});
-export type ContractFilter = z.output<typeof contractFilter>;
+import {
+  type Contract,
+  type ContractFilter,
+  type ContractStatus,
+  contractFilter,
+  contractWithVehicle,
+} from './contract.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound. */
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
@@ -185,19 +155,11 @@ const beside = (ctx: Context) =>
   sql`join vehicle v on v.id = c.vehicle_id cross join (select ${ctx.now()}::timestamptz as now) clock`;
 const source = (ctx: Context) => sql`contract c ${beside(ctx)}`;
 
-const contractJson: JsonSql<Contract> = {
-  id: json.code('c.id'),
-  company: json.text('c.company'),
-  fleetId: json.code('c.fleet_id'),
-  vehicleId: json.code('c.vehicle_id'),
-  name: json.text('c.name'),
-  description: json.text('c.description'),
+const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
   vin: json.code('v.vin'),
   manufacturer: json.orNull(json.code('v.manufacturer')),
   from: json.time('c.starts_at'),
   to: json.time('c.ends_at'),
-  pack: json.text('c.pack'),
   status: json.code(statusSql),
-  createdAt: json.time('c.created_at'),
-};
+});
 const contractObject = jsonObject(contractJson);

@@ -1,26 +1,14 @@
 import { sql } from 'kysely';
-import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { contractDataOf, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { id, mustBe, readInput, text, time } from '../input.ts';
+import { readInput } from '../input.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Contract, statusAt } from './contracts.ts';
-
-export const createContractInput = z
-  .object({
-    fleetId: id,
-    name: text(255),
-    description: text(2000),
-    vin: z.string(mustBe('a string')),
-    from: time,
-    to: time,
-    pack: text(255),
-  })
-  .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' });
+import { type Contract, createContractInput } from './contract.ts';
+import { statusAt } from './contracts.ts';
 
 /**
  * Ties a vehicle to a pack for a period. Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed,
@@ -49,19 +37,13 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   }
 }
 
-interface LockedVehicle {
-  id: string;
-  company: string;
-  fleetId: string;
-  vin: string;
-  manufacturer: string | null;
-}
+type LockedVehicle = Pick<Contract, 'vehicleId' | 'company' | 'fleetId' | 'vin' | 'manufacturer'>;
 
 /** One at a time for each vehicle: two contracts that overlap would wait for each other to commit, until one is cut off. */
 async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: string | null): Promise<LockedVehicle> {
   const [vehicle] = await execute<LockedVehicle>(
     onPrimary(ctx),
-    sql`select id, company, fleet_id as "fleetId", vin, manufacturer from vehicle
+    sql`select id as "vehicleId", company, fleet_id as "fleetId", vin, manufacturer from vehicle
         where company = ${company} and fleet_id = ${fleetId} and vin = ${vin} for no key update`,
   );
   if (!vehicle) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
@@ -71,37 +53,27 @@ async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: 
 type Terms = Pick<Contract, 'name' | 'description' | 'pack'> & { from: Date; to: Date };
 
 async function insertContract(ctx: Context, vehicle: LockedVehicle, { from, to, ...terms }: Terms): Promise<Contract> {
-  const { id: vehicleId, company, fleetId, vin, manufacturer } = vehicle;
-  const id = newId();
   const now = ctx.now();
+  const made: Contract = {
+    id: newId(),
+    ...vehicle,
+    ...terms,
+    from: from.toISOString(),
+    to: to.toISOString(),
+    status: statusAt(now, from, to),
+    createdAt: now.toISOString(),
+  };
+  const { id, company, fleetId, vehicleId, vin } = made;
   await execute(
     onPrimary(ctx),
     sql`insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
-        values (${id}, ${company}, ${fleetId}, ${vehicleId}, ${terms.name}, ${terms.description}, ${terms.pack},
-          ${from}::timestamptz, ${to}::timestamptz, ${now}::timestamptz, ${from}::timestamptz)`,
+        values (${id}, ${company}, ${fleetId}, ${vehicleId}, ${made.name}, ${made.description}, ${made.pack},
+          ${made.from}::timestamptz, ${made.to}::timestamptz, ${made.createdAt}::timestamptz, ${made.from}::timestamptz)`,
   );
-  const period = { from: from.toISOString(), to: to.toISOString() };
-  await record(ctx, {
-    type: 'contract.created',
-    company,
-    fleetId,
-    contractId: id,
-    vehicles: [{ id: vehicleId, vin }],
-    data: contractDataOf({ ...terms, ...period }),
-  });
-  const status = statusAt(now, from, to);
-  return {
-    id,
-    company,
-    fleetId,
-    vehicleId,
-    vin,
-    manufacturer,
-    status,
-    ...terms,
-    ...period,
-    createdAt: now.toISOString(),
-  };
+  const vehicles = [{ id: vehicleId, vin }];
+  const data = contractDataOf(made);
+  await record(ctx, { type: 'contract.created', company, fleetId, contractId: id, vehicles, data });
+  return made;
 }
 
 const isOverlap = (error: unknown): boolean =>

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { betweenSql, type Page, type Slice, sliceOf } from '../sql/page.ts';
 import { execute, onPrimary } from '../sql/send.ts';
-import { type Import, type ImportRow, importColumns, toImport } from './imports.ts';
+import type { Import } from './import.ts';
+import { type ImportRow, importColumns, toImport } from './imports.ts';
 
 /**
  * A page of imports for each of these fleets, oldest first, in one statement. In the order of their beginning: ids that

@@ -1,35 +1,17 @@
 import { createHash, type Hash } from 'node:crypto';
 import { sql } from 'kysely';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
-import { id, readInput } from '../input.ts';
+import { readInput } from '../input.ts';
 import { execute, onPrimary } from '../sql/send.ts';
-import { addOptions, type Summary } from '../vehicles/vin-lists.ts';
 import { readCsv } from './csv/csv.ts';
-import {
-  type DuplicateRow,
-  type Import,
-  type ImportRow,
-  listRejections,
-  type RejectedRow,
-  toImport,
-} from './imports.ts';
+import { type importedVehicles, importVehiclesInput, REJECTED_SHOWN } from './import.ts';
+import { type ImportRow, listRejections, toImport } from './imports.ts';
 import { beginImport, failImport, keepAlive } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
-
-export const importVehiclesInput = z
-  .object({
-    fleetId: id.describe('The fleet.'),
-    importId: z
-      .uuid('must be a UUID')
-      .nullish()
-      .describe('A UUID of your choice: follow the import by it, and send the file again safely.'),
-    ...addOptions,
-  })
-  .describe('A CSV file of VINs for a fleet.');
 
 /** The file's bytes as they arrive, and the key that makes sending them twice safe. */
 export interface Upload {
@@ -37,19 +19,9 @@ export interface Upload {
   idempotencyKey?: string | undefined;
 }
 
-export interface ImportedVehicles {
-  import: Import;
-  summary: Summary;
-  /** The first of the refused rows. */
-  rejected: RejectedRow[];
-  /** The first of the rows that repeat another one. */
-  duplicates: DuplicateRow[];
-  /** Whether this is what an earlier upload with the same key or importId was told. */
-  repeated: boolean;
-}
+/** `repeated`: this is what an earlier upload with the same key or importId was told. */
+export type ImportedVehicles = z.output<typeof importedVehicles> & { repeated: boolean };
 
-/** Rows of a file that an answer lists. */
-export const REJECTED_SHOWN = 100;
 const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
 
 /**

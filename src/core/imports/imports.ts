@@ -5,37 +5,7 @@ import { isoSql } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
-
-export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
-export type ImportState = (typeof importStates)[number];
-
-/** One uploaded file and what became of its rows. Times are ISO 8601 UTC. */
-export interface Import {
-  id: string;
-  fleetId: string;
-  state: ImportState;
-  received: number;
-  created: number;
-  existing: number;
-  rejected: number;
-  startedAt: string;
-  finishedAt: string | null;
-}
-
-/** A row of a file that was refused; `row` counts as people do: the first line is 1. */
-export interface RejectedRow {
-  row: number;
-  value: string;
-  code: string;
-  message: string;
-}
-
-/** A row that repeats the VIN of an earlier one, `firstRow`, and so counts as existing. */
-export interface DuplicateRow {
-  row: number;
-  firstRow: number;
-  value: string;
-}
+import type { DuplicateRow, Import, ImportState, RejectedRow } from './import.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {

@@ -7,7 +7,8 @@ import { execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { inAnotherFleet, warningsOf } from '../vehicles/add-vehicles.ts';
 import { recheckAfter, unsupportedReason } from '../vehicles/eligibility.ts';
-import { type DuplicateRow, type ImportRow, importColumns } from './imports.ts';
+import type { DuplicateRow } from './import.ts';
+import { type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, stillRunning } from './run.ts';
 import type { ImportStaging } from './staging.ts';
 

@@ -1,11 +1,7 @@
 import DataLoader from 'dataloader';
 import type { Context } from '../../core/context.ts';
-import {
-  type ContractFilter,
-  type ContractParent,
-  contractsOfParents,
-  countContractsOfParents,
-} from '../../core/contracts/contracts.ts';
+import type { ContractFilter } from '../../core/contracts/contract.ts';
+import { type ContractParent, contractsOfParents, countContractsOfParents } from '../../core/contracts/contracts.ts';
 import { FleetNotFound, VehicleNotFound } from '../../core/errors.ts';
 import type { EventFilter } from '../../core/events/events.ts';
 import { countTimelines, type EventSubject, timelines } from '../../core/events/timelines.ts';

@@ -1,54 +1,41 @@
+import { meaningOf } from '../../core/fields.ts';
 import { importChanges } from '../../core/following/subscriptions.ts';
 import {
-  type ImportedVehicles,
-  importVehicles,
+  duplicateRow,
+  importedVehicles,
+  importSchema,
+  importState,
   importVehiclesInput,
   REJECTED_SHOWN,
-} from '../../core/imports/import-vehicles.ts';
-import { type DuplicateRow, getImport, type Import, type RejectedRow } from '../../core/imports/imports.ts';
+  rejectedRow,
+} from '../../core/imports/import.ts';
+import { importVehicles } from '../../core/imports/import-vehicles.ts';
+import { getImport } from '../../core/imports/imports.ts';
 import { readPage } from '../../core/sql/page.ts';
 import type { Cost } from '../execution/cost.ts';
 import { fileOf } from '../transport/uploads.ts';
 import { builder } from './builder.ts';
 import { connect, connectionType, pageArgs } from './connection.ts';
+import { enumOf, inputFields, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
-import { AddMode, AddSummary } from './vehicles.ts';
 
-const ImportState = builder.enumType('ImportState', {
-  description: 'How far an import has come.',
-  values: {
-    RUNNING: { description: 'Its file is arriving or being stored.' },
-    COMPLETED: { description: 'All of its rows are accounted for.' },
-    FAILED: { description: 'It ended without effect: the fleet is as it was.' },
-  },
+enumOf('ImportState', importState, 'How far an import has come.', {
+  RUNNING: 'Its file is arriving or being stored.',
+  COMPLETED: 'All of its rows are accounted for.',
+  FAILED: 'It ended without effect: the fleet is as it was.',
 });
 
-export const ImportRef = builder.objectRef<Import>('Import');
+export const ImportRef = objectOf('Import', importSchema, { fleetId: false });
 
-builder.objectType(ImportRef, {
-  description: 'An uploaded file of VINs and what became of its rows.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'A UUID; the same as in REST.' }),
-    fleet: t.field({
-      type: FleetRef,
-      description: 'The fleet its vehicles belong to.',
-      resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
-    }),
-    state: t.field({ type: ImportState, description: 'How far it has come.', resolve: ({ state }) => state }),
-    received: t.exposeInt('received', { description: 'Rows read so far.' }),
-    created: t.exposeInt('created', { description: 'New vehicles; known when it has ended.' }),
-    existing: t.exposeInt('existing', { description: 'Rows whose vehicle the fleet had; known when it has ended.' }),
-    rejected: t.exposeInt('rejected', { description: 'Rows that were refused.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it began.' }),
-    finishedAt: t.expose('finishedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it ended; null while it runs.',
-    }),
+builder.objectField(ImportRef, 'fleet', (t) =>
+  t.field({
+    type: FleetRef,
+    description: meaningOf(importSchema.shape.fleetId),
+    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
   }),
-});
+);
 
 const ImportConnection = connectionType('Import', ImportRef);
 
@@ -67,24 +54,8 @@ builder.objectField(FleetRef, 'imports', (t) =>
   }),
 );
 
-const RejectedRowType = builder.objectRef<RejectedRow>('RejectedRow').implement({
-  description: 'A row of a file that was refused.',
-  fields: (t) => ({
-    row: t.exposeInt('row', { description: 'The row of the file, as people count: the first is 1.' }),
-    value: t.exposeString('value', { description: 'What stood where the VIN should.' }),
-    code: t.exposeString('code', { description: 'A stable code, such as `VIN_INVALID_LENGTH`.' }),
-    message: t.exposeString('message', { description: 'What is wrong, for people.' }),
-  }),
-});
-
-const DuplicateRowType = builder.objectRef<DuplicateRow>('DuplicateRow').implement({
-  description: 'A row that repeats the VIN of an earlier one; it counts as existing.',
-  fields: (t) => ({
-    row: t.exposeInt('row', { description: 'The row of the file, as people count: the first is 1.' }),
-    firstRow: t.exposeInt('firstRow', { description: 'The row with the same VIN before it.' }),
-    value: t.exposeString('value', { description: 'What stands there as the VIN.' }),
-  }),
-});
+objectOf('RejectedRow', rejectedRow);
+objectOf('DuplicateRow', duplicateRow);
 
 builder.queryField('import', (t) =>
   t.field({
@@ -97,38 +68,21 @@ builder.queryField('import', (t) =>
 );
 
 const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
-  description: 'A CSV file of VINs for a fleet.',
+  description: importVehiclesInput.description ?? '',
   fields: (t) => ({
-    fleetId: t.id({ required: true, description: 'The fleet.' }),
+    ...inputFields(t, importVehiclesInput),
     file: t.field({
       type: 'Upload',
       required: true,
       description: 'CSV text with a column of VINs, with or without a header. At most 256 MiB by default.',
     }),
-    importId: t.id({
-      description: 'A UUID of your choice: follow it with `importProgress`, and send the file again safely.',
-    }),
-    mode: t.field({ type: AddMode, description: 'By default PARTIAL.' }),
-    dryRun: t.boolean({ description: 'True: say what would happen, and store nothing. By default false.' }),
   }),
 });
 
-const ImportVehiclesPayload = builder.objectRef<ImportedVehicles>('ImportVehiclesPayload').implement({
-  description: 'What became of the file.',
-  fields: (t) => ({
-    import: t.expose('import', { type: ImportRef, description: 'The import.' }),
-    summary: t.expose('summary', { type: AddSummary, description: 'Its rows in numbers.' }),
-    rejected: t.expose('rejected', {
-      type: [RejectedRowType],
-      extensions: { size: REJECTED_SHOWN } satisfies Cost,
-      description: 'The first 100 refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.',
-    }),
-    duplicates: t.expose('duplicates', {
-      type: [DuplicateRowType],
-      extensions: { size: REJECTED_SHOWN } satisfies Cost,
-      description: 'The first 100 rows that repeat another one.',
-    }),
-  }),
+const shown = { extensions: { size: REJECTED_SHOWN } satisfies Cost };
+const ImportVehiclesPayload = objectOf('ImportVehiclesPayload', importedVehicles, {
+  rejected: shown,
+  duplicates: shown,
 });
 
 builder.mutationField('importVehicles', (t) =>

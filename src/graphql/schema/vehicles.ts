@@ -81,12 +81,12 @@ builder.queryField('vehicle', (t) =>
   }),
 );
 
-export const AddMode = enumOf('AddMode', addMode, 'What becomes of the good values when others are refused.', {
+enumOf('AddMode', addMode, 'What becomes of the good values when others are refused.', {
   partial: 'They are stored.',
   atomic: 'Nothing is stored, and the call is refused.',
 });
 
-export const AddSummary = objectOf('AddSummary', summary);
+objectOf('AddSummary', summary);
 objectOf('RejectedVin', rejectedVin);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };

@@ -1,43 +1,24 @@
 import { z } from 'zod';
 import { field } from '../../core/fields.ts';
-import { importStates } from '../../core/imports/imports.ts';
-import { summary } from '../../core/vehicles/vin-lists.ts';
+import { importedVehicles, importSchema } from '../../core/imports/import.ts';
 import type { RouteDocs } from './route-docs.ts';
-import { duplicateRowJson, rejectedRowJson } from './shapes.ts';
 
-const importId = field(z.uuid(), 'Identifies the import.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
-const fleetId = field(z.uuid(), 'The fleet.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b');
-
-const importJson = z
-  .object({
-    id: importId,
-    fleetId,
-    state: field(z.enum(importStates), 'A failed import has changed nothing.', 'COMPLETED'),
-    ...summary.shape,
-    startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
-    finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
-  })
-  .meta({ id: 'Import', description: 'An uploaded file and what became of its rows.' });
-
+const { import: _, ...report } = importedVehicles.shape;
 const importedJson = z
   .object({
-    importId,
-    summary,
-    rejected: z.array(rejectedRowJson).meta({ description: 'The first 100 refused rows.' }),
-    duplicates: z.array(duplicateRowJson).meta({
-      description: 'The first 100 rows that repeat the VIN of an earlier one; they count as existing.',
-    }),
+    importId: importSchema.shape.id,
+    ...report,
     rejectedCsv: field(
       z.string(),
       'Where all refused rows are, as CSV.',
       '/imports/019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d/rejected.csv',
     ),
   })
-  .meta({ id: 'ImportedVehicles', description: 'What became of the rows of a file.' });
+  .meta({ id: 'ImportedVehicles', description: importedVehicles.description });
 
 /** The fields of the form, which is read by hand, as it arrives. */
 const form = z.object({
-  fleetId: z.string().meta({ ...fleetId.meta() }),
+  fleetId: z.string().meta({ ...importSchema.shape.fleetId.meta() }),
   vins: z.string().meta({
     description:
       'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars: with a header that ' +
@@ -55,7 +36,7 @@ export const importDocs = {
       'Adds the vehicles of a CSV file to a fleet, as one whole: an upload that breaks off leaves the fleet as it was. ' +
       'Good rows are stored even if others are refused; if all are refused, that is a 400 with the same report.',
     query: ['mode', 'dryRun', 'fleetId', 'importId'],
-    body: { type: 'multipart/form-data', input: form, fields: form },
+    body: { type: 'multipart/form-data', input: form },
     answers: {
       200: { description: 'What would be stored (`dryRun`).', schema: importedJson, headers: ['Location'] },
       201: { description: 'What was stored.', schema: importedJson, headers: ['Location'] },
@@ -67,7 +48,7 @@ export const importDocs = {
     tag: 'Imports',
     summary: 'Get an import',
     description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
-    answers: { 200: { description: 'The import.', schema: importJson } },
+    answers: { 200: { description: 'The import.', schema: importSchema } },
     errors: ['IMPORT_NOT_FOUND'],
   },
   events: {

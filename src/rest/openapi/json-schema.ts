@@ -26,7 +26,7 @@ export class Schemas {
 
   #make(schema: z.ZodType, io: 'input' | 'output'): Json {
     // Inside a list, because a schema at the root is never made a reference.
-    const list = z.toJSONSchema(z.array(schema), { io, override: ({ jsonSchema }) => plain(jsonSchema) });
+    const list = z.toJSONSchema(z.array(schema), { io, override: plain });
     const { items, $defs = {} } = JSON.parse(JSON.stringify(list).replaceAll('"#/$defs/', '"#/components/schemas/'));
     for (const [id, { id: _, ...definition }] of Object.entries<Json>($defs)) this.components[id] = definition;
     return items;
@@ -46,8 +46,16 @@ export class Schemas {
   }
 }
 
+interface Made {
+  zodSchema: z.core.$ZodType;
+  jsonSchema: Json;
+}
+
 /** Readers of an answer must bear fields that are added later, so no schema forbids any. */
-function plain(schema: Json): void {
+function plain({ zodSchema, jsonSchema: schema }: Made): void {
+  // Examples are as they are sent, also of what is another value once it was read.
+  const { examples } = z.globalRegistry.get(zodSchema) ?? {};
+  if (examples) schema.examples = examples;
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (FORMATS.includes(schema.format)) delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;

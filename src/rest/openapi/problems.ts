@@ -28,12 +28,12 @@ import {
   WebhookNotFound,
 } from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
+import { duplicateRow, rejectedRow } from '../../core/imports/import.ts';
 import { eligibilityStatus, reason } from '../../core/vehicles/vehicle.ts';
 import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
 import { statusOf } from '../../http/status.ts';
 import { internalProblem, problemOf } from '../problem.ts';
 import { type Json, mapValues } from './json-schema.ts';
-import { duplicateRowJson, rejectedRowJson } from './shapes.ts';
 
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
@@ -119,10 +119,10 @@ export const problemJson = z
       .meta({ description: 'ELIGIBILITY_IN_PROGRESS: how far it is.' }),
     summary: summary.optional(),
     rejected: z
-      .array(z.union([rejectedVin, rejectedRowJson]))
+      .array(z.union([rejectedVin, rejectedRow]))
       .optional()
       .meta({ description: 'The refused VINs (of a list) or the first 100 refused rows (of a file).' }),
-    duplicates: z.array(duplicateRowJson).optional().meta({ description: 'The first 100 rows that repeat another.' }),
+    duplicates: z.array(duplicateRow).optional().meta({ description: 'The first 100 rows that repeat another.' }),
     row: z.int().optional().meta({ description: 'The row that makes a file unreadable.' }),
     found: z
       .array(z.string())

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { asIn, field } from '../fields.ts';
+import { id, mustBe, storable, text, time } from '../input.ts';
+
+export const contractStatus = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
+export type ContractStatus = z.output<typeof contractStatus>;
+
+/** A contract as REST shows it: in force in [from, to), ISO 8601 UTC. */
+export const contract = z
+  .object({
+    id: field(
+      z.uuid(),
+      'Identifies the contract: the same in both interfaces.',
+      '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c',
+    ),
+    company: field(z.string(), 'The company whose vehicle it is.', 'acme'),
+    fleetId: field(z.uuid(), 'The fleet of the vehicle.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    name: field(z.string(), 'Any name.', 'Fuel data, 2027'),
+    description: field(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
+    vin: field(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
+    manufacturer: field(z.string().nullable(), 'The maker of the vehicle; null if the VIN does not tell.', 'bmw'),
+    from: field(z.iso.datetime(), 'When it begins.', '2027-01-01T00:00:00.000Z'),
+    to: field(
+      z.iso.datetime(),
+      'When it ends, later than `from`; this moment is no longer part of it.',
+      '2028-01-01T00:00:00.000Z',
+    ),
+    pack: field(
+      z.string(),
+      'The pack of data services, from the catalogue where there is one. A vehicle has one contract for a pack at a time.',
+      'fuel',
+    ),
+    status: field(contractStatus, 'Where its period stands to the present.', 'SCHEDULED'),
+    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
+  })
+  .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });
+
+/** With the id of its vehicle, which GraphQL gives whole. */
+export const contractWithVehicle = contract.extend({ vehicleId: z.uuid() }).meta({ description: contract.description });
+export type Contract = z.output<typeof contractWithVehicle>;
+
+export const createContractInput = z
+  .object(
+    asIn(contract, {
+      fleetId: id,
+      name: text(255),
+      description: text(2000),
+      vin: z.string(mustBe('a string')),
+      from: time,
+      to: time,
+      pack: text(255),
+    }),
+  )
+  .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' })
+  .describe('A new contract. Each text is trimmed and has 1 to 255 characters, its description up to 2,000.');
+
+export const contractFilter = z
+  .object({
+    fleetId: z.string().nullish().describe('For vehicles of this fleet.'),
+    vin: z.string().nullish().describe('For the vehicle with this VIN.'),
+    pack: storable(z.string()).nullish().describe('For this pack.'),
+    status: contractStatus.nullish().describe('With this status.'),
+  })
+  .describe('Which contracts: those that fit everything that is given.');
+export type ContractFilter = z.output<typeof contractFilter>;
