@@ -1,26 +1,16 @@
 import { z } from 'zod';
-import { type Event, type EventFilter, eventCursor, getEvent, listEvents } from '../core/events/events.ts';
+import { type Event, type EventFilter, event } from '../core/events/event.ts';
+import { eventCursor, getEvent, listEvents } from '../core/events/events.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
-import { pick, type Selection } from '../core/sql/selection.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
 import { inSteps, jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
 
-const fields: Selection<Event> = {
-  id: true,
-  type: true,
-  timestamp: true,
-  company: true,
-  fleetId: true,
-  contractId: true,
-  vehicles: true,
-  vehicleCount: true,
-  actor: true,
-  requestId: true,
-  data: true,
-};
-const shape = (event: Event) => pick(event, fields);
+const fields = selectionOf(event);
+const shape = (one: Event) => pick(one, fields);
 
 /** A comma list. */
 const typesOf = (list?: string): string[] | undefined => list?.split(',').map((type) => type.trim());
@@ -55,7 +45,7 @@ const withCursor = (request: RestRequest): RestRequest => {
 const LONGEST_MS = 15 * 60_000;
 
 /** `id` is what the browser sends back as Last-Event-ID. */
-const frame = (event: Event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(shape(event))}\n\n`;
+const frame = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
 
 export const eventRoutes: Route[] = [
   {

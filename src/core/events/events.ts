@@ -1,49 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { listOf, readInput, time } from '../input.ts';
+import { readInput } from '../input.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
-import { type JsonSql, json, jsonObject, type ValueSql } from '../sql/selection.ts';
+import { json, jsonObject, type ValueSql } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { firstIdOf, given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { type EventType, eventTypes, MOST_TYPES } from './record-events.ts';
+import { type Event, type EventFilter, event, eventFilter } from './event.ts';
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
-
-/** A fact as both interfaces and webhooks show it. */
-export interface Event {
-  id: string;
-  type: EventType;
-  /** ISO 8601 UTC. */
-  timestamp: string;
-  company: string;
-  fleetId: string | null;
-  contractId: string | null;
-  vehicles: { id: string; vin: string }[];
-  vehicleCount: number;
-  /** The subject of the token, `anonymous` or `system`. */
-  actor: string;
-  requestId: string | null;
-  data: Record<string, unknown>;
-}
-
-export const eventFilter = z.object({
-  types: listOf(
-    z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
-    MOST_TYPES,
-    'must be a list of event types',
-  ).nullish(),
-  fleetId: z.string().nullish(),
-  contractId: z.string().nullish(),
-  vehicleId: z.string().nullish(),
-  vin: z.string().nullish(),
-  since: time.nullish(),
-  until: time.nullish(),
-});
-/** A filter as it came in; matching judges it. */
-export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 /** One event of the caller's company; throws NotFound. */
 export async function getEvent(ctx: Context, input: { id: string }): Promise<Event> {
@@ -163,22 +130,16 @@ export function matching(filter?: EventFilter | null): RawBuilder<unknown> {
     ${given(until, (time) => sql`and e.at < ${time}::timestamptz`)}`;
 }
 
-const eventJson: JsonSql<Event> = {
-  id: json.code('e.id'),
-  type: json.code('e.type'),
-  timestamp: json.time('e.at'),
-  company: json.text('e.company'),
-  fleetId: json.orNull(json.code('e.fleet_id')),
-  contractId: json.orNull(json.code('e.contract_id')),
-  vehicles: {
-    sql: `(select '[' || coalesce(string_agg(format('{"id":"%s","vin":"%s"}', u.id, u.vin), ',' order by u.n), '') || ']'
-      from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
-  },
-  vehicleCount: json.number('cardinality(e.vehicle_ids)'),
-  actor: json.text('e.actor'),
-  requestId: json.orNull(json.text('e.request_id')),
-  data: json.value('e.data'),
+const eventVehicles: ValueSql = {
+  sql: `(select '[' || coalesce(string_agg(format('{"id":"%s","vin":"%s"}', u.id, u.vin), ',' order by u.n), '') || ']'
+    from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
 };
+
+const eventJson = jsonTable('event', 'e', event, {
+  timestamp: json.time('e.at'),
+  vehicles: eventVehicles,
+  vehicleCount: json.number('cardinality(e.vehicle_ids)'),
+});
 /** The JSON object of an event `e`. */
 export const eventObject = jsonObject(eventJson);
 const none: ValueSql = { sql: `'[]'` };
@@ -190,5 +151,5 @@ export const eventOf = ({ vehicles = true }: { vehicles?: boolean }) => (vehicle
 export const eventWithFewVehicles = (most: number): RawBuilder<unknown> =>
   jsonObject<Event>({
     ...eventJson,
-    vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventJson.vehicles.sql} end` },
+    vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventVehicles.sql} end` },
   });

@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Page, type Slice, sliceOf } from '../sql/page.ts';
 import { execute, onPrimary } from '../sql/send.ts';
-import { type Event, type EventFilter, eventOf, matching, pageOfLog, visibleTo } from './events.ts';
+import type { Event, EventFilter } from './event.ts';
+import { eventOf, matching, pageOfLog, visibleTo } from './events.ts';
 
 /** Whose history a timeline is. */
 export type EventSubject = 'fleet' | 'vehicle' | 'contract';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
-import { type Event, type EventFilter, eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
+import type { Event, EventFilter } from '../events/event.ts';
+import { eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { Signal } from '../signal.ts';
 import { execute, onPrimary } from '../sql/send.ts';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Event, eventObject } from '../events/events.ts';
+import type { Event } from '../events/event.ts';
+import { eventObject } from '../events/events.ts';
 import { isoSql } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { firstIdOf } from '../sql/sql.ts';

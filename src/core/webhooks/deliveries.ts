@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { type Event, eventWithFewVehicles, visibleTo } from '../events/events.ts';
+import type { Event } from '../events/event.ts';
+import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { announceEvents } from '../events/record-events.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';

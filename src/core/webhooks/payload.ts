@@ -1,4 +1,4 @@
-import type { Event } from '../events/events.ts';
+import type { Event } from '../events/event.ts';
 
 /** Larger bodies are cut. */
 const LARGEST_BYTES = 20_000;

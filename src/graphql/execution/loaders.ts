@@ -3,7 +3,7 @@ import type { Context } from '../../core/context.ts';
 import type { ContractFilter } from '../../core/contracts/contract.ts';
 import { type ContractParent, contractsOfParents, countContractsOfParents } from '../../core/contracts/contracts.ts';
 import { FleetNotFound, VehicleNotFound } from '../../core/errors.ts';
-import type { EventFilter } from '../../core/events/events.ts';
+import type { EventFilter } from '../../core/events/event.ts';
 import { countTimelines, type EventSubject, timelines } from '../../core/events/timelines.ts';
 import type { Fleet } from '../../core/fleets/fleet.ts';
 import { fleetsById } from '../../core/fleets/fleets.ts';
