@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { subscribableTypes } from '../src/core/webhooks/webhooks.ts';
+import { subscribableTypes } from '../src/core/webhooks/webhook.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';

@@ -1,6 +1,11 @@
 import { authorize } from '../core/context.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
+import { manufacturer } from '../core/vehicles/manufacturer.ts';
 import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';
+
+const fields = selectionOf(manufacturer);
 
 export const manufacturerRoutes: Route[] = [
   {
@@ -10,11 +15,7 @@ export const manufacturerRoutes: Route[] = [
     docs: manufacturerDocs.list,
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
-      const manufacturers = ctx.services.manufacturers.list();
-      return {
-        status: 200,
-        body: manufacturers.map(({ id, name, provider, supported, wmis }) => ({ id, name, provider, supported, wmis })),
-      };
+      return { status: 200, body: ctx.services.manufacturers.list().map((one) => pick(one, fields)) };
     },
   },
 ];

@@ -1,14 +1,10 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
-import { pick, type Selection } from '../core/sql/selection.ts';
-import {
-  type Delivery,
-  type DeliveryState,
-  deliveryStates,
-  listDeliveries,
-  redeliver,
-  testWebhook,
-} from '../core/webhooks/deliveries.ts';
+import { selectionOf } from '../core/sql/json-table.ts';
+import { pick } from '../core/sql/selection.ts';
+import { listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
+import { type Delivery, type DeliveryState, delivery, deliveryState } from '../core/webhooks/delivery.ts';
+import { type Webhook, type WebhookWithSecret, webhook } from '../core/webhooks/webhook.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -16,45 +12,20 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
-  type Webhook,
-  type WebhookWithSecret,
 } from '../core/webhooks/webhooks.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
 import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 
-const fields: Selection<Webhook> = {
-  id: true,
-  url: true,
-  description: true,
-  types: true,
-  state: true,
-  reason: true,
-  oldSecretUntil: true,
-  createdAt: true,
-  updatedAt: true,
-};
-const shape = (webhook: Webhook) => pick(webhook, fields);
-const withSecret = ({ webhook, secret }: WebhookWithSecret) => ({ ...shape(webhook), secret });
+const fields = selectionOf(webhook);
+const shape = (one: Webhook) => pick(one, fields);
+const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape(made), secret });
 
-const deliveryFields: Selection<Delivery> = {
-  id: true,
-  webhookId: true,
-  eventId: true,
-  type: true,
-  state: true,
-  attempts: true,
-  nextAttemptAt: true,
-  createdAt: true,
-  attemptedAt: true,
-  request: true,
-  status: true,
-  answer: true,
-  error: true,
-  durationMs: true,
-};
-const deliveryShape = (delivery: Delivery) => pick(delivery, deliveryFields);
+const deliveryFields = selectionOf(delivery);
+const deliveryShape = (one: Delivery) => pick(one, deliveryFields);
 
-const deliveryQuery = z.object({ state: z.enum(deliveryStates, `is one of ${deliveryStates.join(', ')}`).optional() });
+const deliveryQuery = z.object({
+  state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),
+});
 
 const idOf = ({ params }: RestRequest) => ({ id: params.id ?? '' });
 
@@ -137,8 +108,8 @@ export const webhookRoutes: Route[] = [
     scope: 'fleets:write',
     docs: webhookDocs.redeliver,
     async answer(ctx, { params }) {
-      const delivery = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });
-      return { status: 202, body: deliveryShape(delivery) };
+      const again = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });
+      return { status: 202, body: deliveryShape(again) };
     },
   },
 ];

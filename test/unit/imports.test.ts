@@ -65,7 +65,7 @@ const allowed: Record<string, readonly string[]> = {
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
   'core/operations': ['core', 'core/sql', 'core/vehicles'],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
-  'core/webhooks': ['core', 'core/events', 'core/sql', 'manufacturers'],
+  'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles', 'entities'],
   'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
   'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],

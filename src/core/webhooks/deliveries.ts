@@ -1,37 +1,18 @@
 import { sql } from 'kysely';
+import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { announceEvents } from '../events/record-events.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
+import { isoSql, json, jsonObject } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { type Delivery, type DeliveryState, delivery } from './delivery.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
-
-export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
-export type DeliveryState = (typeof deliveryStates)[number];
-
-/** One event on its way to one webhook. `request` and what follows tell of the last attempt. Times are ISO 8601 UTC. */
-export interface Delivery {
-  id: string;
-  webhookId: string;
-  eventId: string;
-  type: string;
-  state: DeliveryState;
-  attempts: number;
-  /** null: none, or not before the webhook is active again. */
-  nextAttemptAt: string | null;
-  createdAt: string;
-  attemptedAt: string | null;
-  request: { url: string; headers: Record<string, string>; body: string } | null;
-  status: number | null;
-  answer: string | null;
-  error: string | null;
-  durationMs: number | null;
-}
 
 /**
  * A page of a webhook's deliveries, oldest first: of the events that the caller may read; without what was sent where that is
@@ -123,39 +104,29 @@ async function deliveryOf(ctx: Context, webhookId: string, deliveryId: string): 
 
 const inState = (state?: DeliveryState | null) => (state ? sql`and d.state = ${state}` : sql``);
 
-type Sent = Omit<Delivery, 'request'> & { url: string | null; headers: Record<string, string> | null };
+const sent = delivery
+  .omit({ request: true })
+  .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
+
 interface Row {
-  json: Sent;
+  json: z.output<typeof sent>;
   /** null: not read, and so is what was sent. */
   event: Event | null;
 }
 
-const deliveryJson: JsonSql<Sent> = {
-  id: json.code('d.id'),
-  webhookId: json.code('d.webhook_id'),
-  eventId: json.code('d.event_id'),
+const deliveryJson = jsonTable('delivery', 'd', sent, {
   type: json.code('e.type'),
-  state: json.code('d.state'),
-  attempts: json.number('d.attempts'),
   nextAttemptAt: json.orNull({
     sql: `case when not d.claimed and (d.asked or w.state = 'ACTIVE') then ${isoSql('d.due_at')} end`,
     bare: true,
   }),
-  createdAt: json.time('d.created_at'),
-  attemptedAt: json.orNull(json.time('d.attempted_at')),
-  status: json.orNull(json.number('d.status')),
-  answer: json.orNull(json.text('d.answer')),
-  error: json.orNull(json.text('d.error')),
-  durationMs: json.orNull(json.number('d.duration_ms')),
-  url: json.orNull(json.text('d.url')),
-  headers: json.orNull(json.value('d.headers')),
-};
+});
 const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
 const columns = sql`${jsonObject(deliveryJson)} as json, ${eventWithFewVehicles(PAYLOAD_VEHICLES)} as event`;
 const withoutEvent = sql`${jsonObject(deliveryJson)} as json, null as event`;
 
 /** The body follows from the event: it is the same on each attempt. */
-function toDelivery({ json: { url, headers, ...delivery }, event }: Row): Delivery {
+function toDelivery({ json: { url, headers, ...others }, event }: Row): Delivery {
   const wasSent = event !== null && url !== null && headers !== null;
-  return { ...delivery, request: wasSent ? { url, headers, body: payloadOf(event) } : null };
+  return { ...others, request: wasSent ? { url, headers, body: payloadOf(event) } : null };
 }

@@ -1,64 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { z } from 'zod';
 import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing } from '../events/publish-events.ts';
-import { eventTypes, MOST_TYPES } from '../events/record-events.ts';
-import { id, listOf, mustBe, readInput, storable } from '../input.ts';
+import { readInput } from '../input.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import { isoSql, type JsonSql, json, jsonObject } from '../sql/selection.ts';
+import { isoSql, json, jsonObject } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { newSecret } from './signature.ts';
 import { haltWebhook, resumeWebhook } from './state.ts';
 import { readWebhookUrl } from './url.ts';
-
-export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
-export type WebhookState = (typeof webhookStates)[number];
-
-/** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
-export interface Webhook {
-  id: string;
-  url: string;
-  description: string;
-  /** Empty for all. */
-  types: string[];
-  /** PAUSED: events wait for it. DISABLED: the receiver said that it is gone. */
-  state: WebhookState;
-  /** Why it was paused or disabled by itself. */
-  reason: string | null;
-  /** Until when the secret before the present one signs too. */
-  oldSecretUntil: string | null;
-  createdAt: string;
-  updatedAt: string;
-}
-
-/** With the signing secret, which is shown this once. */
-export interface WebhookWithSecret {
-  webhook: Webhook;
-  secret: string;
-}
-
-/** Types that can be subscribed to; a test is sent to whom it is for. */
-export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
-
-const types = listOf(
-  z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
-  MOST_TYPES,
-  mustBe('a list of event types'),
-);
-const url = z.string(mustBe('a string'));
-const description = storable(z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters'));
-
-export const createWebhookInput = z.object({ url, description: description.nullish(), types: types.nullish() });
-export const updateWebhookInput = z.object({
-  id,
-  url: url.optional(),
-  description: description.optional(),
-  types: types.optional(),
-  state: z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED').optional(),
-});
+import { createWebhookInput, updateWebhookInput, type Webhook, type WebhookWithSecret, webhook } from './webhook.ts';
 
 /** Every event is matched against all of them. */
 const WEBHOOKS_MAX = 100;
@@ -216,18 +170,10 @@ async function needEventsOf(ctx: Context, webhook: Webhook, types = webhook.type
 
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });
 
-const webhookJson: JsonSql<Webhook> = {
-  id: json.code('w.id'),
-  url: json.text('w.url'),
-  description: json.text('w.description'),
-  types: json.value('w.types'),
-  state: json.code('w.state'),
-  reason: json.orNull(json.text('w.reason')),
+const webhookJson = jsonTable('webhook', 'w', webhook, {
   oldSecretUntil: json.orNull({
     sql: `case when w.old_secret_until > now() then ${isoSql('w.old_secret_until')} end`,
     bare: true,
   }),
-  createdAt: json.time('w.created_at'),
-  updatedAt: json.time('w.updated_at'),
-};
+});
 const webhookObject = jsonObject(webhookJson);

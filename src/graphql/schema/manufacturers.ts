@@ -1,29 +1,13 @@
 import { authorize, type Context } from '../../core/context.ts';
+import { manufacturer } from '../../core/vehicles/manufacturer.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
+import { objectOf } from './described.ts';
 
 type Manufacturers = Context['services']['manufacturers'];
 type Manufacturer = ReturnType<Manufacturers['list']>[number];
 
-export const ManufacturerRef = builder.objectRef<Manufacturer>('Manufacturer');
-
-builder.objectType(ManufacturerRef, {
-  description: 'A maker of vehicles, told from the first characters of a VIN.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'A slug, such as `bmw` or `mercedes-benz`.' }),
-    name: t.exposeString('name', { description: 'The name as the maker writes it.' }),
-    provider: t.exposeString('provider', {
-      nullable: true,
-      description: 'The provider that is asked about its vehicles; null where none is configured.',
-    }),
-    supported: t.exposeBoolean('supported', {
-      description: 'Whether the eligibility of its vehicles can be verified here.',
-    }),
-    wmis: t.exposeStringList('wmis', {
-      description: 'The world manufacturer identifiers (first characters of a VIN) that may be of this maker.',
-    }),
-  }),
-});
+export const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
 /** There are some thirty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;

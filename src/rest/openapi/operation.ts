@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Route } from '../route.ts';
@@ -42,19 +41,12 @@ function parametersOf({ method, path, docs }: Route): Json[] {
   ];
 }
 
-function bodyOf({ type = 'application/json', input, fields }: BodyDocs, schemas: Schemas): Json {
+function bodyOf({ type = 'application/json', input }: BodyDocs, schemas: Schemas): Json {
   const schema = schemas.of(input, 'input');
-  // A field means the same whether it is sent or answered, so it is described once, in the answer.
-  const meanings = (fields?.shape ?? {}) as Record<string, z.ZodType | undefined>;
-  const properties = mapValues(schema.properties as Record<string, Json>, (property, name) => ({
-    ...property,
-    ...meanings[name]?.meta(),
-  }));
-  const described = { ...schema, properties };
   const isForm = type === 'multipart/form-data';
   const content = isForm
-    ? { schema: described, encoding: { vins: { contentType: 'text/csv' } } }
-    : { schema: described, example: schemas.exampleOf(described) };
+    ? { schema, encoding: { vins: { contentType: 'text/csv' } } }
+    : { schema, example: schemas.exampleOf(schema) };
   return { required: true, content: { [type]: content } };
 }
 

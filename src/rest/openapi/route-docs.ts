@@ -22,11 +22,10 @@ export interface RouteDocs {
   errors?: readonly ErrorCode[];
 }
 
-/** `input` is the schema that core reads the body with. `fields` says what its fields mean where it does not itself. */
+/** `input` is the schema that core reads the body with. */
 export interface BodyDocs {
   type?: 'application/json' | 'multipart/form-data';
   input: z.ZodObject;
-  fields?: z.ZodObject;
 }
 
 export interface AnswerDocs {
