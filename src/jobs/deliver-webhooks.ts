@@ -22,77 +22,85 @@ const LONGEST_STOP_MS = 3_000;
 const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
-export function deliverWebhooks(open: () => Context, onError: (error: unknown) => void): Job {
-  const { config, changes } = open().services;
-  const sender = openSender({ loopback: config.WEBHOOK_LOOPBACK });
-  const shares = new Shares(IN_FLIGHT);
+export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void): Job =>
+  new Deliverer(open, onError);
+
+class Deliverer implements Job {
+  readonly kind = 'delivery';
+  readonly #open: () => Context;
+  readonly #onError: (error: unknown) => void;
+  readonly #sender: ReturnType<typeof openSender>;
+  readonly #shares = new Shares(IN_FLIGHT);
   /** How many each webhook has under way. */
-  const busy = new Map<string, number>();
-  const sending = new Set<Promise<void>>();
-  /** Whether something is due that found no room, or may be. */
-  let waiting = false;
-  let cut = false;
-
+  readonly #busy = new Map<string, number>();
+  readonly #sending = new Set<Promise<void>>();
   /** What is to be stored of each party: while one statement runs, the next attempts gather. */
-  const stores = new Map<string, ReturnType<typeof gathering<Attempted>>>();
+  readonly #stores = new Map<string, ReturnType<typeof gathering<Attempted>>>();
+  /** Whether something is due that found no room, or may be. */
+  #waiting = false;
+  #cut = false;
 
-  async function deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
-    const sent = await sendDelivery(open(), sender, claimed);
-    // What we cut off ourselves is no fault of the receiver: it comes due again when its claim ends.
-    if (cut) return;
-    const store = stores.get(party) ?? gathering((attempted) => storeAttempts(open(), attempted));
-    stores.set(party, store);
-    await store({ claimed, sent });
+  constructor(open: () => Context, onError: (error: unknown) => void) {
+    this.#open = open;
+    this.#onError = onError;
+    this.#sender = openSender({ loopback: open().services.config.WEBHOOK_LOOPBACK });
   }
 
-  function start(party: string, claimed: ClaimedDelivery): void {
-    const id = claimed.webhook_id;
-    busy.set(id, (busy.get(id) ?? 0) + 1);
-    shares.take(party);
-    // What could not be stored comes due again when its claim ends.
-    const one = deliver(party, claimed).catch(onError);
-    sending.add(one);
-    void one.then(() => {
-      sending.delete(one);
-      if (shares.giveBack(party) === 0) stores.delete(party);
-      const left = (busy.get(id) ?? 1) - 1;
-      if (left > 0) busy.set(id, left);
-      else busy.delete(id);
-      if (waiting) changes.emit('due', 'delivery');
-    });
+  async run(signal: AbortSignal): Promise<string | null> {
+    const ctx = this.#open();
+    for (;;) {
+      const now = ctx.now();
+      if (signal.aborted || (await this.#startDue(ctx, now, signal)) === 0) return nextDeliveryDue(ctx, now);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.race([Promise.all(this.#sending), delay(LONGEST_STOP_MS, undefined, { ref: false })]);
+    this.#cut = true;
+    await this.#sender.close();
+    await Promise.all(this.#sending);
   }
 
   /** Gives each party that has something due by now its share; gives how many deliveries were begun. */
-  async function startDue(ctx: Context, now: Date, signal: AbortSignal): Promise<number> {
+  async #startDue(ctx: Context, now: Date, signal: AbortSignal): Promise<number> {
     let started = 0;
-    waiting = true;
-    const parties = shares.inTurn(await partiesDue(ctx, now, busy), nameOf);
+    this.#waiting = true;
+    const parties = this.#shares.inTurn(await partiesDue(ctx, now, this.#busy), nameOf);
     for (const party of parties) {
-      const limit = party.room ? shares.room(nameOf(party), { cautious: party.kind !== 'sound' }) : 0;
+      const limit = party.room ? this.#shares.room(nameOf(party), { cautious: party.kind !== 'sound' }) : 0;
       if (limit === 0 || signal.aborted) continue;
-      for (const one of await claimDeliveries(ctx, party, { limit, busy })) {
-        start(nameOf(party), one);
+      for (const one of await claimDeliveries(ctx, party, { limit, busy: this.#busy })) {
+        this.#start(ctx, nameOf(party), one);
         started += 1;
       }
     }
-    if (started === 0) waiting = parties.length > 0;
+    if (started === 0) this.#waiting = parties.length > 0;
     return started;
   }
 
-  return {
-    kind: 'delivery',
-    async run(signal) {
-      const ctx = open();
-      for (;;) {
-        const now = ctx.now();
-        if (signal.aborted || (await startDue(ctx, now, signal)) === 0) return nextDeliveryDue(ctx, now);
-      }
-    },
-    async stop() {
-      await Promise.race([Promise.all(sending), delay(LONGEST_STOP_MS, undefined, { ref: false })]);
-      cut = true;
-      await sender.close();
-      await Promise.all(sending);
-    },
-  };
+  #start({ services: { changes } }: Context, party: string, claimed: ClaimedDelivery): void {
+    const id = claimed.webhook_id;
+    this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
+    this.#shares.take(party);
+    // What could not be stored comes due again when its claim ends.
+    const one = this.#deliver(party, claimed).catch(this.#onError);
+    this.#sending.add(one);
+    void one.then(() => {
+      this.#sending.delete(one);
+      if (this.#shares.giveBack(party) === 0) this.#stores.delete(party);
+      const left = (this.#busy.get(id) ?? 1) - 1;
+      if (left > 0) this.#busy.set(id, left);
+      else this.#busy.delete(id);
+      if (this.#waiting) changes.emit('due', this.kind);
+    });
+  }
+
+  async #deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
+    const sent = await sendDelivery(this.#open(), this.#sender, claimed);
+    // What we cut off ourselves is no fault of the receiver: it comes due again when its claim ends.
+    if (this.#cut) return;
+    const store = this.#stores.get(party) ?? gathering((attempted) => storeAttempts(this.#open(), attempted));
+    this.#stores.set(party, store);
+    await store({ claimed, sent });
+  }
 }

@@ -31,59 +31,76 @@ interface Look {
  * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
-export function verifyEligibility(open: () => Context, onError: (error: unknown) => void): Job {
-  const { changes } = open().services;
-  const asking = new Set<Promise<void>>();
-  const answers: Verified[] = [];
-  let storing: Promise<void> | null = null;
-  let look: Look | null = null;
+export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void): Job =>
+  new Verifier(open, onError);
+
+class Verifier implements Job {
+  readonly kind = 'vehicle';
+  readonly #open: () => Context;
+  readonly #onError: (error: unknown) => void;
+  readonly #asking = new Set<Promise<void>>();
+  readonly #answers: Verified[] = [];
+  #storing: Promise<void> | null = null;
+  #look: Look | null = null;
   /** Until when the time that was spent on looking is made up for. */
-  let paidUntil = 0;
+  #paidUntil = 0;
   /** Something is due for which there was no place. */
-  let waiting = false;
+  #waiting = false;
   /** Whose turn was when: a number that rises. */
-  const served = new Map<string, number>();
-  let turns = 0;
+  readonly #served = new Map<string, number>();
+  #turns = 0;
 
-  async function ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {
-    const verification = await askManufacturer(ctx, vehicle);
-    if (waiting && ctx.services.manufacturers.lanes.some(({ capacity }) => capacity.wanting)) {
-      waiting = false;
-      changes.emit('due', 'vehicle');
-    }
-    answers.push({ vehicle, verification });
-    storing ??= store();
-    await storing;
+  constructor(open: () => Context, onError: (error: unknown) => void) {
+    this.#open = open;
+    this.#onError = onError;
   }
 
-  /** While one statement runs, the next answers gather: the more there are, the fewer statements each costs. */
-  async function store(): Promise<void> {
-    try {
-      while (answers.length > 0) await storeVerifications(open(), answers.splice(0, STORED_AT_ONCE));
-    } finally {
-      storing = null;
-    }
+  async run(signal: AbortSignal): Promise<string | null> {
+    const ctx = this.#open();
+    this.#waiting = false;
+    const known = this.#look;
+    const fresh = known === null || performance.now() >= this.#goodUntil(known);
+    const look = fresh ? await this.#lookAround(ctx) : known;
+    this.#look = look;
+    for (const lane of ctx.services.manufacturers.lanes) await this.#fill(ctx, lane, look, signal);
+    // Who had no more may have some later; and what rang may be something that this look did not see.
+    const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
+    return again ? inTime(ctx, this.#goodUntil(look)) : look.next;
   }
 
-  function begin(ctx: Context, vehicle: ClaimedVehicle): void {
-    // What could not be stored comes due again when its claim ends.
-    const one = ask(ctx, vehicle).catch(onError);
-    asking.add(one);
-    void one.then(() => asking.delete(one));
+  async stop(): Promise<void> {
+    await Promise.all(this.#asking);
+  }
+
+  async #lookAround(ctx: Context): Promise<Look> {
+    const at = performance.now();
+    const found = await companiesDue(ctx);
+    for (const company of this.#served.keys()) if (!found.companies.includes(company)) this.#served.delete(company);
+    this.#spent(at);
+    return { ...found, done: new Map(), at };
+  }
+
+  #spent(since: number): void {
+    const now = performance.now();
+    this.#paidUntil = Math.max(this.#paidUntil, now) + LOOK_SHARE * (now - since);
+  }
+
+  #goodUntil({ at }: Look): number {
+    return Math.max(at + LOOK_MS, this.#paidUntil - LOOK_CREDIT_MS);
   }
 
   /** A share for each company that has work for this provider, in turns, until there is no place or no work left. */
-  async function fill(ctx: Context, lane: Lane, found: Look, signal: AbortSignal): Promise<void> {
+  async #fill(ctx: Context, lane: Lane, found: Look, signal: AbortSignal): Promise<void> {
     const { capacity } = lane;
     const done = found.done.get(lane) ?? new Set();
     found.done.set(lane, done);
     for (let turn = found.companies.filter((one) => !done.has(one)); turn.length > 0 && !signal.aborted; ) {
       const share = Math.max(1, Math.floor(capacity.room('') / turn.length));
       const again: string[] = [];
-      for (const company of inTurn(turn, lane)) {
+      for (const company of this.#inTurn(turn, lane)) {
         const limit = Math.min(share, capacity.room(company));
-        waiting ||= limit === 0;
-        if (limit > 0 && (await claim(ctx, lane, company, limit))) again.push(company);
+        this.#waiting ||= limit === 0;
+        if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
         else if (limit > 0) done.add(company);
       }
       turn = again;
@@ -91,52 +108,52 @@ export function verifyEligibility(open: () => Context, onError: (error: unknown)
   }
 
   /** Those with the fewest under way first, and of these whoever was served longest ago. */
-  const inTurn = (companies: readonly string[], { capacity }: Lane) =>
-    companies.toSorted((a, b) => capacity.held(a) - capacity.held(b) || (served.get(a) ?? 0) - (served.get(b) ?? 0));
+  #inTurn(companies: readonly string[], { capacity }: Lane): string[] {
+    const turnOf = (company: string) => this.#served.get(company) ?? 0;
+    return companies.toSorted((a, b) => capacity.held(a) - capacity.held(b) || turnOf(a) - turnOf(b));
+  }
 
   /** Starts up to `limit` vehicles of a company; false when there were fewer. */
-  async function claim(ctx: Context, lane: Lane, company: string, limit: number): Promise<boolean> {
+  async #claim(ctx: Context, lane: Lane, company: string, limit: number): Promise<boolean> {
     const start = performance.now();
     const holds = lane.holds();
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
     const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
-    for (const vehicle of claimed) begin(ctx, vehicle);
-    if (claimed.length === 0) spent(start);
-    served.set(company, ++turns);
+    for (const vehicle of claimed) this.#begin(ctx, vehicle);
+    if (claimed.length === 0) this.#spent(start);
+    this.#served.set(company, ++this.#turns);
     return claimed.length === limit;
   }
 
-  async function lookAround(ctx: Context): Promise<Look> {
-    const at = performance.now();
-    const found = await companiesDue(ctx);
-    for (const company of served.keys()) if (!found.companies.includes(company)) served.delete(company);
-    spent(at);
-    return { ...found, done: new Map(), at };
+  #begin(ctx: Context, vehicle: ClaimedVehicle): void {
+    // What could not be stored comes due again when its claim ends.
+    const one = this.#ask(ctx, vehicle).catch(this.#onError);
+    this.#asking.add(one);
+    void one.then(() => this.#asking.delete(one));
   }
 
-  function spent(since: number): void {
-    const now = performance.now();
-    paidUntil = Math.max(paidUntil, now) + LOOK_SHARE * (now - since);
+  async #ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {
+    const verification = await askManufacturer(ctx, vehicle);
+    const { changes, manufacturers } = ctx.services;
+    if (this.#waiting && manufacturers.lanes.some(({ capacity }) => capacity.wanting)) {
+      this.#waiting = false;
+      changes.emit('due', this.kind);
+    }
+    this.#answers.push({ vehicle, verification });
+    this.#storing ??= this.#store();
+    await this.#storing;
   }
-  const goodUntil = ({ at }: Look): number => Math.max(at + LOOK_MS, paidUntil - LOOK_CREDIT_MS);
 
-  return {
-    kind: 'vehicle',
-    async run(signal) {
-      const ctx = open();
-      waiting = false;
-      const fresh = !look || performance.now() >= goodUntil(look);
-      if (!look || fresh) look = await lookAround(ctx);
-      for (const lane of ctx.services.manufacturers.lanes) await fill(ctx, lane, look, signal);
-      // Who had no more may have some later; and what rang the bell may be something that this look did not see.
-      const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
-      return again ? inTime(goodUntil(look)) : look.next;
-    },
-    async stop() {
-      await Promise.all(asking);
-    },
-  };
+  /** While one statement runs, the next answers gather: the more there are, the fewer statements each costs. */
+  async #store(): Promise<void> {
+    try {
+      while (this.#answers.length > 0) await storeVerifications(this.#open(), this.#answers.splice(0, STORED_AT_ONCE));
+    } finally {
+      this.#storing = null;
+    }
+  }
 }
 
-const inTime = (at: number): string => new Date(Date.now() + Math.max(0, at - performance.now())).toISOString();
+const inTime = (ctx: Context, at: number): string =>
+  new Date(ctx.now().getTime() + Math.max(0, at - performance.now())).toISOString();

@@ -75,6 +75,24 @@ export function manufacturersOf(
   providers: readonly Provider[],
   onClose: () => Promise<void> = async () => {},
 ): Manufacturers {
+  const byBrand = providerOfEach(providers);
+  const all = listOf(byBrand);
+  return {
+    list: () => structuredClone([...all]),
+    supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
+    manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
+    unsupported,
+    verify: (vin, remembered, asker) => verify(byBrand, vin, remembered, asker),
+    lanes: lanesOf(providers, byBrand),
+    state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
+    async close() {
+      await Promise.all(providers.map((provider) => provider.close()));
+      await onClose();
+    },
+  };
+}
+
+function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> {
   const byBrand = new Map<BrandId, Provider>();
   for (const id of brandIds) {
     const provider = (orders[id] ?? usualOrder)
@@ -82,47 +100,41 @@ export function manufacturersOf(
       .find((one) => one !== undefined);
     if (provider) byBrand.set(id, provider);
   }
-  const all: readonly Manufacturer[] = brandIds.map((id) => ({
+  return byBrand;
+}
+
+const listOf = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
+  brandIds.map((id) => ({
     id,
     name: brands[id],
     provider: byBrand.get(id)?.id ?? null,
     supported: byBrand.has(id),
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
-  const unsupported = (brand: string | null) => (brand === null ? makerUnknown : noProvider);
 
+const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
+
+async function verify(
+  byBrand: ReadonlyMap<BrandId, Provider>,
+  vin: string,
+  remembered?: string | null,
+  asker?: Asker,
+): Promise<Verification> {
+  const candidates = candidateBrands(vin);
+  const refusals: unknown[] = [];
+  for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
+    const provider = byBrand.get(id);
+    if (!provider) continue;
+    const answer = await ask(provider, vin, id, asker);
+    if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
+    refusals.push(answer.raw);
+  }
   return {
-    list: () => structuredClone([...all]),
-    supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
-    manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
-
-    unsupported,
-
-    async verify(vin, remembered, asker) {
-      const candidates = candidateBrands(vin);
-      const refusals: unknown[] = [];
-      for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
-        const provider = byBrand.get(id);
-        if (!provider) continue;
-        const answer = await ask(provider, vin, id, asker);
-        if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
-        refusals.push(answer.raw);
-      }
-      return {
-        ...unknowns,
-        status: 'UNSUPPORTED',
-        manufacturer: candidates[0] ?? null,
-        reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
-        raw: refusals.length === 0 ? null : refusals,
-      };
-    },
-
-    lanes: lanesOf(providers, byBrand),
-    state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
-    async close() {
-      await Promise.all(providers.map((provider) => provider.close()));
-      await onClose();
-    },
+    ...unknowns,
+    status: 'UNSUPPORTED',
+    manufacturer: candidates[0] ?? null,
+    reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
+    raw: refusals.length === 0 ? null : refusals,
   };
 }
 

@@ -33,42 +33,8 @@ export interface Sandbox {
 
 /** A local server that speaks High Mobility's protocol; its answers follow from the VIN's last character. */
 export async function openSandbox({ slowMs = 10_000 } = {}): Promise<Sandbox> {
-  const token = randomUUID();
-  const failed = new Map<string, number>();
   const stop = new AbortController();
-
-  async function answer(request: IncomingMessage): Promise<Answer> {
-    const body = await readJson(request);
-    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
-      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
-      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
-    }
-    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, refusal('Not found')];
-    if (request.headers.authorization !== `Bearer ${token}`) return [401, refusal('Not authorized', 'Authorization')];
-    const asked = question.safeParse(body);
-    if (!asked.success) return [422, refusal('Invalid request')];
-    const { vin, brand } = asked.data;
-    if (!sandboxBrands.some((id) => id === brand)) return [422, refusal('The brand is invalid', 'brand')];
-    return eligibility(vin);
-  }
-
-  async function eligibility(vin: string): Promise<Answer> {
-    const behaviour = behaviours[vin.slice(-1)];
-    if (behaviour === 'SLOW') await sleep(slowMs, undefined, { signal: stop.signal });
-    if (behaviour === 'FAILS_TWICE') {
-      const times = failed.get(vin) ?? 0;
-      const status = failures[times];
-      if (status) {
-        failed.set(vin, times + 1);
-        return [status, refusal('Try again'), { 'retry-after': '0' }];
-      }
-      failed.delete(vin);
-    }
-    if (behaviour === 'INELIGIBLE') return [200, { vin, eligible: false, data_delivery: [] }];
-    const connected = { connectivity_status: 'activated', primary_user_assigned: true };
-    return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
-  }
-
+  const answer = answersOf(() => sleep(slowMs, undefined, { signal: stop.signal }));
   const server = createServer((request, response) => {
     answer(request).then(
       (given) => send(response, given),
@@ -90,6 +56,46 @@ export async function openSandbox({ slowMs = 10_000 } = {}): Promise<Sandbox> {
       await closed;
     },
   };
+}
+
+/** What the sandbox says to each request; `beSlow` is waited for before a slow answer. */
+function answersOf(beSlow: () => Promise<void>): (request: IncomingMessage) => Promise<Answer> {
+  const token = randomUUID();
+  const failed = new Map<string, number>();
+
+  async function answer(request: IncomingMessage): Promise<Answer> {
+    const body = await readJson(request);
+    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
+      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
+      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
+    }
+    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, refusal('Not found')];
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, refusal('Not authorized', 'Authorization')];
+    const asked = question.safeParse(body);
+    if (!asked.success) return [422, refusal('Invalid request')];
+    const { vin, brand } = asked.data;
+    if (!sandboxBrands.some((id) => id === brand)) return [422, refusal('The brand is invalid', 'brand')];
+    return eligibility(vin);
+  }
+
+  async function eligibility(vin: string): Promise<Answer> {
+    const behaviour = behaviours[vin.slice(-1)];
+    if (behaviour === 'SLOW') await beSlow();
+    if (behaviour === 'FAILS_TWICE') {
+      const times = failed.get(vin) ?? 0;
+      const status = failures[times];
+      if (status) {
+        failed.set(vin, times + 1);
+        return [status, refusal('Try again'), { 'retry-after': '0' }];
+      }
+      failed.delete(vin);
+    }
+    if (behaviour === 'INELIGIBLE') return [200, { vin, eligible: false, data_delivery: [] }];
+    const connected = { connectivity_status: 'activated', primary_user_assigned: true };
+    return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
+  }
+
+  return answer;
 }
 
 type Answer = [status: number, body: unknown, headers?: Record<string, string>];
