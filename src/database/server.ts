@@ -116,7 +116,8 @@ async function migrateServer(url: string): Promise<string[]> {
     discovery: { warnWhenNoEntities: false },
     clientUrl: url,
     pool: { min: 0, max: 2 },
-    driverOptions: session(url),
+    // Whatever the role is limited to.
+    driverOptions: { ...session(url), options: '-c statement_timeout=0 -c lock_timeout=0' },
   });
   try {
     return await orm.em
