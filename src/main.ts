@@ -33,8 +33,9 @@ async function main(): Promise<void> {
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
   const changes = await ChangeFeed.open(database);
-  const manufacturers = await openManufacturers(config);
-  const core = { config, database, changes, manufacturers };
+  const clock = () => Date.now();
+  const manufacturers = await openManufacturers(config, clock);
+  const core = { config, database, changes, manufacturers, clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

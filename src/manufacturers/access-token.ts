@@ -9,16 +9,18 @@ const RENEW_EARLY_MS = 30_000;
 /** One token shared by all calls: renewed 30 s before it runs out, by one caller while the others wait for the same renewal. */
 export class AccessToken {
   readonly #issue: () => Promise<IssuedToken>;
+  readonly #clock: () => number;
   #current: { value: string; renewAt: number } | null = null;
   #renewal: Promise<string> | null = null;
 
-  constructor(issue: () => Promise<IssuedToken>) {
+  constructor(issue: () => Promise<IssuedToken>, clock: () => number) {
     this.#issue = issue;
+    this.#clock = clock;
   }
 
   /** The token to use now; rejects with what the issuer's error threw. */
   async get(): Promise<string> {
-    if (this.#current && Date.now() < this.#current.renewAt) return this.#current.value;
+    if (this.#current && this.#clock() < this.#current.renewAt) return this.#current.value;
     this.#renewal ??= this.#renew().finally(() => {
       this.#renewal = null;
     });
@@ -31,7 +33,7 @@ export class AccessToken {
   }
 
   async #renew(): Promise<string> {
-    const askedAt = Date.now();
+    const askedAt = this.#clock();
     const { access_token: value, expires_in: seconds } = await this.#issue();
     const lifetime = seconds * 1000;
     // A token too short-lived for 30 s of margin is used for half its life.

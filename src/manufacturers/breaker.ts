@@ -5,6 +5,8 @@ export interface BreakerOptions {
   breakAfter: number;
   /** How long the circuit stays open at first, in ms; doubles with every probe that fails, up to a minute. */
   probeAfterMs: number;
+  /** In ms since 1970. */
+  clock: () => number;
 }
 
 /** Why and until when (ms since 1970) nothing is sent. */
@@ -36,7 +38,7 @@ export class Breaker {
   }
 
   /** null where a call may go through now. */
-  hold(now = Date.now()): Hold | null {
+  hold(now = this.#options.clock()): Hold | null {
     if (!this.#open || (!this.#probing && now >= this.#open.probeAt)) return null;
     const { probeAt, breakMs, kind } = this.#open;
     // While the probe is under way nobody knows; what it may lead to is another break.
@@ -67,7 +69,7 @@ export class Breaker {
   }
 
   open(kind: ProviderErrorKind): void {
-    const now = Date.now();
+    const now = this.#options.clock();
     const breakMs = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
     this.#open = { since: this.#open?.since ?? now, probeAt: now + breakMs, breakMs, kind };
     this.#probing = false;
@@ -78,7 +80,7 @@ export class Breaker {
     const { since, probeAt, kind } = this.#open;
     return this.#probing
       ? { state: 'PROBING', since, probeAt: null, kind }
-      : { state: 'OPEN', since, probeAt: probeAt > Date.now() ? probeAt : null, kind };
+      : { state: 'OPEN', since, probeAt: probeAt > this.#options.clock() ? probeAt : null, kind };
   }
 }
 

@@ -20,11 +20,14 @@ interface ManufacturerSettings {
 }
 
 /** The providers the settings name; where they name none, the sandbox, on a port of its own of this machine. */
-export async function openManufacturers(config: ManufacturerSettings): Promise<Manufacturers> {
+export async function openManufacturers(
+  config: ManufacturerSettings,
+  clock: () => number = () => Date.now(),
+): Promise<Manufacturers> {
   const narrowed = (served: readonly BrandId[]) =>
     served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
   const timeoutMs = config.PROVIDER_TIMEOUT_SECONDS * 1000;
-  const care = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs };
+  const care = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs, clock };
   const providers: Provider[] = [];
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
@@ -57,6 +60,7 @@ export async function openManufacturers(config: ManufacturerSettings): Promise<M
     brands: narrowed(sandboxBrands),
     concurrency: 256,
     timeoutMs,
+    clock,
   });
   return manufacturersOf([client], () => sandbox.close());
 }

@@ -19,6 +19,8 @@ export interface UpstreamOptions {
   probeAfterMs?: number;
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
   patienceMs?: number;
+  /** In ms since 1970. */
+  clock?: () => number;
 }
 
 /** For a 429 that names no time: doubles while they go on. */
@@ -48,19 +50,22 @@ export class Upstream {
   readonly #token: AccessToken;
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
+  readonly #clock: () => number;
   #pausedUntil = 0;
   #unnamedPauses = 0;
   #closed = false;
 
   /** `token` is the request to the token endpoint. */
   constructor(token: UpstreamRequest, options: UpstreamOptions = {}) {
-    const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000, patienceMs = 2_000 } = options;
+    const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000 } = options;
+    const { patienceMs = 2_000, clock = () => Date.now() } = options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.slots = new Slots(concurrency);
-    this.#breakers = new Breakers({ breakAfter, probeAfterMs });
-    this.#token = new AccessToken(() => this.#issue(token));
+    this.#breakers = new Breakers({ breakAfter, probeAfterMs, clock });
+    this.#token = new AccessToken(() => this.#issue(token), clock);
     this.#timeoutMs = timeoutMs;
     this.#patienceMs = patienceMs;
+    this.#clock = clock;
   }
 
   /**
@@ -70,7 +75,7 @@ export class Upstream {
   async ask(brand: string, request: UpstreamRequest, { company, deadline }: Asker = anyone): Promise<Reply | NoAnswer> {
     try {
       return await this.slots.run(company, async () => {
-        if (this.#closed || deadline - Date.now() < this.#timeoutMs) return notReached;
+        if (this.#closed || deadline - this.#clock() < this.#timeoutMs) return notReached;
         await this.#sitOutPause(deadline);
         return await this.#breakers.watch(brand, async () => {
           const start = performance.now();
@@ -84,7 +89,7 @@ export class Upstream {
 
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers;
-    const pauseMs = this.#pausedUntil - Date.now();
+    const pauseMs = this.#pausedUntil - this.#clock();
     const pause = { brand: null, until: this.#pausedUntil, kind: 'BUSY' } as const;
     return {
       ...circuitOf(provider),
@@ -92,7 +97,7 @@ export class Upstream {
       brands: brands.map((brand) => ({ id: brand.id, ...circuitOf(brand) })),
       holds: (pauseMs > this.#patienceMs ? [pause, ...holds] : holds).map((hold) => ({
         brand: hold.brand,
-        seconds: secondsOf(hold),
+        seconds: secondsOf(hold, this.#clock()),
         reason: reasonOf(hold.kind),
       })),
     };
@@ -133,7 +138,7 @@ export class Upstream {
 
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
     try {
-      const leftMs = Math.max(0, deadline - Date.now());
+      const leftMs = Math.max(0, deadline - this.#clock());
       const reply = await exchange(this.#agent, request, Math.min(this.#timeoutMs, leftMs));
       this.#unnamedPauses = 0;
       return reply;
@@ -144,7 +149,7 @@ export class Upstream {
   }
 
   #pause(named: number | undefined): void {
-    const now = Date.now();
+    const now = this.#clock();
     // Calls that were under way when the pause began do not lengthen it.
     if (named === undefined && now < this.#pausedUntil) return;
     const seconds = named ?? Math.min(LONGEST_UNNAMED_PAUSE_S, 2 ** this.#unnamedPauses++);
@@ -153,9 +158,9 @@ export class Upstream {
 
   async #sitOutPause(deadline: number): Promise<void> {
     for (;;) {
-      const left = this.#pausedUntil - Date.now();
+      const left = this.#pausedUntil - this.#clock();
       if (left <= 0) return;
-      const late = Date.now() + left > deadline - this.#timeoutMs;
+      const late = this.#clock() + left > deadline - this.#timeoutMs;
       if (left > this.#patienceMs || late)
         throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
       await sleep(left);
@@ -165,17 +170,18 @@ export class Upstream {
   #noAnswer(error: unknown, brand: string): NoAnswer {
     // The reason is the one that opened the circuit: whoever must act on it should read it.
     if (error instanceof Held) {
-      return new ProviderError(error.hold.kind, { retryAfter: secondsOf(error.hold), asked: false }).answer;
+      return new ProviderError(error.hold.kind, { retryAfter: secondsOf(error.hold, this.#clock()), asked: false })
+        .answer;
     }
     if (!(error instanceof ProviderError)) throw error;
     const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
     if (!hold) return error.answer;
-    const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold) * BEHIND_OTHERS);
+    const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold, this.#clock()) * BEHIND_OTHERS);
     return { ...error.answer, retryAfter };
   }
 }
 
-const secondsOf = ({ until }: Hold): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
+const secondsOf = ({ until }: Hold, now: number): number => Math.max(1, Math.ceil((until - now) / 1000));
 
 const dateOf = (at: number | null): Date | null => (at === null ? null : new Date(at));
 

@@ -31,6 +31,8 @@ interface Options {
   workers?: boolean;
   /** In place of the providers that the settings name. */
   manufacturers?: Manufacturers;
+  /** In place of the system's, in ms since 1970: moves leases and due times. */
+  clock?: () => number;
 }
 
 export interface Gateway {
@@ -62,11 +64,12 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   });
   const log = pino({ level: config.LOG_LEVEL });
   const changes = await ChangeFeed.open(database);
-  const manufacturers = options.manufacturers ?? (await openManufacturers(config));
+  const { clock = () => Date.now() } = options;
+  const manufacturers = options.manufacturers ?? (await openManufacturers(config, clock));
   const authenticator = await openAuthenticator(config);
-  const rateLimit = openRateLimit({ config, database, changes, manufacturers });
+  const rateLimit = openRateLimit({ config, database, changes, manufacturers, clock });
   const ending = new AbortController().signal;
-  const services = { config, database, changes, manufacturers, authenticator, log, rateLimit, ending };
+  const services = { config, database, changes, manufacturers, clock, authenticator, log, rateLimit, ending };
   const server = openServer(createApp(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   let aheadMs = 0;

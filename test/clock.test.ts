@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { addVehicle, createContract } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const DAY_MS = 86_400_000;
+
+let ahead = 0;
+const gateway = await startGateway({ workers: true, clock: () => Date.now() + ahead });
+const acme = await gateway.as('acme');
+
+test('what is due, and when something was, goes by the clock of the service', async () => {
+  const vehicle = await addVehicle(acme);
+  const verified = () => acme.get(`/vehicles/eligibility/${vehicle.vin}`, { prefer: 'wait=10' });
+  const { body: first } = await verified();
+  const now = Date.now();
+  const period = { from: new Date(now + DAY_MS).toISOString(), to: new Date(now + 2 * DAY_MS).toISOString() };
+  const { id } = await createContract(acme, vehicle, period);
+  const status = async () => (await acme.get(`/contracts/${id}`)).body.status;
+  expect(await status()).toBe('SCHEDULED');
+
+  // Answers are trusted for 30 days, and a tenth more.
+  ahead = 40 * DAY_MS;
+  for (const kind of ['vehicle', 'event']) gateway.database.notify('due', kind);
+  const again = await until(async () => {
+    const { body } = await verified();
+    return body.verifiedAt !== first.verifiedAt && body;
+  });
+  expect(Date.parse(again.verifiedAt) - Date.parse(first.verifiedAt)).toBeGreaterThan(39 * DAY_MS);
+  await until(async () => {
+    const { body } = await acme.get(`/events?contractId=${id}`);
+    return body.at(-1)?.type === 'contract.ended';
+  });
+  expect(await status()).toBe('ENDED');
+});
