@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
@@ -26,9 +26,11 @@ const askedAbout = (...brands: string[]) =>
   upstream.received.filter(
     ({ endpoint, body }) => endpoint === 'eligibility' && brands.includes(JSON.parse(body).brand),
   ).length;
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** The clock stands still but for this. */
+const passTime = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
   broken.clear();
   upstream = await UpstreamServer.start();
   upstream.always('eligibility', (response, received) =>
@@ -38,6 +40,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   await provider.close();
   await upstream.close();
 });
@@ -85,7 +88,7 @@ describe('a broken brand', () => {
     broken.add('renault');
     await askOften(6, 'renault', 'bmw');
     broken.clear();
-    await pause(120);
+    passTime(120);
     expect(await ask('renault')).toMatchObject({ outcome: 'ANSWERED' });
     expect(provider.state().brands).toEqual([]);
   });
@@ -93,7 +96,7 @@ describe('a broken brand', () => {
   test('the vehicle that a probe failed with waits longer than those that were not asked about', async () => {
     broken.add('renault');
     await askOften(5, 'renault');
-    await pause(120);
+    passTime(120);
     const probe = await ask('renault');
     const other = await ask('renault');
     expect([probe, other]).toMatchObject([{ asked: true }, { asked: false }]);
@@ -116,11 +119,11 @@ describe('a provider that is wholly down', () => {
     for (const brand of highMobilityBrands) broken.add(brand);
     await askOften(5, 'renault', 'bmw', 'fiat');
     const before = askedAbout(...highMobilityBrands);
-    await pause(120);
+    passTime(120);
     await askOften(1, 'renault', 'bmw', 'fiat');
     expect(askedAbout(...highMobilityBrands)).toBe(before + 1);
     broken.clear();
-    await pause(250);
+    passTime(250);
     for (const brand of highMobilityBrands) expect(await ask(brand)).toMatchObject({ outcome: 'ANSWERED' });
   });
 

@@ -87,10 +87,8 @@ describe('Sandbox', () => {
     await asking.verify(vin('1'), 'bmw');
     const slow = asking.verify(vin('8'), 'bmw');
     await new Promise((resolve) => setTimeout(resolve, 50));
-    const before = performance.now();
     await other.close();
     expect(await slow).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_UNREACHABLE' } });
-    expect(performance.now() - before).toBeLessThan(500);
     await asking.close();
   });
 });

