@@ -31,8 +31,6 @@ interface Options {
   workers?: boolean;
   /** In place of the providers that the settings name. */
   manufacturers?: Manufacturers;
-  /** In place of the system's, in ms since 1970: moves leases and due times. */
-  clock?: () => number;
 }
 
 export interface Gateway {
@@ -44,7 +42,7 @@ export interface Gateway {
   as(company: string, claims?: Record<string, unknown>): Promise<Client>;
   /** Somebody without a token. */
   anyone: Client;
-  /** Moves the clock of background work on, so that what is due later is due now. */
+  /** Moves the service's clock on, so that what is due later is due now. */
   passTime(ms: number): void;
   /** Rows of a statement, past the gateway: for what cannot be seen or brought about through it. */
   execute<Row = Record<string, unknown>>(statement: string): Promise<Row[]>;
@@ -64,7 +62,8 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   });
   const log = pino({ level: config.LOG_LEVEL });
   const changes = await ChangeFeed.open(database);
-  const { clock = () => Date.now() } = options;
+  let aheadMs = 0;
+  const clock = () => Date.now() + aheadMs;
   const manufacturers = options.manufacturers ?? (await openManufacturers(config, clock));
   const authenticator = await openAuthenticator(config);
   const rateLimit = openRateLimit({ config, database, changes, manufacturers, clock });
@@ -72,8 +71,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const services = { config, database, changes, manufacturers, clock, authenticator, log, rateLimit, ending };
   const server = openServer(createApp(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  let aheadMs = 0;
-  const open = () => Object.assign(contextOf(services, 'job', null), { now: () => new Date(Date.now() + aheadMs) });
+  const open = () => contextOf(services, 'job', null);
   const runner = options.workers ? startRunner({ open, changes, log }) : null;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
