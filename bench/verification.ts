@@ -5,16 +5,11 @@
  * `--soak 60` instead kills a random process every second or so for that long, in the midst of its work, while vehicles are added; at the end every
  * vehicle has its answer, and none was asked about more often than the claims of killed processes account for.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startIssuer } from '../test/support/identity-provider.ts';
-import { startServer } from '../test/support/postgres-server.ts';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { cpuMicroseconds } from './support/measure.ts';
-import { migrate } from './support/world.ts';
+import { migrate, openWorld, type Started } from './support/world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,31 +23,32 @@ const vehicles = Number(values.vehicles);
 const latency = Number(values.latency);
 const concurrency = Number(values.concurrency);
 
-const server = await startServer();
-const issuer = await startIssuer();
+// What is measured is the gateway, not the disk.
+await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } });
 const upstream = await UpstreamServer.start();
 upstream.always('eligibility', slow(latency, eligible()));
-const gateways: ChildProcess[] = [];
+const settings = {
+  LOG_LEVEL: 'warn',
+  HIGH_MOBILITY_URL: upstream.url,
+  HIGH_MOBILITY_CLIENT_ID: 'client',
+  HIGH_MOBILITY_CLIENT_SECRET: 'secret',
+  PROVIDER_CONCURRENCY: String(concurrency),
+};
+const gateways: Started[] = [];
 let made = 0;
-const database = new pg.Client(server.url);
+migrate(world.url);
 try {
-  migrate(server.url);
-  await database.connect();
   if (values.soak) await soak(Number(values.soak));
   else for (const processes of [1, 2]) await measure(processes);
 } finally {
-  for (const gateway of gateways) gateway.kill('SIGKILL');
-  await database.end();
   await upstream.close();
-  await issuer.stop();
-  await server.stop();
 }
 
 async function measure(processes: number): Promise<void> {
   for (let started = 0; started < processes; started++) await start();
   await addVehicles(vehicles);
   const begin = performance.now();
-  await database.query(`notify due, 'vehicle'`);
+  await world.sql(`notify due, 'vehicle'`);
   while ((await pending()) > 0) await delay(100);
   const rate = vehicles / ((performance.now() - begin) / 1000);
   const ceiling = (processes * concurrency) / (latency / 1000);
@@ -64,7 +60,7 @@ async function measure(processes: number): Promise<void> {
     `${processes} process(es): ${rate.toFixed(0)} vehicles/s, ${(rate / ceiling).toFixed(2)} of the ceiling of ${ceiling.toFixed(0)}; ` +
       `idle ${(idle * 100).toFixed(1)} % of a core each`,
   );
-  for (const gateway of gateways.splice(0)) gateway.kill('SIGKILL');
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.stop('SIGKILL')));
 }
 
 async function soak(seconds: number): Promise<void> {
@@ -75,12 +71,12 @@ async function soak(seconds: number): Promise<void> {
   await start();
   while (performance.now() < end) {
     await addVehicles(500);
-    await database.query(`notify due, 'vehicle'`);
+    await world.sql(`notify due, 'vehicle'`);
     added += 500;
     // In the midst of the work, at any point of it.
     await delay(Math.random() * 500);
     const [victim] = gateways.splice(Math.floor(Math.random() * gateways.length), 1);
-    victim?.kill('SIGKILL');
+    await victim?.stop('SIGKILL');
     kills += 1;
     await start();
   }
@@ -91,41 +87,22 @@ async function soak(seconds: number): Promise<void> {
     ({ body }) => JSON.parse(body).vin,
   );
   const most = Math.max(...[...asked.values()].map((requests) => requests.length));
-  const { rows } = await database.query(
+  const [row] = await world.sql(
     `select count(*)::int as answered from vehicle where status = 'ELIGIBLE' and raw_answer is not null`,
   );
   console.log(
-    `${added} vehicles added, ${kills} kills: ${rows[0].answered} answered, ${asked.size} asked about, each at most ${most} times`,
+    `${added} vehicles added, ${kills} kills: ${row.answered} answered, ${asked.size} asked about, each at most ${most} times`,
   );
-  if (rows[0].answered !== added || asked.size !== added || most > kills + 1)
+  if (row.answered !== added || asked.size !== added || most > kills + 1)
     throw new Error('a verification was lost or repeated');
 }
 
 async function start(): Promise<void> {
-  const gateway = spawn(process.execPath, ['src/main.ts'], {
-    env: {
-      ...process.env,
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-      DATABASE_URL: server.url,
-      AUTH_ISSUER: issuer.issuer,
-      AUTH_AUDIENCE: issuer.audience,
-      CONTRACTS_AUTH: 'required',
-      HIGH_MOBILITY_URL: upstream.url,
-      HIGH_MOBILITY_CLIENT_ID: 'client',
-      HIGH_MOBILITY_CLIENT_SECRET: 'secret',
-      PROVIDER_CONCURRENCY: String(concurrency),
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  gateways.push(gateway);
-  // The first thing it prints is that it is ready.
-  await once(gateway.stdout, 'data');
-  gateway.stdout.resume();
+  gateways.push(await world.gateway(settings));
 }
 
 async function addVehicles(count: number): Promise<void> {
-  await database.query(
+  await world.sql(
     `with fleet_row as (
        insert into fleet values (gen_random_uuid(), 'bench', 'Fleet', 'Main Street 1', 'fleet@example.com', 'DE1', now(), now()) returning id
      )
@@ -138,8 +115,8 @@ async function addVehicles(count: number): Promise<void> {
 }
 
 async function pending(): Promise<number> {
-  const { rows } = await database.query(`select sum(delta)::int as count from vehicle_tally where status = 'PENDING'`);
-  return rows[0].count ?? 0;
+  const [row] = await world.sql(`select sum(delta)::int as count from vehicle_tally where status = 'PENDING'`);
+  return row.count ?? 0;
 }
 
 function cpuSeconds(): number {

@@ -124,14 +124,25 @@ describe('Whoever changes where events go must be allowed to read them', () => {
   };
   const isContracts = (body: unknown) => JSON.stringify(body)?.includes('"types":[]') ?? false;
 
-  async function inSituation(situation: string): Promise<World> {
-    const world = await worldWithDeliveries(gateway);
+  let world: World;
+  beforeAll(async () => {
+    world = await worldWithDeliveries(gateway);
+    await gateway.execute(`create table webhook_before as select * from webhook where id = '${world.webhookId}'`);
+    await gateway.execute(
+      `create table delivery_before as select * from delivery where webhook_id = '${world.webhookId}'`,
+    );
+  });
+
+  /** The webhook as it was in the beginning, but for what the situation says. */
+  async function bringAbout(situation: string): Promise<void> {
+    await gateway.execute(`delete from webhook where id = '${world.webhookId}'`);
+    await gateway.execute('insert into webhook select * from webhook_before');
+    await gateway.execute('insert into delivery select * from delivery_before');
     await gateway.execute(`update webhook set ${situations[situation]?.[1]} where id = '${world.webhookId}'`);
     if (situation.includes('under way')) {
       await gateway.execute(`update delivery d set state = 'PENDING', due_at = now() + interval '1 day' from event e
         where e.id = d.event_id and e.type = 'contract.created' and d.webhook_id = '${world.webhookId}'`);
     }
-    return world;
   }
   const everything = (world: World) =>
     gateway.execute(`select w::text, (select array_agg(d::text order by d.id) from delivery d where d.webhook_id = w.id)
@@ -145,7 +156,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
   describe.each(Object.entries(situations))('a webhook %s', (situation, [contracts]) => {
     test.each(Object.entries({ ...changes, ...harmless }))('%s', async (name, change) => {
       for (const way of ['REST', 'GraphQL']) {
-        const world = await inSituation(situation);
+        await bringAbout(situation);
         const [method, path, body, mutation = '', input] = change(world);
         const narrow = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
         const send = (client: Client) =>

@@ -51,6 +51,7 @@ const told = ({ status, body }: Answer) => ({
 
 /** Trials of what a token with fewer scopes gets for another one's Idempotency-Key, by so many cases of each operation. */
 export function describeRepetitions(gateway: Gateway, cases: number): void {
+  let shared: Promise<World> | undefined;
   describe.each(Object.entries(ways))('A repetition with an Idempotency-Key, in %s', (way, ask) => {
     // Uploads are remembered by their import.
     const keyed = writing.filter(
@@ -81,7 +82,8 @@ export function describeRepetitions(gateway: Gateway, cases: number): void {
 
     test.each(cases === 1 ? keyed : [])('%s: nor does it learn that the key is used', async (operation, twin) => {
       const key = { 'idempotency-key': randomUUID() };
-      const world = await newWorld(gateway, `company-${++companies}`);
+      shared ??= newWorld(gateway, `company-${++companies}`);
+      const world = await shared;
       await world.client.post('/fleets', {}, key);
       const [call] = Object.values(twin.cases);
       const client = await withScopes(gateway, world, without(twin.scope));
