@@ -58,7 +58,9 @@ describe('a broken brand', () => {
     });
   });
 
-  test('is held back alone, whichever brands are broken and in whatever order vehicles come', async () => {
+  test('is held back alone, whichever brands are broken and in whatever order vehicles come', {
+    timeout: 60_000,
+  }, async () => {
     const brand = fc.constantFrom(...highMobilityBrands);
     await fc.assert(
       fc.asyncProperty(
