@@ -146,13 +146,6 @@ export async function eligibilitySummaries(
   return summaries;
 }
 
-/** A page of one fleet's vehicles, oldest first; throws FleetNotFound. */
-export async function listVehicles(ctx: Context, input: { fleetId: string; page: Page }): Promise<Slice<Vehicle>> {
-  await ownerOfFleet(ctx, authorize(ctx, 'fleets:read'), input.fleetId);
-  const slices = await vehiclesOfFleets(ctx, { fleetIds: [input.fleetId.toLowerCase()], page: input.page });
-  return slices.get(input.fleetId.toLowerCase()) as Slice<Vehicle>;
-}
-
 /** A page of one fleet's vehicles as JSON, oldest first; throws FleetNotFound. */
 export async function listVehiclesJson(
   ctx: Context,

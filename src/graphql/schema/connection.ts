@@ -1,6 +1,9 @@
+import type { Context } from '../../core/context.ts';
 import { cursorOf, hasNext, hasPrevious, type Page, type ReadPage, type Slice } from '../../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Cost } from '../execution/cost.ts';
+import type { Needs } from '../execution/scopes.ts';
+import type { InSql } from '../execution/sql-plan.ts';
 import { builder } from './builder.ts';
 
 /** A page of a list, and how to look beyond it and to count the whole list if anybody asks. */
@@ -106,4 +109,24 @@ export function connectionType<Item extends { id: string }>(
     }),
   });
   return connection;
+}
+
+/** Adds the query for one item by its id. */
+export function addById<Item>(
+  name: string,
+  type: ReturnType<typeof builder.objectRef<Item>>,
+  description: string,
+  read: (ctx: Context, input: { id: string }) => Promise<Item>,
+  extensions: InSql & Partial<Needs> = {},
+): void {
+  builder.queryField(name, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      description,
+      extensions: { ...extensions },
+      args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+      resolve: (_root, args, { ctx }) => read(ctx, args) as never,
+    }),
+  );
 }

@@ -7,14 +7,20 @@ import {
   contractWithVehicle,
   createContractInput,
 } from '../../core/contracts/contract.ts';
-import { countContracts, deleteContract, getContract, listContracts } from '../../core/contracts/contracts.ts';
+import {
+  type ContractParent,
+  countContracts,
+  deleteContract,
+  getContract,
+  listContracts,
+} from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { readPage } from '../../core/sql/page.ts';
 import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
-import { enumOf, filterOf, objectOf } from './described.ts';
+import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
@@ -51,15 +57,40 @@ builder.objectFields(ContractRef, (t) => ({
   }),
 }));
 
-export const ContractConnection = connectionType('Contract', ContractRef);
+const ContractConnection = connectionType('Contract', ContractRef);
 
-export const ContractFilter = filterOf('ContractFilter', contractFilter);
+const ContractFilter = inputOf('ContractFilter', contractFilter);
+
+const contractArgs = builder.args((t) => ({
+  ...pageArgs,
+  filter: t.field({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
+}));
+
+/** The contracts of one thing, as a field of it. */
+function addContracts(ref: typeof FleetRef | typeof VehicleRef, parent: ContractParent, description: string) {
+  builder.objectField(ref as typeof FleetRef, 'contracts', (t) =>
+    t.field({
+      type: ContractConnection,
+      description,
+      args: contractArgs,
+      resolve: ({ id }, { filter, ...args }, { loaders }) =>
+        connect(
+          readPage(args),
+          (page) => loaders.contracts(id, { parent, page, filter }),
+          () => loaders.countContracts(id, { parent, filter }),
+        ),
+    }),
+  );
+}
+
+addContracts(FleetRef, 'fleet', 'The contracts of its vehicles, oldest first.');
+addContracts(VehicleRef, 'vehicle', 'Its contracts, oldest first.');
 
 builder.queryField('contracts', (t) =>
   t.field({
     type: ContractConnection,
     description: 'The contracts of the company, oldest first.',
-    args: { ...pageArgs, filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }) },
+    args: contractArgs,
     extensions: { scope: 'contracts:read' } satisfies Needs,
     resolve(_root, { filter, ...args }, { ctx }) {
       const company = authorize(ctx, 'contracts:read');
@@ -72,16 +103,7 @@ builder.queryField('contracts', (t) =>
   }),
 );
 
-builder.queryField('contract', (t) =>
-  t.field({
-    type: ContractRef,
-    nullable: true,
-    description: 'One contract. Errors: CONTRACT_NOT_FOUND.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    extensions: { scope: 'contracts:read' } satisfies Needs,
-    resolve: (_root, { id }, { ctx }) => getContract(ctx, { id }),
-  }),
-);
+addById('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', getContract, { scope: 'contracts:read' });
 
 const extensions = { scope: 'contracts:write' } satisfies Needs;
 

@@ -3,9 +3,9 @@ import { bare, kindOf, meaningOf } from '../../core/fields.ts';
 import { builder } from './builder.ts';
 import { judgedBy } from './validation.ts';
 
-// What core's schemas describe is made here: each type, field and argument that only repeats them.
+// Here GraphQL's types are made of core's schemas; what they do not say, files of resources add.
 
-type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
+export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
 
 /** GraphQL's types of core's enumerations and objects, by what zod knows them by: a description makes a new schema. */
@@ -61,47 +61,35 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
 }
 
 /** As GraphQL gives it: what may be left out may be null. */
-type Sent<Value> = undefined extends Value ? Value | null : Value;
-export type Input<Schema extends z.ZodObject, Left = never> = {
-  [Name in Exclude<Members<Schema>, Left>]: Sent<z.input<Schema>[Name]>;
+export type Input<Schema extends z.ZodObject> = {
+  [Name in Members<Schema>]: undefined extends z.input<Schema>[Name]
+    ? z.input<Schema>[Name] | null
+    : z.input<Schema>[Name];
 };
-type Left<E> = { [Name in keyof E]: E[Name] extends false ? Name : never }[keyof E];
+type InputFields<Schema extends z.ZodObject> = {
+  [Name in keyof Input<Schema>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema>[Name]>;
+};
 
-/** Fields of an input type for what core reads. */
-export const inputFields = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
-  t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
-  schema: Schema,
-  except?: E,
-) =>
-  Object.fromEntries(
-    optionsOf(schema, except ?? {}).map(([member, field, options]) => [
-      member,
-      t.field({ required: !field.safeParse(undefined).success, ...options } as never),
-    ]),
-  ) as { [Name in keyof Input<Schema, Left<E>>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema, Left<E>>[Name]> };
-
-/** The input type for what core reads by this schema. */
-export const inputOf = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
-  name: string,
-  schema: Schema,
-  except?: E,
-) =>
-  builder.inputType(name, {
-    description: schema.description ?? '',
-    fields: (t) => inputFields(t, schema, except),
-  });
-
-/** The same for a filter, which is judged wherever it is an argument. */
-export const filterOf = <Schema extends z.ZodObject, const E extends Except<Schema> = object>(
-  name: string,
-  schema: Schema,
-  except?: E,
-) =>
+/** The input type for what core reads by this schema; wherever it is an argument, the schema judges it. */
+export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Except<Schema> = {}) =>
   builder.inputType(name, {
     description: schema.description ?? '',
     validate: judgedBy(schema),
     fields: (t) => inputFields(t, schema, except),
   });
+
+/** Its fields. */
+export const inputFields = <Schema extends z.ZodObject>(
+  t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
+  schema: Schema,
+  except: Except<Schema> = {},
+) =>
+  Object.fromEntries(
+    optionsOf(schema, except).map(([member, field, options]) => [
+      member,
+      t.field({ required: !field.safeParse(undefined).success, ...options } as never),
+    ]),
+  ) as InputFields<Schema>;
 
 /** An enumeration of core's, with the meaning of each value. */
 export function enumOf<Value extends string>(

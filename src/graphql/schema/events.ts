@@ -8,9 +8,9 @@ import { followEvents } from '../../core/following/follow-events.ts';
 import type { Cost } from '../execution/cost.ts';
 import { itemsOf } from '../execution/selection.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connect, connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
-import { filterOf, objectOf } from './described.ts';
+import { inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { VehicleRef } from './vehicles.ts';
 
@@ -30,7 +30,7 @@ const EventConnection = connectionType('Event', EventRef);
 const asksForVehicles = (info: GraphQLResolveInfo): boolean =>
   'vehicles' in itemsOf<Event>(info, { every: { vehicles: true } });
 
-const EventFilter = filterOf('EventFilter', eventFilter);
+const EventFilter = inputOf('EventFilter', eventFilter);
 
 builder.queryField('events', (t) =>
   t.field({
@@ -49,15 +49,7 @@ builder.queryField('events', (t) =>
   }),
 );
 
-builder.queryField('event', (t) =>
-  t.field({
-    type: EventRef,
-    nullable: true,
-    description: 'One event, as long as it is kept. Errors: NOT_FOUND.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: (_root, { id }, { ctx }) => getEvent(ctx, { id }),
-  }),
-);
+addById('event', EventRef, 'One event, as long as it is kept. Errors: NOT_FOUND.', getEvent);
 
 /** The history of one thing, as a field of it. */
 function addTimeline(

@@ -14,9 +14,8 @@ import { fleetById, fleets, vehiclesOfFleet } from '../../core/vehicles/json-sou
 import { itemsOf } from '../execution/selection.ts';
 import type { InSql } from '../execution/sql-plan.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
-import { ContractConnection, ContractFilter } from './contracts.ts';
-import { filterOf, objectOf } from './described.ts';
+import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { inputOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { addMutation, idOf } from './mutation.ts';
 import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
@@ -38,20 +37,6 @@ builder.objectFields(FleetRef, (t) => ({
       );
     },
   }),
-  contracts: t.field({
-    type: ContractConnection,
-    description: 'The contracts of its vehicles, oldest first.',
-    args: {
-      ...pageArgs,
-      filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
-    },
-    resolve: ({ id }, { filter, ...args }, { loaders }) =>
-      connect(
-        readPage(args),
-        (page) => loaders.contracts(id, { parent: 'fleet', page, filter }),
-        () => loaders.countContracts(id, { parent: 'fleet', filter }),
-      ),
-  }),
   eligibilitySummary: t.field({
     type: EligibilitySummary,
     description: 'How many of its vehicles have each status.',
@@ -61,7 +46,7 @@ builder.objectFields(FleetRef, (t) => ({
 
 const FleetConnection = connectionType('Fleet', FleetRef);
 
-const FleetFilter = filterOf('FleetFilter', fleetFilter);
+const FleetFilter = inputOf('FleetFilter', fleetFilter);
 
 builder.queryField('fleets', (t) =>
   t.field({
@@ -80,16 +65,7 @@ builder.queryField('fleets', (t) =>
   }),
 );
 
-builder.queryField('fleet', (t) =>
-  t.field({
-    type: FleetRef,
-    nullable: true,
-    description: 'One fleet. Errors: FLEET_NOT_FOUND.',
-    extensions: { one: fleetById } satisfies InSql,
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: (_root, { id }, { ctx }) => getFleet(ctx, { id }),
-  }),
-);
+addById('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.', getFleet, { one: fleetById });
 
 addMutation('createFleet', {
   description: 'Creates a fleet of the company. Errors: VALIDATION_FAILED.',

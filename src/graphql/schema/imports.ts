@@ -15,7 +15,7 @@ import { readPage } from '../../core/sql/page.ts';
 import type { Cost } from '../execution/cost.ts';
 import { fileOf } from '../transport/uploads.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connect, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
@@ -57,15 +57,7 @@ builder.objectField(FleetRef, 'imports', (t) =>
 objectOf('RejectedRow', rejectedRow);
 objectOf('DuplicateRow', duplicateRow);
 
-builder.queryField('import', (t) =>
-  t.field({
-    type: ImportRef,
-    nullable: true,
-    description: 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: (_root, { id }, { ctx }) => getImport(ctx, { id }),
-  }),
-);
+addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.', getImport);
 
 const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
   description: importVehiclesInput.description ?? '',

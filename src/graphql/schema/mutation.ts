@@ -5,7 +5,6 @@ import type { GraphqlContext } from '../execution/context.ts';
 import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 import { type Except, type Input, inputOf, objectOf } from './described.ts';
-import { judgedBy } from './validation.ts';
 
 /**
  * The resolver of a mutation: its `input` to one core call. Each field of a request works with a context of its own,
@@ -38,9 +37,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
       ...options,
       type: Payload,
       nullable: true,
-      args: {
-        input: t.arg({ type: Input, required: true, description: input.description, validate: judgedBy(input) }),
-      },
+      args: { input: t.arg({ type: Input, required: true, description: input.description }) },
       resolve: mutate(change) as never,
     }),
   );

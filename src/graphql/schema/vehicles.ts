@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { meaningOf } from '../../core/fields.ts';
-import { readPage } from '../../core/sql/page.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
 import { vehicle, vehicleFilter } from '../../core/vehicles/vehicle.ts';
@@ -18,9 +17,8 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
-import { ContractConnection, ContractFilter } from './contracts.ts';
-import { enumOf, filterOf, objectOf } from './described.ts';
+import { connectionType } from './connection.ts';
+import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
@@ -39,20 +37,6 @@ builder.objectFields(VehicleRef, (t) => ({
     description: meaningOf(vehicle.shape.manufacturer),
     resolve: ({ manufacturer }, _args, { ctx }) => manufacturerOf(ctx, manufacturer),
   }),
-  contracts: t.field({
-    type: ContractConnection,
-    description: 'Its contracts, oldest first.',
-    args: {
-      ...pageArgs,
-      filter: t.arg({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
-    },
-    resolve: ({ id }, { filter, ...args }, { loaders }) =>
-      connect(
-        readPage(args),
-        (page) => loaders.contracts(id, { parent: 'vehicle', page, filter }),
-        () => loaders.countContracts(id, { parent: 'vehicle', filter }),
-      ),
-  }),
 }));
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
@@ -60,7 +44,7 @@ export const VehicleConnection = connectionType('Vehicle', VehicleRef);
 /** What core has to read for the fields above. */
 export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
 
-export const VehicleFilter = filterOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
+export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
 
 const VehicleBy = builder.inputType('VehicleBy', {
   description: 'Names one vehicle, in one of these ways.',

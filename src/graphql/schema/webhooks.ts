@@ -21,7 +21,7 @@ import {
 } from '../../core/webhooks/webhooks.ts';
 import { itemsOf } from '../execution/selection.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connect, connectionType, pageArgs } from './connection.ts';
 import { DeliveryConnection, DeliveryState } from './deliveries.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addMutation, idOf } from './mutation.ts';
@@ -67,15 +67,7 @@ builder.queryField('webhooks', (t) =>
   }),
 );
 
-builder.queryField('webhook', (t) =>
-  t.field({
-    type: WebhookRef,
-    nullable: true,
-    description: 'One webhook. Errors: WEBHOOK_NOT_FOUND.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: (_root, args, { ctx }) => getWebhook(ctx, args),
-  }),
-);
+addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.', getWebhook);
 
 addMutation('createWebhook', {
   description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
