@@ -7,7 +7,7 @@ import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { readCsv } from './csv/csv.ts';
-import { type importedVehicles, importVehiclesInput, REJECTED_SHOWN } from './import.ts';
+import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, listRejections, toImport } from './imports.ts';
 import { beginImport, failImport, keepAlive } from './run.ts';
 import { ImportStaging } from './staging.ts';
@@ -82,7 +82,7 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const rejected = refused > 0 ? await listRejections(ctx, { importId: run.id, limit: REJECTED_SHOWN }) : [];
+  const rejected = refused > 0 ? await listRejections(ctx, { importId: run.id, limit: ROWS_SHOWN }) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),

@@ -53,7 +53,7 @@ export const importVehiclesInput = z
   .describe('A CSV file of VINs for a fleet.');
 
 /** Rows of a file that an answer lists. */
-export const REJECTED_SHOWN = 100;
+export const ROWS_SHOWN = 100;
 
 export const importedVehicles = z
   .object({
@@ -61,7 +61,7 @@ export const importedVehicles = z
     summary: summary.describe('Its rows in numbers.'),
     rejected: z
       .array(rejectedRow)
-      .describe(`The first ${REJECTED_SHOWN} refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
-    duplicates: z.array(duplicateRow).describe(`The first ${REJECTED_SHOWN} rows that repeat another one.`),
+      .describe(`The first ${ROWS_SHOWN} refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
+    duplicates: z.array(duplicateRow).describe(`The first ${ROWS_SHOWN} rows that repeat another one.`),
   })
   .describe('What became of the file.');

@@ -7,13 +7,10 @@ import { execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { inAnotherFleet, warningsOf } from '../vehicles/add-vehicles.ts';
 import { recheckAfter, unsupportedReason } from '../vehicles/eligibility.ts';
-import type { DuplicateRow } from './import.ts';
+import { type DuplicateRow, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, stillRunning } from './run.ts';
 import type { ImportStaging } from './staging.ts';
-
-/** What the report shows of the rows that repeat another. */
-const DUPLICATES_SHOWN = 100;
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
 type How = 'insert' | 'beside' | 'count' | 'refuse';
@@ -195,7 +192,7 @@ async function findDuplicates(ctx: Context, run: ImportRow): Promise<DuplicateRo
           select r.row, r.vin, min(r.row) over (partition by r.vin collate "C") as first_row from ${staged(run)}
         ) d
         where d.row <> d.first_row and (${fleetOf(run, sql`d.vin`)} <> ${run.fleet_id}::uuid) is not true
-        order by d.row limit ${DUPLICATES_SHOWN}`,
+        order by d.row limit ${ROWS_SHOWN}`,
   );
 }
 

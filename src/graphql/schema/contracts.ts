@@ -22,7 +22,7 @@ import { builder } from './builder.ts';
 import { addById, connect, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
+import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
 import { VehicleRef } from './vehicles.ts';
 
@@ -49,13 +49,9 @@ builder.objectFields(ContractRef, (t) => ({
     description: 'The vehicle.',
     resolve: ({ vehicleId }, _args, { loaders }) => loaders.vehicle(vehicleId),
   }),
-  manufacturer: t.field({
-    type: ManufacturerRef,
-    nullable: true,
-    description: meaningOf(contract.shape.manufacturer),
-    resolve: ({ manufacturer }, _args, { ctx }) => manufacturerOf(ctx, manufacturer),
-  }),
 }));
+
+addManufacturer(ContractRef, contract);
 
 const ContractConnection = connectionType('Contract', ContractRef);
 

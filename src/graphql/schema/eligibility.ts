@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { meaningOf } from '../../core/fields.ts';
 import { eligibilityChanges } from '../../core/following/subscriptions.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import {
@@ -16,7 +15,7 @@ import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
-import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
+import { addManufacturer } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
 
 enumOf('EligibilityStatus', eligibilityStatus, 'How far the verification of a vehicle has come.', {
@@ -49,14 +48,7 @@ objectOf('EligibilityReason', reason);
 
 export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacturer: false });
 
-builder.objectField(EligibilityRef, 'manufacturer', (t) =>
-  t.field({
-    type: ManufacturerRef,
-    nullable: true,
-    description: meaningOf(eligibility.shape.manufacturer),
-    resolve: (of, _args, { ctx }) => manufacturerOf(ctx, of.manufacturer),
-  }),
-);
+addManufacturer(EligibilityRef, eligibility);
 
 const statuses: [name: string, status: EligibilityStatus, description: string][] = [
   ['pending', 'PENDING', 'Vehicles without an answer yet.'],

@@ -6,7 +6,7 @@ import {
   importSchema,
   importState,
   importVehiclesInput,
-  REJECTED_SHOWN,
+  ROWS_SHOWN,
   rejectedRow,
 } from '../../core/imports/import.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
@@ -71,7 +71,7 @@ const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
   }),
 });
 
-const shown = { extensions: { size: REJECTED_SHOWN } satisfies Cost };
+const shown = { extensions: { size: ROWS_SHOWN } satisfies Cost };
 const ImportVehiclesPayload = objectOf('ImportVehiclesPayload', importedVehicles, {
   rejected: shown,
   duplicates: shown,

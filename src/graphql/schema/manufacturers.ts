@@ -1,4 +1,6 @@
+import type { z } from 'zod';
 import { authorize, type Context } from '../../core/context.ts';
+import { meaningOf } from '../../core/fields.ts';
 import { manufacturer } from '../../core/vehicles/manufacturer.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
@@ -7,7 +9,7 @@ import { objectOf } from './described.ts';
 type Manufacturers = Context['services']['manufacturers'];
 type Manufacturer = ReturnType<Manufacturers['list']>[number];
 
-export const ManufacturerRef = objectOf('Manufacturer', manufacturer);
+const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
 /** There are some thirty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;
@@ -27,8 +29,23 @@ builder.queryField('manufacturers', (t) =>
 const known = new WeakMap<Manufacturers, Map<string, Manufacturer>>();
 
 /** The manufacturer with this slug; null for none. */
-export function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null): Manufacturer | null {
+function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null): Manufacturer | null {
   const bySlug = known.get(manufacturers) ?? new Map(manufacturers.list().map((one) => [one.id, one]));
   known.set(manufacturers, bySlug);
   return (slug !== null && bySlug.get(slug)) || null;
+}
+
+/** The maker of a thing, as a field of it. */
+export function addManufacturer<Thing extends { manufacturer: string | null }>(
+  ref: ReturnType<typeof builder.objectRef<Thing>>,
+  { shape }: { shape: { manufacturer: z.ZodType } },
+): void {
+  builder.objectField(ref, 'manufacturer', (t) =>
+    t.field({
+      type: ManufacturerRef,
+      nullable: true,
+      description: meaningOf(shape.manufacturer),
+      resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
+    }),
+  );
 }

@@ -20,7 +20,7 @@ import { builder } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { ManufacturerRef, manufacturerOf } from './manufacturers.ts';
+import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
 
 export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufacturer: false });
@@ -28,16 +28,12 @@ export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufac
 builder.objectFields(VehicleRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
-    description: 'The fleet it belongs to.',
+    description: meaningOf(vehicle.shape.fleetId),
     resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
   }),
-  manufacturer: t.field({
-    type: ManufacturerRef,
-    nullable: true,
-    description: meaningOf(vehicle.shape.manufacturer),
-    resolve: ({ manufacturer }, _args, { ctx }) => manufacturerOf(ctx, manufacturer),
-  }),
 }));
+
+addManufacturer(VehicleRef, vehicle);
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
 
