@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
-import { headers, refusalHeaders } from '../../src/rest/openapi/headers.ts';
+import { errorHeaders, headers } from '../../src/rest/openapi/headers.ts';
 import type { Answer, Json } from './client.ts';
 
 const document: Json = openApiDocument();
@@ -67,7 +67,7 @@ function bodyFaults(method: string, answer: Answer, all: Json, content: Json, sc
 function headerFaults({ headers: sent }: Answer, code: ErrorCode | undefined): string[] {
   const wanted = [
     'X-Request-Id',
-    ...((code && refusalHeaders[code]) ?? []),
+    ...((code && errorHeaders[code]) ?? []),
     ...(code === 'METHOD_NOT_ALLOWED' ? ['Allow'] : []),
   ];
   return wanted.filter((name) => !sent.has(name)).map((name) => `that it lacks ${name}`);

@@ -23,7 +23,7 @@ export const builder = new SchemaBuilder<{
 builder.queryType({ description: 'What can be read. Everything is confined to the company of the bearer token.' });
 builder.mutationType({
   description:
-    'What can be changed. A refusal leaves the payload null and stands in `errors`, with a stable `extensions.code`.',
+    'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`.',
 });
 builder.subscriptionType({
   description: 'What can be followed: one subscription per request, over server-sent events (GraphQL over SSE).',

@@ -8,7 +8,7 @@ import { type Except, type Input, inputOf, objectOf } from './described.ts';
 
 /**
  * The resolver of a mutation: its `input` to one core call. Each field of a request works with a context of its own,
- * so that one that was refused leaves nothing behind for the next.
+ * so that a failed one leaves nothing behind for the next.
  */
 export const mutate =
   <Input, Payload>(change: (ctx: Context, input: Input, context: GraphqlContext) => Promise<Payload>) =>

@@ -19,7 +19,7 @@ export const judgedBy = <Schema extends z.ZodType>(schema: Schema): StandardSche
   },
 });
 
-/** The refusal for what judgedBy found. Paths begin inside `input`, as they begin inside the body of a REST call. */
+/** The error for what judgedBy found. Paths begin inside `input`, as they begin inside the body of a REST call. */
 export function validationFailure({ issues }: StandardSchemaV1.FailureResult): ValidationFailed {
   return new ValidationFailed(
     // All our schemas are zod's, and the plugin keeps their issues but for the path.

@@ -61,9 +61,9 @@ builder.queryField('vehicle', (t) =>
   }),
 );
 
-enumOf('AddMode', addMode, 'What becomes of the good values when others are refused.', {
+enumOf('AddMode', addMode, 'What becomes of the good values when others are rejected.', {
   partial: 'They are stored.',
-  atomic: 'Nothing is stored, and the call is refused.',
+  atomic: 'Nothing is stored, and the call is rejected.',
 });
 
 objectOf('AddSummary', summary);

@@ -16,13 +16,13 @@ The same service speaks GraphQL at \`/graphql\`.
 
 **Lists** come whole, oldest first, however long they are. With \`limit\` or \`after\` they come in pages, and \`Link\` leads to the next one.
 
-**Refusals** are \`application/problem+json\` with a \`code\` that never changes. Every answer has an \`X-Request-Id\`: yours, if you sent one of at most 128 letters, digits and \`_.:-\`.
+**Errors** are \`application/problem+json\` with a \`code\` that never changes. Every answer has an \`X-Request-Id\`: yours, if you sent one of at most 128 letters, digits and \`_.:-\`.
 
-**Another method** than those listed is refused with 405 and \`Allow\`; \`HEAD\` works wherever \`GET\` does. New fields may be added to answers at any time.`;
+**Another method** than those listed is rejected with 405 and \`Allow\`; \`HEAD\` works wherever \`GET\` does. New fields may be added to answers at any time.`;
 
 let made: Json | undefined;
 
-/** The OpenAPI document of the REST API: what the routes, core's schemas and the table of refusals say. */
+/** The OpenAPI document of the REST API: what the routes, core's schemas and the table of errors say. */
 export function openApiDocument(): Json {
   made ??= makeDocument();
   return made;

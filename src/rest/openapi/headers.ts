@@ -34,8 +34,8 @@ export type HeaderName = keyof typeof headers;
 
 export const everyAnswer: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
 
-/** What comes with a refusal beside that. */
-export const refusalHeaders: Partial<Record<ErrorCode, readonly HeaderName[]>> = {
+/** What comes with an error beside that. */
+export const errorHeaders: Partial<Record<ErrorCode, readonly HeaderName[]>> = {
   UNAUTHENTICATED: ['WWW-Authenticate'],
   FORBIDDEN: ['WWW-Authenticate'],
   ELIGIBILITY_IN_PROGRESS: ['Retry-After'],

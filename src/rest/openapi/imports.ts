@@ -10,7 +10,7 @@ const importedJson = z
     ...report,
     rejectedCsv: field(
       z.string(),
-      'Where all refused rows are, as CSV.',
+      'Where all rejected rows are, as CSV.',
       '/imports/019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d/rejected.csv',
     ),
   })
@@ -34,7 +34,7 @@ export const importDocs = {
     summary: 'Add vehicles from a CSV file',
     description:
       'Adds the vehicles of a CSV file to a fleet, as one whole: an upload that breaks off leaves the fleet as it was. ' +
-      'Good rows are stored even if others are refused; if all are refused, that is a 400 with the same report.',
+      'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
     query: ['mode', 'dryRun', 'fleetId', 'importId'],
     body: { type: 'multipart/form-data', input: form },
     answers: {
@@ -75,13 +75,13 @@ export const importDocs = {
   rejectedCsv: {
     operationId: 'getRejectedRows',
     tag: 'Imports',
-    summary: 'Get the refused rows',
+    summary: 'Get the rejected rows',
     description:
-      'The refused rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
+      'The rejected rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
       'be uploaded as it is. UTF-8 with a byte order mark; what a spreadsheet would run as a formula is defused.',
     answers: {
       200: {
-        description: 'The refused rows.',
+        description: 'The rejected rows.',
         schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
         type: 'text/csv',
         headers: ['Content-Disposition'],

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Route } from '../route.ts';
-import { everyAnswer, type HeaderName, headersNamed, refusalHeaders } from './headers.ts';
+import { errorHeaders, everyAnswer, type HeaderName, headersNamed } from './headers.ts';
 import { type Json, mapValues, type Schemas } from './json-schema.ts';
 import { pathParameter } from './parameters.ts';
 import { problemExamples, problemJson } from './problems.ts';
@@ -20,7 +20,7 @@ export function operationOf(route: Route, schemas: Schemas): Json {
     ...(docs.body && { requestBody: bodyOf(docs.body, schemas) }),
     responses: {
       ...mapValues(docs.answers, (answer) => answerOf(answer, route, schemas)),
-      ...refusalsOf(route, schemas),
+      ...errorAnswersOf(route, schemas),
     },
   };
 }
@@ -65,7 +65,7 @@ function answerOf(answer: AnswerDocs, { method }: Route, schemas: Schemas): Json
   };
 }
 
-/** Refusals that follow from what kind of operation it is. */
+/** Errors that follow from what kind of operation it is. */
 function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
   const reads = docs.query || docs.body || method === 'POST';
   return [
@@ -81,22 +81,22 @@ function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
   ];
 }
 
-function refusalsOf(route: Route, schemas: Schemas): Json {
+function errorAnswersOf(route: Route, schemas: Schemas): Json {
   const byStatus = Map.groupBy(new Set(codesOf(route)), (code) => statusOf[code]);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, domainErrorOf(codes, schemas)]));
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorAnswerOf(codes, schemas)]));
 }
 
-/** Statuses of refusals that are given again under their Idempotency-Key. */
+/** Statuses of errors that are given again under their Idempotency-Key. */
 const remembered = [400, 404, 409, 413];
 
 /** A reference to the answer for these codes of one status; the same for all operations that have just these. */
-export function domainErrorOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
+export function errorAnswerOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
   const name = codes.toSorted().join('.');
   schemas.responses[name] = {
     description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),
     headers: headersNamed([
       ...everyAnswer,
-      ...codes.flatMap((code) => refusalHeaders[code] ?? []),
+      ...codes.flatMap((code) => errorHeaders[code] ?? []),
       ...(codes.some((code) => remembered.includes(statusOf[code])) ? ['Idempotent-Replayed' as const] : []),
     ]),
     content: {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { field } from '../../core/fields.ts';
 import { type HeaderName, headersNamed } from './headers.ts';
 import type { Json, Schemas } from './json-schema.ts';
-import { domainErrorOf } from './operation.ts';
+import { errorAnswerOf } from './operation.ts';
 
 const statusJson = z.object({ status: field(z.string(), 'In a word.', 'ok') }).meta({ id: 'Status' });
 
@@ -23,7 +23,7 @@ export function operatorPaths(schemas: Schemas): Record<string, Json> {
       summary,
       description,
       security: [],
-      responses: { ...responses, 405: domainErrorOf(['METHOD_NOT_ALLOWED'], schemas) },
+      responses: { ...responses, 405: errorAnswerOf(['METHOD_NOT_ALLOWED'], schemas) },
     },
   });
   return {
@@ -40,7 +40,7 @@ export function operatorPaths(schemas: Schemas): Record<string, Json> {
         headers: headersNamed(always),
         content: { 'text/plain': { schema: { type: 'string' }, example: 'fleet_gateway_database_up 1\n' } },
       },
-      401: domainErrorOf(['UNAUTHENTICATED'], schemas),
+      401: errorAnswerOf(['UNAUTHENTICATED'], schemas),
     }),
     '/openapi.json': get('getOpenApi', 'This document', 'The OpenAPI document of the running version.', {
       200: json('The document.', { openapi: '3.1.1' }, { type: 'object' }),

@@ -27,7 +27,7 @@ export const queryParameters = {
   ),
   mode: query(
     'mode',
-    '`partial` stores what is good though other values are refused. `atomic` stores nothing if any value is refused.',
+    '`partial` stores what is good though other values are rejected. `atomic` stores nothing if any value is rejected.',
     { type: 'string', enum: ['partial', 'atomic'], default: 'partial' },
   ),
   dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
@@ -90,7 +90,7 @@ export const idempotencyKey: Json = {
   in: 'header',
   description:
     'Makes it safe to send the request again: for 24 hours, the same key with the same request gets the first answer, ' +
-    'also a refusal (but for 401, 403, 429 and 5xx), instead of a second effect. Make a new one, such as a UUID, for each ' +
+    'also an error (but for 401, 403, 429 and 5xx), instead of a second effect. Make a new one, such as a UUID, for each ' +
     'new request. Without a token a key counts for the very same request only.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e][\\x20-\\x7e]{0,254}$' },
 };

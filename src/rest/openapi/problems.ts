@@ -38,7 +38,7 @@ import { type Json, mapValues } from './json-schema.ts';
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
 
-/** Each refusal as a caller may meet it. */
+/** Each error as a caller may meet it. */
 const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
   VALIDATION_FAILED: new ValidationFailed([
     { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
@@ -71,27 +71,27 @@ const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
   UNAVAILABLE: new Unavailable('The database is out of reach.'),
 };
 
-/** An example of every refusal, by its code. */
+/** An example of every error, by its code. */
 export const problemExamples: Readonly<Record<string, { summary: string; value: Json }>> = {
   ...mapValues(samples, (error) => {
     const { title, ...problem } = problemOf(error, REQUEST_ID);
     return { summary: String(title), value: { title, ...problem } };
   }),
-  INTERNAL: { summary: 'A fault of the service', value: internalProblem(REQUEST_ID) },
+  INTERNAL: { summary: 'An error of the service', value: internalProblem(REQUEST_ID) },
 };
 
 const codes = Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]];
 
-const faultJson = z.object({
-  path: field(z.string(), 'Where the fault stands, dotted: `email`, `vins.3`.', 'email'),
+const inputErrorJson = z.object({
+  path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
   code: field(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
   message: field(z.string(), 'For people.', 'is not an e-mail address'),
 });
 
-/** The body of every refusal (RFC 9457). */
+/** The body of every error (RFC 9457). */
 export const problemJson = z
   .object({
-    type: field(z.string(), 'Always `about:blank`: `code` tells refusals apart.', 'about:blank'),
+    type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
     title: field(z.string(), 'The code in words.', 'Validation failed'),
     status: field(z.int(), 'The HTTP status again.', 400),
     detail: field(z.string(), 'What is wrong with this request, for people.', 'email: is not an e-mail address'),
@@ -102,11 +102,11 @@ export const problemJson = z
     ),
     requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
     errors: z
-      .array(faultJson)
+      .array(inputErrorJson)
       .max(MOST_INPUT_ERRORS)
       .optional()
-      .meta({ description: `The faults of the request, each at its place: the first ${MOST_INPUT_ERRORS}.` }),
-    errorsOmitted: z.int().min(1).optional().meta({ description: 'How many faults there are beside those.' }),
+      .meta({ description: `The errors of the request, each at its place: the first ${MOST_INPUT_ERRORS}.` }),
+    errorsOmitted: z.int().min(1).optional().meta({ description: 'How many errors there are beside those.' }),
     conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
     eligibility: z
       .object({
@@ -121,7 +121,7 @@ export const problemJson = z
     rejected: z
       .array(z.union([rejectedVin, rejectedRow]))
       .optional()
-      .meta({ description: 'The refused VINs (of a list) or the first 100 refused rows (of a file).' }),
+      .meta({ description: 'The rejected VINs (of a list) or the first 100 rejected rows (of a file).' }),
     duplicates: z.array(duplicateRow).optional().meta({ description: 'The first 100 rows that repeat another.' }),
     row: z.int().optional().meta({ description: 'The row that makes a file unreadable.' }),
     found: z
@@ -129,7 +129,7 @@ export const problemJson = z
       .optional()
       .meta({ description: 'The first columns of a file without a column of VINs.' }),
     accepted: z.array(z.string()).optional().meta({ description: 'What such a column may be called.' }),
-    importId: z.uuid().optional().meta({ description: 'The import whose rows were refused.' }),
-    rejectedCsv: z.string().optional().meta({ description: 'Where all refused rows are, as CSV.' }),
+    importId: z.uuid().optional().meta({ description: 'The import whose rows were rejected.' }),
+    rejectedCsv: z.string().optional().meta({ description: 'Where all rejected rows are, as CSV.' }),
   })
-  .meta({ id: 'Problem', description: 'Why a request was refused (RFC 9457).' });
+  .meta({ id: 'Problem', description: 'Why a request was rejected (RFC 9457).' });

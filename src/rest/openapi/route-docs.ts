@@ -16,9 +16,9 @@ export interface RouteDocs {
   /** Whether `Prefer: wait=N` is heard. */
   prefer?: true;
   body?: BodyDocs;
-  /** By status; refusals are not among them. */
+  /** By status; errors are not among them. */
   answers: Readonly<Record<number, AnswerDocs>>;
-  /** Refusals of this operation; those of all operations of its kind are added. */
+  /** Errors of this operation; those of all operations of its kind are added. */
   errors?: readonly ErrorCode[];
 }
 

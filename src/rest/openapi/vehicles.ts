@@ -44,7 +44,7 @@ export const vehicleDocs = {
     summary: 'Add vehicles to a fleet',
     description:
       'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
-      'if other values are refused; if all are refused, that is a 400 with the same report.',
+      'if other values are rejected; if all are rejected, that is a 400 with the same report.',
     query: ['mode', 'dryRun'],
     body: { input: addVehiclesInput.omit({ mode: true, dryRun: true }) },
     answers: {
