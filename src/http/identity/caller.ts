@@ -4,7 +4,7 @@ import type { Caller } from '../../core/context.ts';
 import { DomainError, Forbidden, Unauthenticated } from '../../core/errors.ts';
 import { openDevelopmentIdentity, type TokenClaims } from './development-identity.ts';
 import { issuerKeys } from './issuer.ts';
-import { type Verified, VerifiedTokens } from './verified-tokens.ts';
+import { type Verified, VerifiedTokens } from './token-cache.ts';
 
 export interface Authenticator {
   /**
