@@ -11,10 +11,21 @@ export function traceStatement<T>(text: string, send: () => T | Promise<T>): T |
   return traced(() => stepOf(text), send);
 }
 
+/** What a statement changes, wherever it says so: in steps before it, too. A lock is no change. */
+const CHANGE = /\b(insert|delete|(?<!for |key |do )update)\s+(?:into\s+|from\s+)?(?:"?\w+"?\.)?"?(\w+)/i;
+const READ = /\bfrom\s+(?:"?\w+"?\.)?"?(\w+)/i;
+
+/** What a statement does above all, and to which table: the first change of several. */
+function gistOf(text: string): { operation: string; table: string | undefined } {
+  const [, change = '', changed] = CHANGE.exec(text) ?? [];
+  if (change) return { operation: change.toUpperCase(), table: changed };
+  const [, first = ''] = /^\W*(\w+)/.exec(text) ?? [];
+  return { operation: first.toUpperCase().replace('WITH', 'SELECT'), table: READ.exec(text)?.[1] };
+}
+
 function stepOf(sent: string): Step {
   const text = sent.slice(0, LONGEST_TEXT).replaceAll(LITERAL, '?');
-  const operation = /^\W*(\w+)/.exec(text)?.[1]?.toUpperCase() ?? '';
-  const table = /\b(?:from|into|update|table)\s+(?:"?\w+"?\.)?"?(\w+)/i.exec(text)?.[1];
+  const { operation, table } = gistOf(text);
   const summary = table ? `${operation} ${table}` : operation;
   const labels = { 'db.system.name': 'postgresql', 'db.operation.name': operation };
   return {

@@ -149,7 +149,7 @@ describe('OpenTelemetry', { timeout: 120_000 }, () => {
     const { name, companyAddress, email, vat } = fleet;
     const leaked = [vin, name, companyAddress, email, vat].filter((value) => collector.received.includes(value));
     expect(leaked).toEqual([]);
-    expect(collector.spans.map(({ name }) => name)).toContain('WITH fleet');
+    expect(collector.spans.map(({ name }) => name)).toContain('INSERT fleet');
     const texts = collector.spans.map(({ attributes }) => String(attributes['db.query.text']));
     expect(texts.filter((text) => /\[(VIN|e-mail|token)\]/.test(text))).toEqual([]);
     expect(collector.received).not.toMatch(/eyJ[\w-]+\.|Bearer/);
