@@ -2,16 +2,58 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { traceStatement } from './traced-statement.ts';
 
-/** More texts than this are not the service's own few; the rest goes unprepared. */
-const MOST_STATEMENTS = 500;
-const names = new Map<string, string>();
+/**
+ * The names of statements that connections prepare. The service has a few hundred texts of its own; clients of GraphQL
+ * make others by the shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named when it
+ * comes for the third time, and loses its name when this many others were used after it.
+ */
+const MOST_NAMES = 300;
+/** Texts that have come once or twice. */
+const MOST_NEW = 300;
+const USES_UNNAMED = 2;
 
-function nameOf(text: string): string | undefined {
-  const known = names.get(text);
-  if (known !== undefined || names.size >= MOST_STATEMENTS) return known;
-  const name = `s${names.size}`;
-  names.set(text, name);
-  return name;
+class Names {
+  readonly #names = new Map<string, string>();
+  readonly #uses = new Map<string, number>();
+  /** Those that a connection may keep. */
+  readonly live = new Set<string>();
+  #count = 0;
+
+  of(text: string): string | undefined {
+    const name = this.#names.get(text) ?? this.#newName(text);
+    if (name === undefined) return undefined;
+    // Those used last are kept.
+    this.#names.delete(text);
+    this.#names.set(text, name);
+    return name;
+  }
+
+  #newName(text: string): string | undefined {
+    const uses = this.#uses.get(text) ?? 0;
+    this.#uses.delete(text);
+    if (uses < USES_UNNAMED) {
+      this.#uses.set(text, uses + 1);
+      for (const [oldest] of this.#uses) if (this.#uses.size > MOST_NEW) this.#uses.delete(oldest);
+      return undefined;
+    }
+    for (const [oldest, name] of this.#names) {
+      if (this.#names.size < MOST_NAMES) break;
+      this.#names.delete(oldest);
+      this.live.delete(name);
+    }
+    const name = `s${this.#count++}`;
+    this.live.add(name);
+    return name;
+  }
+}
+
+const names = new Names();
+
+/** What pg keeps of its own protocol; it offers no way to close a statement. */
+interface Wire {
+  stream: Socket;
+  parsedStatements: Record<string, string>;
+  close(message: { type: 'S'; name: string }): void;
 }
 
 /**
@@ -22,12 +64,24 @@ export class PreparingClient extends pg.Client {
   override query(...args: unknown[]): never {
     const [text, values] = args;
     // A text without values may hold several statements, which cannot be prepared.
-    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined;
+    const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.of(text) : undefined;
+    if (name !== undefined) this.#makeRoom(name);
     const query = super.query as (...args: unknown[]) => never;
     const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
     // A cursor, or a callback: those do not give a promise.
     if (typeof text !== 'string' || args.length > 2 || typeof values === 'function') return query.apply(this, rest);
     return traceStatement(text, () => promised((done) => query.apply(this, [...rest, done]))) as never;
+  }
+
+  /** Before another statement is prepared, closes those that have lost their names. Nobody waits for the server to agree. */
+  #makeRoom(name: string): void {
+    const wire = wireOf(this);
+    if (wire.parsedStatements[name] !== undefined) return;
+    for (const one of Object.keys(wire.parsedStatements)) {
+      if (names.live.has(one)) continue;
+      delete wire.parsedStatements[one];
+      wire.close({ type: 'S', name: one });
+    }
   }
 
   /**
@@ -66,5 +120,5 @@ function promised(
 }
 
 /** The connection of a client; pg keeps it there, beside its types. */
-export const socketOf = (client: pg.Client): Socket =>
-  (client as unknown as { connection: { stream: Socket } }).connection.stream;
+const wireOf = (client: pg.Client): Wire => (client as unknown as { connection: Wire }).connection;
+export const socketOf = (client: pg.Client): Socket => wireOf(client).stream;

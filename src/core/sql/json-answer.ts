@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Page, pageSql, readPage } from './page.ts';
+import { limitSql, type Page, pageSql, readPage } from './page.ts';
 import { type JsonTable, json, objectShape, placeOf, type ValueSql } from './selection.ts';
 import { ALL_ROWS, execute, onReplica } from './send.ts';
 
@@ -145,7 +145,7 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
   return sql`(select ${formatSql(shapeOf(connection, place), values)} from (
       select array_agg(i.id) as ids, array_agg(i.json) as items from (
         select ${id} as id, ${objectSql(ctx, item, args)} as json from ${source.from(ctx, own)}
-        ${within} order by ${id} limit ${page.limit + (looksOn ? 1 : 0)}
+        ${within} order by ${id} ${limitSql(page.limit + (looksOn ? 1 : 0))}
       ) i
     ) p)`;
 }
