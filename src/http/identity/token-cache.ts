@@ -5,13 +5,16 @@ export interface Verified<T> {
 }
 
 const LONGEST = 60_000;
-const MOST_TOKENS = 10_000;
-/** Longer tokens are verified each time, so that memory stays bounded (40 MB). */
+/** Of all tokens and what is kept beside each: 40,000 usual ones of 700 characters. */
+const MOST_BYTES = 40 * 1024 * 1024;
+const BYTES_BESIDE = 300;
+/** Longer tokens are verified each time: few of them would take the place of many. */
 const MOST_CHARACTERS = 4_096;
 
 /** Remembers tokens until they expire, a minute at most: checking a signature costs more than a small request. */
 export class VerifiedTokens<T> {
   readonly #entries = new Map<string, { value: Promise<T>; until: number }>();
+  #bytes = 0;
 
   /** What `verify` says of this token, now or a moment ago. Concurrent first uses verify once; errors are forgotten. */
   get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
@@ -24,22 +27,31 @@ export class VerifiedTokens<T> {
   /** For when the keys have changed; verifications under way are not remembered either. */
   clear(): void {
     this.#entries.clear();
+    this.#bytes = 0;
   }
 
   #remember(token: string, verification: Promise<Verified<T>>): Promise<T> {
     const entry = { until: Number.POSITIVE_INFINITY, value: verification.then(({ value }) => value) };
     // Taken out first: a Map keeps the order of insertion, so its first entry is the oldest.
-    this.#entries.delete(token);
+    this.#forget(token);
     this.#entries.set(token, entry);
-    if (this.#entries.size > MOST_TOKENS) this.#entries.delete(this.#entries.keys().next().value ?? '');
+    this.#bytes += token.length + BYTES_BESIDE;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= MOST_BYTES) break;
+      this.#forget(oldest);
+    }
     verification.then(
       ({ expiresAt }) => {
         entry.until = Math.min(expiresAt, Date.now() + LONGEST);
       },
       () => {
-        if (this.#entries.get(token) === entry) this.#entries.delete(token);
+        if (this.#entries.get(token) === entry) this.#forget(token);
       },
     );
     return entry.value;
+  }
+
+  #forget(token: string): void {
+    if (this.#entries.delete(token)) this.#bytes -= token.length + BYTES_BESIDE;
   }
 }
