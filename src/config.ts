@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
 
@@ -16,6 +17,12 @@ const proxies = list.pipe(
     z
       .string()
       .refine(isProxy, 'is an address, a network such as 10.0.0.0/8, or one of loopback, linklocal, uniquelocal'),
+  ),
+);
+/** As browsers name a page's origin. */
+const origins = list.pipe(
+  z.array(
+    z.string().refine((value) => URL.parse(value)?.origin === value, 'is an origin such as https://app.example.com'),
   ),
 );
 const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
@@ -64,7 +71,8 @@ export const settings = z.object({
   PROVIDER_TIMEOUT_SECONDS: whole(1, 300).default(30),
   WORKERS: onOff.default(true),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  CORS_ORIGINS: list.default([]),
+  LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
+  CORS_ORIGINS: origins.default([]),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
   METRICS_TOKEN: z.string().min(16).optional(),
@@ -81,6 +89,8 @@ type Settings = z.output<typeof settings>;
 
 export interface Config extends Settings {
   CONTRACTS_AUTH: 'open' | 'required';
+  /** Lines for people where somebody looks on, JSON for programs otherwise. */
+  LOG_FORMAT: 'json' | 'pretty';
   /** Whether webhooks may go to this machine itself, and there over plain http: for trying them out. */
   WEBHOOK_LOOPBACK: boolean;
   /** No database and no issuer were named: the gateway issues its own tokens. */
@@ -89,10 +99,8 @@ export interface Config extends Settings {
 
 /** All errors of the environment at once, one line each. */
 export class ConfigError extends Error {
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(`The settings are not right:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
-    this.faults = faults;
+  constructor(errors: readonly string[]) {
+    super(`The settings are not right:\n${errors.map((error) => `  - ${error}`).join('\n')}`);
   }
 }
 
@@ -102,30 +110,44 @@ const groups: (keyof Settings)[][] = [
   ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
 ];
 
-/** Reads the environment; an empty value counts as unset. Throws ConfigError naming every fault. */
+/** Reads the environment; an empty value counts as unset. Throws ConfigError naming every error. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(
     Object.entries(env).filter(([name, value]) => name in settings.shape && value !== ''),
   );
   const parsed = settings.safeParse(given);
-  const faults = parsed.success
+  const errors = parsed.success
     ? missing(parsed.data)
     : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   // What is missing shows even where other values are wrong.
-  if (!parsed.success) faults.push(...missing(given as Partial<Settings>));
-  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
+  if (!parsed.success) errors.push(...missing(given as Partial<Settings>));
+  if (!parsed.success || errors.length > 0) throw new ConfigError(errors);
   const data = parsed.data;
   const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
   return {
     ...data,
     CONTRACTS_AUTH: data.CONTRACTS_AUTH ?? 'open',
+    LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
     developmentIdentity,
   };
 }
 
+/** Names as short as HOME are close to everything. */
+const SHORTEST_MISTAKE = 8;
+
+/** A warning for each variable that is no setting, but is written nearly like one. */
+export function mistakenNames(env: NodeJS.ProcessEnv): string[] {
+  const known = Object.keys(settings.shape);
+  return Object.keys(env).flatMap((name) => {
+    if (name in settings.shape || name.length < SHORTEST_MISTAKE) return [];
+    const meant = closest(name.toUpperCase(), known);
+    return distance(name.toUpperCase(), meant) <= 2 ? [`${name} is no setting: do you mean ${meant}?`] : [];
+  });
+}
+
 function missing(data: Partial<Settings>): string[] {
-  const faults = groups.flatMap((group) => {
+  const errors = groups.flatMap((group) => {
     const absent = group.filter((name) => data[name] === undefined);
     const present = group.filter((name) => data[name] !== undefined);
     return present.length > 0 ? absent.map((name) => `${name}: is required, because ${present[0]} is set`) : [];
@@ -133,13 +155,13 @@ function missing(data: Partial<Settings>): string[] {
   if (data.DATABASE_URL) {
     for (const name of ['AUTH_ISSUER', 'CONTRACTS_AUTH'] as const) {
       if (data[name] === undefined) {
-        faults.push(`${name}: is required, because DATABASE_URL is set`);
+        errors.push(`${name}: is required, because DATABASE_URL is set`);
       }
     }
   } else {
     for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URLS'] as const) {
-      if (data[name]?.length) faults.push(`DATABASE_URL: is required, because ${name} is set`);
+      if (data[name]?.length) errors.push(`DATABASE_URL: is required, because ${name} is set`);
     }
   }
-  return faults;
+  return errors;
 }

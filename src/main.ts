@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.ts';
-import { ConfigError, readConfig } from './config.ts';
+import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { openDatabase } from './database/database.ts';
@@ -28,7 +28,9 @@ const GRACE_MS = 1_000;
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
+  console.log(starting(config));
   const log = openLog(config);
+  for (const mistake of mistakenNames(process.env)) log.warn(mistake);
   await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
@@ -70,6 +72,10 @@ async function main(): Promise<void> {
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
+
+/** What it waits for until it is ready. */
+const starting = ({ DATABASE_URL, DATA_DIR }: Config): string =>
+  `Fleet Gateway is starting: it opens ${DATABASE_URL ? `the database at ${URL.parse(DATABASE_URL)?.host}` : `its database in ${DATA_DIR}`} …`;
 
 /** npm's shell ends on SIGTERM without passing it on; that its parent has changed is how the process learns of it. */
 function whenNpmEnds(onEnd: () => void): void {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { openLog } from '../src/http/observability/log.ts';
@@ -39,18 +40,22 @@ describe('the log', () => {
     expect(output).not.toMatch(/eyJ[\w-]+\./);
   });
 
-  test('what an error quotes is masked, wherever it stands', () => {
-    const written = new PassThrough({ encoding: 'utf8' });
-    const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
-      detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
-    });
-    openLog({ LOG_LEVEL: 'info' }, written).error(
-      { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
-      'failed',
-    );
-    const line = String(written.read());
-    expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
-    expect(line).toContain('[VIN]…3456');
-    expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
-  });
+  test.each(['json', 'pretty'] as const)(
+    'what an error quotes is masked, wherever it stands: %s',
+    async (LOG_FORMAT) => {
+      const written = new PassThrough({ encoding: 'utf8' });
+      const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
+        detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
+      });
+      openLog({ LOG_LEVEL: 'info', LOG_FORMAT }, written).error(
+        { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
+        'failed',
+      );
+      const [line] = await once(written, 'data');
+      expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
+      expect(line).toContain('[VIN]…3456');
+      if (LOG_FORMAT === 'pretty') expect(line).toMatch(/ERROR.*failed/);
+      else expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
+    },
+  );
 });

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from '../../config.ts';
 
@@ -9,10 +10,19 @@ const secrets: [RegExp, string][] = [
   [/(?<=\\[nrt]|(?<![A-Za-z0-9]))(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{13}(?=[A-HJ-NPR-Z0-9]{4}(?![A-Za-z0-9]))/gi, '[VIN]…'],
 ];
 
-/** The service's log: a line of JSON for each event, without tokens, e-mail addresses and all but the end of VINs. */
-export function openLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
+/** The service's log: a line for each event, for programs or for people, without tokens, e-mail addresses and all but the end of VINs. */
+export function openLog(
+  { LOG_LEVEL, LOG_FORMAT }: Pick<Config, 'LOG_LEVEL' | 'LOG_FORMAT'>,
+  destination: DestinationStream = pino.destination(1),
+): Logger {
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
-  return destination ? pino(options, destination) : pino(options);
+  if (LOG_FORMAT === 'json') return pino(options, destination);
+  // Loaded where somebody looks on only.
+  const pretty = createRequire(import.meta.url)('pino-pretty');
+  return pino(
+    options,
+    pretty({ destination, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true }),
+  );
 }
 
 /** The text as it may leave the process, to the log or to whoever collects traces. */
