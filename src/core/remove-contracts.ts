@@ -1,11 +1,66 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Expression, expressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { contractData, recordEach } from './events/record-events.ts';
+import { type By, byCaller, eventColumns, eventsOf } from './events/recording.ts';
+import { prepare } from './sql/prepare.ts';
+import { onPrimary } from './sql/send.ts';
+import { db, type Tables } from './sql/tables.ts';
+
+/** Writes conditions on the contracts `c` that are to be deleted. */
+export const removed = expressionBuilder<{ c: Tables['contract'] }, 'c'>();
 
 /**
- * Steps `c` and `told` of a statement that deletes the contracts `c` that fit the condition and records each that it has
- * deleted itself: one that somebody else is deleting is that one's to tell of, and whoever has it locked tells first.
+ * Steps `c` and `told` of a statement that deletes the contracts of a company (of any when null) that fit the condition
+ * and records each that it has deleted itself: one that somebody else is deleting is that one's to tell of, and whoever
+ * has it locked tells first.
  */
+export const removing = (by: By, company: string | null, which: Expression<SqlBool>) =>
+  db
+    .with('c', (q) =>
+      q
+        .deleteFrom('contract as c')
+        .where(which)
+        .$if(company !== null, (c) => c.where('c.company', '=', company as string))
+        .returningAll('c'),
+    )
+    .with('told', (q) => {
+      const facts = q
+        .selectFrom('c')
+        .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+        .$if(company !== null, (v) => v.where('v.company', '=', company as string))
+        .select(({ ref }) => [
+          'c.company',
+          'c.fleet_id',
+          'c.id as contract_id',
+          sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
+          sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
+          contractData.as('data'),
+        ]);
+      return q
+        .insertInto('event')
+        .columns(eventColumns)
+        .expression(eventsOf('contract.deleted', by, facts.as('f')));
+    });
+
+const removeOfFleet = prepare((p: By & { company: string; fleet_id: string }) =>
+  removing(p, p.company, removed('c.fleet_id', '=', p.fleet_id)).selectNoFrom([]),
+);
+
+/** Deletes the contracts of a fleet, with their events. */
+export async function removeContractsOfFleet(ctx: Context, company: string, fleetId: string): Promise<void> {
+  await removeOfFleet(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleetId });
+}
+
+const removeOfVehicles = prepare((p: By & { company: string; ids: readonly string[] }) =>
+  removing(p, p.company, removed('c.vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`)).selectNoFrom([]),
+);
+
+/** Deletes the contracts of vehicles, with their events. */
+export async function removeContractsOfVehicles(ctx: Context, company: string, ids: readonly string[]): Promise<void> {
+  await removeOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, ids });
+}
+
+/** The same steps as text, of contracts `c` of any company. */
 export const removingContracts = (ctx: Context, where: RawBuilder<unknown>): RawBuilder<unknown> =>
   sql`c as (delete from contract c where ${where} returning c.*), told as (${recordEach(
     ctx,

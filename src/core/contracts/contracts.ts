@@ -2,13 +2,16 @@ import { type RawBuilder, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { announceEvents } from '../events/record-events.ts';
+import { type By, byCaller } from '../events/recording.ts';
 import { readInput } from '../input.ts';
-import { removingContracts } from '../remove-contracts.ts';
+import { removed, removing } from '../remove-contracts.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { prepareVariants } from '../sql/prepare.ts';
 import { type JsonPage, json, jsonObject, jsonText, readJsonPage, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import {
   type Contract,
@@ -21,13 +24,7 @@ import {
 /** Deletes a contract and gives it back as it was; throws ContractNotFound. */
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:write');
-  const [row] = isId(input.id)
-    ? await execute<{ json: Contract }>(
-        onPrimary(ctx),
-        sql`with ${removingContracts(ctx, sql`c.id = ${input.id} ${ofCompany(company)}`)}
-            select ${contractObject} as json from c ${beside(ctx)}`,
-      )
-    : [];
+  const [row] = isId(input.id) ? await removeContract(onPrimary(ctx), { ...byCaller(ctx), id: input.id, company }) : [];
   if (!row) throw new ContractNotFound();
   announceEvents(ctx);
   return row.json;
@@ -163,3 +160,13 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
   status: json.code(statusSql),
 });
 const contractObject = jsonObject(contractJson);
+
+const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
+  const company = has.company ? p.company : null;
+  return removing(p, company, removed('c.id', '=', p.id))
+    .selectFrom('c')
+    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+    .$if(company !== null, (v) => v.where('v.company', '=', p.company))
+    .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
+    .select(contractObject.$castTo<Contract>().as('json'));
+});

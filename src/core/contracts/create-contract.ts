@@ -1,11 +1,13 @@
-import { sql } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { contractDataOf, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { statusAt } from './contracts.ts';
@@ -33,19 +35,26 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    throw new ContractOverlap(await conflictsWith(ctx, { fleetId, vin, pack: fields.pack, from, to }));
+    const period = { company: caller, fleet_id: fleetId, vin, pack: fields.pack, from, to };
+    const rows = await conflicting(onPrimary(ctx), period);
+    throw new ContractOverlap(rows.map(({ id }) => id));
   }
 }
 
-type LockedVehicle = Pick<Contract, 'vehicleId' | 'company' | 'fleetId' | 'vin' | 'manufacturer'>;
+const lock = prepare((p: { company: string; fleet_id: string; vin: string }) =>
+  db
+    .selectFrom('vehicle')
+    .select(['id as vehicleId', 'company', 'fleet_id as fleetId', 'vin', 'manufacturer'])
+    .where('company', '=', p.company)
+    .where('fleet_id', '=', p.fleet_id)
+    .where('vin', '=', p.vin)
+    .forNoKeyUpdate(),
+);
+type LockedVehicle = Awaited<ReturnType<typeof lock>>[number];
 
 /** One at a time for each vehicle: two contracts that overlap would wait for each other to commit, until one is cut off. */
 async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: string | null): Promise<LockedVehicle> {
-  const [vehicle] = await execute<LockedVehicle>(
-    onPrimary(ctx),
-    sql`select id as "vehicleId", company, fleet_id as "fleetId", vin, manufacturer from vehicle
-        where company = ${company} and fleet_id = ${fleetId} and vin = ${vin} for no key update`,
-  );
+  const [vehicle] = vin === null ? [] : await lock(onPrimary(ctx), { company, fleet_id: fleetId, vin });
   if (!vehicle) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
   return vehicle;
 }
@@ -63,31 +72,56 @@ async function insertContract(ctx: Context, vehicle: LockedVehicle, { from, to, 
     status: statusAt(now, from, to),
     createdAt: now.toISOString(),
   };
-  const { id, company, fleetId, vehicleId, vin } = made;
-  await execute(
-    onPrimary(ctx),
-    sql`insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
-        values (${id}, ${company}, ${fleetId}, ${vehicleId}, ${made.name}, ${made.description}, ${made.pack},
-          ${made.from}::timestamptz, ${made.to}::timestamptz, ${made.createdAt}::timestamptz, ${made.from}::timestamptz)`,
-  );
+  const { id, company, fleetId, vehicleId, vin, name, description, pack } = made;
+  await insert(onPrimary(ctx), {
+    ...{ id, company, fleet_id: fleetId, vehicle_id: vehicleId, name, description, pack },
+    ...{ starts_at: made.from, ends_at: made.to, created_at: made.createdAt },
+  });
   const vehicles = [{ id: vehicleId, vin }];
   const data = contractDataOf(made);
   await record(ctx, { type: 'contract.created', company, fleetId, contractId: id, vehicles, data });
   return made;
 }
 
+const insert = prepare((p: Omit<Insertable<Tables['contract']>, 'due_at'>) =>
+  db.insertInto('contract').values({
+    id: p.id,
+    company: p.company,
+    fleet_id: p.fleet_id,
+    vehicle_id: p.vehicle_id,
+    name: p.name,
+    description: p.description,
+    pack: p.pack,
+    starts_at: p.starts_at,
+    ends_at: p.ends_at,
+    created_at: p.created_at,
+    due_at: p.starts_at,
+  }),
+);
+
 const isOverlap = (error: unknown): boolean =>
   error instanceof Error && 'constraint' in error && error.constraint === 'contract_no_overlap';
 
-async function conflictsWith(
-  ctx: Context,
-  { fleetId, vin, pack, from, to }: { fleetId: string; vin: string | null; pack: string; from: Date; to: Date },
-): Promise<string[]> {
-  const rows = await execute<{ id: string }>(
-    onPrimary(ctx),
-    sql`select c.id from contract c join vehicle v on v.id = c.vehicle_id
-        where v.fleet_id = ${fleetId} and v.vin = ${vin} and c.pack = ${pack}
-          and tstzrange(c.starts_at, c.ends_at) && tstzrange(${from}::timestamptz, ${to}::timestamptz) order by c.id`,
-  );
-  return rows.map((row) => row.id);
-}
+/** Contracts of a vehicle (of this company, where it is known) for a pack that are in force within a period. */
+const conflicting = prepareVariants<
+  Pick<Selectable<Tables['contract']>, 'fleet_id' | 'pack'> & {
+    company: string | null;
+    vin: string | null;
+    from: Date;
+    to: Date;
+  }
+>()(['company'], (p, has) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+    .select('c.id')
+    .where('v.fleet_id', '=', p.fleet_id)
+    .where('v.vin', '=', p.vin)
+    .where('c.pack', '=', p.pack)
+    .where(
+      ({ ref }) =>
+        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
+    )
+    .$if(has.company, (q) => q.where('c.company', '=', p.company).where('v.company', '=', p.company))
+    .orderBy('c.id'),
+);
