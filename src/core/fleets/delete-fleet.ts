@@ -1,11 +1,14 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { record, recordEach, vehicleBatches } from '../events/record-events.ts';
-import { removingContracts } from '../remove-contracts.ts';
+import { EVENT_VEHICLES, record } from '../events/record-events.ts';
+import { type By, byCaller, eventColumns, eventsOf } from '../events/recording.ts';
+import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
 import type { Fleet } from './fleet.ts';
-import { lockedFleet, readFleet } from './fleets.ts';
+import { lockFleet, readFleet } from './fleets.ts';
 
 /** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
 export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
@@ -13,16 +16,49 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
-    await lockedFleet(ctx, company, input.id, sql`for update`);
+    await lockFleet(ctx, company, input.id);
     const fleet = await readFleet(ctx, onPrimary, company, input.id);
-    await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, sql`c.fleet_id = ${fleet.id}`)} select`);
+    await removeContractsOfFleet(ctx, company, fleet.id);
     // Nobody else takes vehicles away while the fleet is locked, and its deletion takes them all.
-    const vehicles = sql`select company, fleet_id, id, vin from vehicle where fleet_id = ${fleet.id}`;
-    await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.removed', vehicleBatches(vehicles)));
-    await execute(onPrimary(ctx), sql`delete from fleet where id = ${fleet.id}`);
+    await tellOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleet.id });
+    await remove(onPrimary(ctx), { company, id: fleet.id });
     const { name, vehicleCount } = fleet;
     await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
     return fleet;
   });
 }
+
+/** Records that all vehicles of a fleet are removed. */
+const tellOfVehicles = prepare((p: By & { company: string; fleet_id: string }) => {
+  const numbered = db
+    .selectFrom('vehicle')
+    .select([
+      'company',
+      'fleet_id',
+      'id',
+      'vin',
+      sql<string>`(row_number() over () - 1) / ${EVENT_VEHICLES}::int`.as('batch'),
+    ])
+    .where('company', '=', p.company)
+    .where('fleet_id', '=', p.fleet_id);
+  const facts = db
+    .selectFrom(numbered.as('v'))
+    .select(({ fn }) => [
+      'company',
+      'fleet_id',
+      sql<null>`null::uuid`.as('contract_id'),
+      fn.agg<string[]>('array_agg', ['id']).as('vehicle_ids'),
+      fn.agg<string[]>('array_agg', ['vin']).as('vins'),
+      sql`'{}'::jsonb`.as('data'),
+    ])
+    .groupBy(['company', 'fleet_id', 'batch']);
+  return db
+    .insertInto('event')
+    .columns(eventColumns)
+    .expression(eventsOf('vehicle.removed', p, facts.as('f')));
+});
+
+const remove = prepare((p: { company: string; id: string }) =>
+  db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id),
+);

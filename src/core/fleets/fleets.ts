@@ -1,11 +1,13 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
-import { announceEvents, record, recordEach } from '../events/record-events.ts';
+import { announceEvents, record } from '../events/record-events.ts';
+import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
 import {
   everyMember,
   type JsonPage,
@@ -18,28 +20,42 @@ import {
 } from '../sql/selection.ts';
 import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId, newId } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, type Fleet, type FleetFilter, fleet, fleetFilter, updateFleetInput } from './fleet.ts';
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createFleetInput, input);
-  const now = ctx.now().toISOString();
-  const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: now, updatedAt: now };
-  const { id, name, companyAddress, email, vat } = made;
-  const fact = sql`select ${company}::text, ${id}::uuid, null::uuid, '{}'::uuid[], '{}'::text[], ${JSON.stringify(fields)}::jsonb`;
-  // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
-  await execute(
-    append(ctx),
-    sql`with made as (
-          insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
-          values (${id}::uuid, ${company}, ${name}, ${companyAddress}, ${email}, ${vat}, ${now}::timestamptz, ${now}::timestamptz)
-        )
-        ${recordEach(ctx, 'fleet.created', fact)}`,
-  );
+  const by = byCaller(ctx);
+  const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
+  const { id, name, companyAddress: company_address, email, vat } = made;
+  const row = { id, company, name, company_address, email, vat };
+  await addFleet(append(ctx), { ...row, ...by, data: JSON.stringify(fields) });
   announceEvents(ctx);
   return made;
 }
+
+type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at'>;
+
+// One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
+const addFleet = prepare((p: Row & By & { data: string }) =>
+  db
+    .with('made', (q) =>
+      q.insertInto('fleet').values({
+        id: p.id,
+        company: p.company,
+        name: p.name,
+        company_address: p.company_address,
+        email: p.email,
+        vat: p.vat,
+        created_at: p.at,
+        updated_at: p.at,
+      }),
+    )
+    .insertInto('event')
+    .values({ ...eventBy('fleet.created', p), company: p.company, fleet_id: p.id, data: p.data }),
+);
 
 /**
  * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound, or
@@ -51,13 +67,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
   return ctx.em.transactional(async (em) => {
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
     // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
-    const [row] = isId(fleetId)
-      ? await execute<object>(
-          onPrimary(ctx),
-          sql`select id, company, name, company_address, email, vat from fleet
-              where id = ${fleetId} and company = ${company} for no key update`,
-        )
-      : [];
+    const [row] = isId(fleetId) ? await lockToChange(onPrimary(ctx), { id: fleetId, company }) : [];
     if (!row) throw new FleetNotFound();
     const fleet = em.map(FleetEntity, row);
     if (Object.values(fields).every((value) => value === undefined)) {
@@ -75,6 +85,15 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     return readFleet(ctx, onPrimary, company, fleetId);
   });
 }
+
+const lockToChange = prepare((p: { id: string; company: string }) =>
+  db
+    .selectFrom('fleet')
+    .select(['id', 'company', 'name', 'company_address', 'email', 'vat'])
+    .where('id', '=', p.id)
+    .where('company', '=', p.company)
+    .forNoKeyUpdate(),
+);
 
 /** Each field that gets another value, with both. */
 function changesOf<T extends object>(before: T, fields: Partial<T>): Record<string, { from: unknown; to: unknown }> {
@@ -157,41 +176,57 @@ export async function readFleet(
   return JSON.parse(row.json);
 }
 
+/** A company's fleet, or one of any company when that is null. */
+const ownFleet = (p: { id: string; company: string }, { company }: { company: boolean }) =>
+  db
+    .selectFrom('fleet')
+    .select('company')
+    .where('id', '=', p.id)
+    .$if(company, (q) => q.where('company', '=', p.company));
+
+const prepareFleet = prepareVariants<{ id: string; company: string | null }>();
+/** By what else may happen to the fleet until the transaction ends. */
+const fleetBy = {
+  anything: prepareFleet(['company'], (p, has) => ownFleet(p, has)),
+  change: prepareFleet(['company'], (p, has) => ownFleet(p, has).forKeyShare()),
+  nothing: prepareFleet(['company'], (p, has) => ownFleet(p, has).forUpdate()),
+};
+
+async function companyOf(ctx: Context, allowed: keyof typeof fleetBy, company: string | null, id: string) {
+  const [row] = isId(id) ? await fleetBy[allowed](onPrimary(ctx), { id, company }) : [];
+  if (!row) throw new FleetNotFound();
+  return row.company;
+}
+
 /** Throws FleetNotFound unless the fleet is the company's (of any company when null); gives its company. Locks nothing. */
 export const ownerOfFleet = (ctx: Context, company: string | null, fleetId: string): Promise<string> =>
-  lockedFleet(ctx, company, fleetId, sql``);
+  companyOf(ctx, 'anything', company, fleetId);
 
 /**
  * Like ownerOfFleet, and keeps the fleet from being deleted until the transaction ends. To be called before vehicles of it
  * are locked: its deletion locks in this order, and the opposite one would be a deadlock.
  */
 export const holdFleet = (ctx: Context, company: string | null, fleetId: string): Promise<string> =>
-  lockedFleet(ctx, company, fleetId, sql`for key share`);
+  companyOf(ctx, 'change', company, fleetId);
 
-/** ownerOfFleet with a lock. */
-export async function lockedFleet(
-  ctx: Context,
-  company: string | null,
-  fleetId: string,
-  lock: RawBuilder<unknown>,
-): Promise<string> {
-  const [row] = isId(fleetId)
-    ? await execute<{ company: string }>(
-        onPrimary(ctx),
-        sql`select company from fleet where id = ${fleetId} ${company === null ? sql`` : sql`and company = ${company}`} ${lock}`,
-      )
-    : [];
-  if (!row) throw new FleetNotFound();
-  return row.company;
-}
+/** Like ownerOfFleet, and keeps everybody else from the fleet until the transaction ends. */
+export const lockFleet = (ctx: Context, company: string, fleetId: string): Promise<string> =>
+  companyOf(ctx, 'nothing', company, fleetId);
+
+const holdOfVehicles = prepare((p: { ids: readonly string[] }) =>
+  db
+    .selectFrom('fleet')
+    .select('id')
+    .where('id', 'in', (q) =>
+      q.selectFrom('vehicle').select('fleet_id').where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+    )
+    .forKeyShare()
+    .skipLocked(),
+);
 
 /** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
 export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]): Promise<string[]> {
-  const held = await execute<{ id: string }>(
-    onPrimary(ctx),
-    sql`select id from fleet where id in (select fleet_id from vehicle where id = any(${vehicleIds}::uuid[]))
-        for key share skip locked`,
-  );
+  const held = await holdOfVehicles(onPrimary(ctx), { ids: vehicleIds });
   return held.map(({ id }) => id);
 }
 
