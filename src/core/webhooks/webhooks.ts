@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing } from '../events/publish-events.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare } from '../sql/prepare.ts';
 import { isoSql, json, jsonObject } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './signature.ts';
 import { haltWebhook, resumeWebhook } from './state.ts';
 import { readWebhookUrl } from './url.ts';
@@ -24,19 +26,13 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return ctx.em.transactional(async () => {
-    const [count] = await execute<{ count: number }>(
-      onPrimary(ctx),
-      sql`select count(*)::int as count from webhook where company = ${company}`,
-    );
+    const [count] = await countOf(onPrimary(ctx), { company });
     if ((count?.count ?? 0) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
-    const [row] = await execute<{ json: Webhook }>(
-      onPrimary(ctx),
-      sql`insert into webhook as w (id, company, url, description, types, secret, created_at, updated_at)
-          values (${newId()}, ${company}, ${readWebhookUrl(fields.url, urlRules(ctx))}, ${fields.description ?? ''},
-            ${fields.types ?? []}::text[], ${secret}, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz)
-          returning ${webhookObject} as json`,
-    );
+    const url = readWebhookUrl(fields.url, urlRules(ctx));
+    const { description, types } = fields;
+    const texts = { url, description: description ?? '', types: types ?? [], secret };
+    const [row] = await insert(onPrimary(ctx), { id: newId(), company, ...texts, now: ctx.now() });
     return withSecret(ctx, (row as { json: Webhook }).json, secret);
   });
 }
@@ -55,14 +51,10 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
     const { url: newUrl, types = before.types, description = before.description } = fields;
-    if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, before, types);
+    if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, company, before, types);
     const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
-      await execute(
-        onPrimary(ctx),
-        sql`update webhook set url = ${url}, description = ${description}, types = ${types}::text[],
-              updated_at = ${ctx.now()}::timestamptz where id = ${before.id}`,
-      );
+      await change(onPrimary(ctx), { company, id: before.id, url, description, types, now: ctx.now() });
     }
     if (state === 'PAUSED') await haltWebhook(ctx, before.id, 'PAUSED', null);
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, before.id);
@@ -75,7 +67,7 @@ export async function deleteWebhook(ctx: Context, input: { id: string }): Promis
   const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    await execute(onPrimary(ctx), sql`delete from webhook where id = ${webhook.id}`);
+    await remove(onPrimary(ctx), { company, id: webhook.id });
     return webhook;
   });
 }
@@ -87,20 +79,17 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   const company = authorize(ctx, 'fleets:write');
   const secret = newSecret();
   return ctx.em.transactional(async () => {
-    const { id } = await needEventsOf(ctx, await lockWebhook(ctx, company, input.id));
-    await execute(
-      onPrimary(ctx),
-      sql`update webhook set secret = ${secret}, old_secret = secret, updated_at = ${ctx.now()}::timestamptz,
-            old_secret_until = ${ctx.now()}::timestamptz + make_interval(hours => ${OLD_SECRET_HOURS})
-          where id = ${id}`,
-    );
+    const { id } = await needEventsOf(ctx, company, await lockWebhook(ctx, company, input.id));
+    const now = ctx.now();
+    const oldUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
+    await rotate(onPrimary(ctx), { company, id, secret, now, oldUntil });
     return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
   });
 }
 
 /** One webhook of the caller's company; throws WebhookNotFound. */
 export async function getWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
-  return webhookRow(ctx, authorize(ctx, 'fleets:read'), input.id);
+  return theOne(readOne, ctx, authorize(ctx, 'fleets:read'), input.id);
 }
 
 /** A page of the company's webhooks, oldest first. */
@@ -120,24 +109,16 @@ export async function listWebhooks(ctx: Context, input: { page: Page }): Promise
 /** How many webhooks listWebhooks has in all. */
 export async function countWebhooks(ctx: Context): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = await execute<{ count: number }>(
-    onPrimary(ctx),
-    sql`select count(*)::int as count from webhook where company = ${company}`,
-  );
+  const [row] = await countOf(onPrimary(ctx), { company });
   return row?.count ?? 0;
 }
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
 export const lockWebhook = (ctx: Context, company: string, webhookId: string): Promise<Webhook> =>
-  webhookRow(ctx, company, webhookId, sql`for no key update`);
+  theOne(lockOne, ctx, company, webhookId);
 
-async function webhookRow(ctx: Context, company: string, webhookId: string, lock = sql``): Promise<Webhook> {
-  const [row] = isId(webhookId)
-    ? await execute<{ json: Webhook }>(
-        onPrimary(ctx),
-        sql`select ${webhookObject} as json from webhook w where w.id = ${webhookId} and w.company = ${company} ${lock}`,
-      )
-    : [];
+async function theOne(read: typeof readOne, ctx: Context, company: string, webhookId: string): Promise<Webhook> {
+  const [row] = isId(webhookId) ? await read(onPrimary(ctx), { company, id: webhookId }) : [];
   if (!row) throw new WebhookNotFound();
   return row.json;
 }
@@ -158,12 +139,8 @@ export const needContracts = (ctx: Context): void =>
  * Gives the webhook, unless the caller may not read what goes there: by its types, as they are and as they are to be, or
  * since it waits to be sent.
  */
-async function needEventsOf(ctx: Context, webhook: Webhook, types = webhook.types): Promise<Webhook> {
-  const [waiting] = await execute(
-    onPrimary(ctx),
-    sql`select from delivery d join event e on e.id = d.event_id
-        where d.webhook_id = ${webhook.id} and d.state = 'PENDING' and e.type like 'contract.%' limit 1`,
-  );
+async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<Webhook> {
+  const [waiting] = await contractsWaiting(onPrimary(ctx), { company, id: webhook.id });
   if (waiting || haveContracts(webhook.types) || haveContracts(types)) needContracts(ctx);
   return webhook;
 }
@@ -177,3 +154,78 @@ const webhookJson = jsonTable('webhook', 'w', webhook, {
   }),
 });
 const webhookObject = jsonObject(webhookJson);
+const asJson = webhookObject.$castTo<Webhook>().as('json');
+
+/** Which webhook. */
+interface Place {
+  company: string;
+  id: string;
+}
+
+const countOf = prepare((p: { company: string }) =>
+  db.selectFrom('webhook').select(sql<number>`count(*)::int`.as('count')).where('company', '=', p.company),
+);
+
+type Texts = Pick<Selectable<Tables['webhook']>, 'url' | 'description'> & { types: readonly string[] };
+
+const insert = prepare((p: Place & Texts & { secret: string; now: Date }) =>
+  db
+    .with('w', (q) =>
+      q
+        .insertInto('webhook')
+        .values({
+          id: p.id,
+          company: p.company,
+          url: p.url,
+          description: p.description,
+          types: p.types,
+          secret: p.secret,
+          created_at: p.now,
+          updated_at: p.now,
+        })
+        .returningAll(),
+    )
+    .selectFrom('w')
+    .select(asJson),
+);
+
+const change = prepare((p: Place & Texts & { now: Date }) =>
+  db
+    .updateTable('webhook')
+    .set({ url: p.url, description: p.description, types: p.types, updated_at: p.now })
+    .where('company', '=', p.company)
+    .where('id', '=', p.id),
+);
+
+const rotate = prepare((p: Place & { secret: string; now: Date; oldUntil: Date }) =>
+  db
+    .updateTable('webhook')
+    .set(({ ref }) => ({
+      secret: p.secret,
+      old_secret: ref('secret'),
+      old_secret_until: p.oldUntil,
+      updated_at: p.now,
+    }))
+    .where('company', '=', p.company)
+    .where('id', '=', p.id),
+);
+
+const remove = prepare((p: Place) => db.deleteFrom('webhook').where('company', '=', p.company).where('id', '=', p.id));
+
+const ofPlace = (p: Place) =>
+  db.selectFrom('webhook as w').select(asJson).where('w.company', '=', p.company).where('w.id', '=', p.id);
+const readOne = prepare((p: Place) => ofPlace(p));
+const lockOne = prepare((p: Place) => ofPlace(p).forNoKeyUpdate());
+
+/** Whether an event of a contract waits to be sent to a webhook: one row, or none. */
+const contractsWaiting = prepare((p: Place) =>
+  db
+    .selectFrom('delivery as d')
+    .innerJoin('event as e', 'e.id', 'd.event_id')
+    .select('d.id')
+    .where('d.webhook_id', '=', p.id)
+    .where('d.state', '=', sql.lit('PENDING'))
+    .where('e.company', '=', p.company)
+    .where('e.type', 'like', sql.lit('contract.%'))
+    .limit(sql.lit(1)),
+);
