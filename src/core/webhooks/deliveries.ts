@@ -5,11 +5,14 @@ import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { announceEvents } from '../events/record-events.ts';
+import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare } from '../sql/prepare.ts';
 import { isoSql, json, jsonObject } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { type Delivery, type DeliveryState, delivery } from './delivery.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
@@ -52,21 +55,10 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const data = JSON.stringify({ webhookId: webhook.id });
-    const [row] = await execute<{ id: string }>(
-      onPrimary(ctx),
-      sql`with test as (
-            insert into event (type, company, actor, request_id, at, data)
-            values ('webhook.test', ${company}, ${ctx.caller?.subject || 'anonymous'}, ${ctx.requestId},
-              ${ctx.now()}::timestamptz, ${data}::jsonb)
-            returning id
-          )
-          insert into delivery (webhook_id, event_id, once, asked, due_at, created_at)
-          select ${webhook.id}::uuid, test.id, true, true, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz from test
-          returning id`,
-    );
+    const [row] = await insertTest(onPrimary(ctx), { ...byCaller(ctx), company, webhook_id: webhook.id, data });
     announceEvents(ctx);
     ctx.services.changes.announce('due', 'delivery');
-    return deliveryOf(ctx, webhook.id, row?.id ?? '');
+    return deliveryOf(ctx, { company, webhook_id: webhook.id, id: row?.id ?? '' });
   });
 }
 
@@ -78,26 +70,17 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
   const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
-    const { id, type } = await deliveryOf(ctx, webhook.id, input.deliveryId);
+    const place = { company, webhook_id: webhook.id, id: input.deliveryId };
+    const { type } = await deliveryOf(ctx, place);
     if (isOfContract(type)) needContracts(ctx);
-    await execute(
-      onPrimary(ctx),
-      sql`update delivery set due_at = ${ctx.now()}::timestamptz, asked = true, once = once or state <> 'PENDING',
-            state = 'PENDING'
-          where id = ${id} and not claimed`,
-    );
+    await bringForward(onPrimary(ctx), { ...place, now: ctx.now() });
     ctx.services.changes.announce('due', 'delivery');
-    return deliveryOf(ctx, webhook.id, id);
+    return deliveryOf(ctx, place);
   });
 }
 
-async function deliveryOf(ctx: Context, webhookId: string, deliveryId: string): Promise<Delivery> {
-  const [row] = isId(deliveryId)
-    ? await execute<Row>(
-        onPrimary(ctx),
-        sql`select ${columns} from ${source} where d.id = ${deliveryId} and d.webhook_id = ${webhookId}`,
-      )
-    : [];
+async function deliveryOf(ctx: Context, place: Place): Promise<Delivery> {
+  const [row] = isId(place.id) ? await readOne(onPrimary(ctx), place) : [];
   if (!row) throw new NotFound('There is no delivery with this id.');
   return toDelivery(row);
 }
@@ -122,8 +105,68 @@ const deliveryJson = jsonTable('delivery', 'd', sent, {
   }),
 });
 const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
-const columns = sql`${jsonObject(deliveryJson)} as json, ${eventWithFewVehicles(PAYLOAD_VEHICLES)} as event`;
-const withoutEvent = sql`${jsonObject(deliveryJson)} as json, null as event`;
+const object = jsonObject(deliveryJson);
+const event = eventWithFewVehicles(PAYLOAD_VEHICLES);
+const columns = sql`${object} as json, ${event} as event`;
+const withoutEvent = sql`${object} as json, null as event`;
+
+/** Which delivery. */
+interface Place {
+  company: string;
+  webhook_id: string;
+  id: string;
+}
+
+const readOne = prepare((p: Place) =>
+  db
+    .selectFrom('delivery as d')
+    .innerJoin('event as e', 'e.id', 'd.event_id')
+    .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
+    .select([object.$castTo<Row['json']>().as('json'), event.$castTo<Event>().as('event')])
+    .where('d.id', '=', p.id)
+    .where('d.webhook_id', '=', p.webhook_id)
+    .where('e.company', '=', p.company)
+    .where('w.company', '=', p.company),
+);
+
+const insertTest = prepare((p: By & { company: string; webhook_id: string; data: string }) =>
+  db
+    .with('test', (q) =>
+      q
+        .insertInto('event')
+        .values({ ...eventBy('webhook.test', p), company: p.company, data: p.data })
+        .returning('id'),
+    )
+    .insertInto('delivery')
+    .columns(['webhook_id', 'event_id', 'once', 'asked', 'due_at', 'created_at'])
+    .expression((q) =>
+      q
+        .selectFrom('test')
+        .select(({ lit }) => [
+          sql<string>`${p.webhook_id}::uuid`.as('webhook_id'),
+          'test.id',
+          lit(true).as('once'),
+          lit(true).as('asked'),
+          sql<string>`${p.at}::timestamptz`.as('due_at'),
+          sql<string>`${p.at}::timestamptz`.as('created_at'),
+        ]),
+    )
+    .returning('id'),
+);
+
+const bringForward = prepare((p: Place & { now: Date }) =>
+  db
+    .updateTable('delivery')
+    .set(({ eb, or, ref }) => ({
+      due_at: p.now,
+      asked: true,
+      once: or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
+      state: 'PENDING',
+    }))
+    .where('id', '=', p.id)
+    .where('webhook_id', '=', p.webhook_id)
+    .where('claimed', '=', sql.lit(false)),
+);
 
 /** The body follows from the event: it is the same on each attempt. */
 function toDelivery({ json: { url, headers, ...others }, event }: Row): Delivery {
