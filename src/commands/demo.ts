@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { readOptions, runCommand } from './command.ts';
 import { type DemoFleet, demoContracts, demoFleets, vinsOf } from './demo-data.ts';
 import { Gateway, gatewayOptions, Rejected } from './gateway.ts';
 
@@ -16,8 +16,8 @@ const query =
   '{ fleets { nodes { name vehicleCount eligibilitySummary { eligible ineligible pending unsupported } } } }';
 
 /** Makes what is not there yet, so that it may be run again. */
-async function main(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const gateway = await Gateway.open(readOptions(args), env);
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const gateway = await Gateway.open(readOptions(args, gatewayOptions, usage), env);
   const known = await gateway.get('/fleets', z.array(fleetShape));
   for (const demo of demoFleets) {
     const { name } = demo.fields;
@@ -38,6 +38,7 @@ Their manufacturers are being asked, some of them slowly. Try this in GraphiQL, 
 and this, to see answers come:
 
   subscription { eligibilityChanged { vin status manufacturer { name } } }`);
+  return 0;
 }
 
 /** Contracts of every status for the first vehicles of a fleet; gives how many are new. */
@@ -58,17 +59,4 @@ async function makeContracts(gateway: Gateway, fleetId: string, demo: DemoFleet)
   return created;
 }
 
-function readOptions(args: string[]) {
-  try {
-    return parseArgs({ args, options: gatewayOptions }).values;
-  } catch (cause) {
-    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
-  }
-}
-
-try {
-  await main(process.argv.slice(2), process.env);
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+await runCommand({ usage }, main);

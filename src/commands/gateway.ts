@@ -34,10 +34,10 @@ export class Gateway {
   readonly url: string;
   readonly #authorization: string;
 
-  /** What the options leave open is the environment's, or else that of a gateway in development and its company "demo". */
+  /** What the options leave open is the environment's, or else that of a gateway that these settings start, and its company "demo". */
   static async open({ url, token }: { url?: string | undefined; token?: string | undefined }, env: NodeJS.ProcessEnv) {
     const found = token || env.FLEET_GATEWAY_TOKEN || (await developmentToken(env));
-    return new Gateway(url || env.FLEET_GATEWAY_URL || 'http://127.0.0.1:4000', found);
+    return new Gateway(url || env.FLEET_GATEWAY_URL || `http://127.0.0.1:${env.PORT || 4000}`, found);
   }
 
   constructor(url: string, token: string) {

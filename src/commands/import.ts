@@ -5,8 +5,8 @@ import { join, parse } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { readOptions, runCommand } from './command.ts';
 import { followImport } from './follow-import.ts';
 import { Gateway, gatewayOptions } from './gateway.ts';
 import { Progress } from './progress.ts';
@@ -14,13 +14,16 @@ import { uploadFile } from './upload.ts';
 
 const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
 Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
-1: some were refused, and stand beside the file in <name>.rejected.csv; 2: it failed.`;
+1: some were rejected, and stand beside the file in <name>.rejected.csv; 2: it failed.`;
+
+const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
 
 /** What the exit code says. */
 const exit = { done: 0, rejectedRows: 1, failed: 2 };
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { fleet, file, url, token } = readOptions(args);
+  const { fleet, file, url, token } = readOptions(args, options, usage);
+  if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
   const { size } = await stat(file);
   const gateway = await Gateway.open({ url, token }, env);
   // Says at once what would otherwise be said after the upload: no such fleet, or not with this token.
@@ -53,23 +56,4 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   return exit.rejectedRows;
 }
 
-function readOptions(args: string[]) {
-  const text = { type: 'string' } as const;
-  try {
-    const { fleet, file, ...rest } = parseArgs({
-      args,
-      options: { fleet: text, file: text, ...gatewayOptions },
-    }).values;
-    if (!fleet || !file) throw new Error('Name the fleet and the file.');
-    return { fleet, file, ...rest };
-  } catch (cause) {
-    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
-  }
-}
-
-try {
-  process.exitCode = await main(process.argv.slice(2), process.env);
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = exit.failed;
-}
+await runCommand({ usage, failed: exit.failed }, main);

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { settings } from '../config.ts';
 import { connectDatabase, type Database } from '../database/database.ts';
+import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
@@ -21,12 +22,12 @@ const commands: Record<string, (database: Database) => Promise<number>> = {
   },
 };
 
-async function main(): Promise<number> {
-  const { positionals } = parseArgs({ allowPositionals: true });
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals } = parseArgs({ args, allowPositionals: true });
   const command = commands[positionals[0] ?? 'up'];
   if (!command || positionals.length > 1) throw new Error(usage);
   // Only these are needed: a migration may run where the rest of the settings is not at hand.
-  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const named = { DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true } as const;
   const config = settings.pick(named).safeParse(given);
   if (!config.success) throw new Error(z.prettifyError(config.error));
@@ -34,9 +35,4 @@ async function main(): Promise<number> {
   return command(database).finally(() => database.close());
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 2;
-}
+await runCommand({ usage, failed: 2 }, main);

@@ -1,8 +1,10 @@
-import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { openAuthenticator } from '../http/identity/caller.ts';
+import { readOptions, runCommand } from './command.ts';
 
 const usage = 'Usage: npm run -s token -- --company acme [--scope "fleets:read fleets:write"] [--expires-in 2h]';
+const text = { type: 'string' } as const;
+const options = { company: text, scope: text, 'expires-in': text };
 
 /** A token of the gateway's own, made without a running gateway; throws with a message for the terminal. */
 export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Promise<string> {
@@ -12,7 +14,7 @@ export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Prom
       `${elsewhere} is set: tokens come from your own issuer. The gateway makes some in development only.`,
     );
   }
-  const { company, scope, 'expires-in': expiresIn } = readOptions(args);
+  const { company, scope, 'expires-in': expiresIn } = readOptions(args, options, usage);
   const { issue, authenticate } = await openAuthenticator(readConfig(env));
   if (!company || !issue) throw new Error(`Name the company that the token is for.\n${usage}`);
   const token = await issue({ company, scope, expiresIn }).catch((cause: unknown) => {
@@ -23,20 +25,9 @@ export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Prom
   return token;
 }
 
-function readOptions(args: string[]) {
-  const text = { type: 'string' } as const;
-  try {
-    return parseArgs({ args, options: { company: text, scope: text, 'expires-in': text } }).values;
-  } catch (cause) {
-    throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
-  }
-}
-
 if (import.meta.main) {
-  try {
-    console.log(await tokenCommand(process.argv.slice(2), process.env));
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
-  }
+  await runCommand({ usage }, async (args, env) => {
+    console.log(await tokenCommand(args, env));
+    return 0;
+  });
 }

@@ -17,7 +17,7 @@ const token = client.headers.authorization?.slice('Bearer '.length) ?? '';
 const folder = mkdtempSync(join(inject('database').folder, 'commands-'));
 
 /** Runs a command as npm does; `url` is the gateway's unless told otherwise. */
-async function run(command: 'import' | 'demo', args: string[], env: NodeJS.ProcessEnv = {}) {
+async function run(command: 'import' | 'demo' | 'token' | 'migrate', args: string[], env: NodeJS.ProcessEnv = {}) {
   const { PATH } = process.env;
   const child = spawn(process.execPath, [`src/commands/${command}.ts`, ...args], {
     env: { PATH, FLEET_GATEWAY_URL: gateway.url, FLEET_GATEWAY_TOKEN: token, ...env },
@@ -32,6 +32,28 @@ function fileOf(name: string, lines: string[]): string {
   writeFileSync(path, `${lines.join('\n')}\n`);
   return path;
 }
+
+test.each(['token', 'demo', 'import', 'migrate'] as const)(
+  'npm run %s -- --help says how it is used',
+  async (command) => {
+    const { code, output, errors } = await run(command, ['--help']);
+    expect({ code, errors }).toEqual({ code: 0, errors: '' });
+    expect(output).toContain(`npm run ${command === 'token' ? '-s token' : command} `);
+  },
+);
+
+test.each(['token', 'demo', 'import'] as const)('npm run %s says what it does not know', async (command) => {
+  const { code, output, errors } = await run(command, ['--flet', 'x']);
+  expect(code).toBe(command === 'import' ? 2 : 1);
+  expect(output).toBe('');
+  expect(errors).toMatch(/Unknown option '--flet'[\s\S]*Usage: npm run/);
+});
+
+test('commands look for the gateway where its settings put it', async () => {
+  const { port } = new URL(gateway.url);
+  const { code, output } = await run('demo', [], { FLEET_GATEWAY_URL: '', PORT: port });
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('contracts created') });
+});
 
 describe('npm run import', { timeout: 60_000 }, () => {
   test('exits 0 when every row was taken, new or known', async () => {
