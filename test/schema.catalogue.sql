@@ -27,6 +27,7 @@ CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, 
 CREATE INDEX vehicle_vin_prefix ON public.vehicle USING btree (fleet_id, vin text_pattern_ops)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX webhook_list ON public.webhook USING btree (company, id)
+CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (id) -- constraint
 CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (event_id, webhook_id) -- constraint
 CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (id) -- constraint
@@ -54,11 +55,21 @@ column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
 
+CREATE TRIGGER company_insert AFTER INSERT ON public.fleet FOR EACH ROW EXECUTE FUNCTION company_insert()
+CREATE TRIGGER company_insert AFTER INSERT ON public.webhook FOR EACH ROW EXECUTE FUNCTION company_insert()
 CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()
 CREATE TRIGGER vehicle_tally_delete AFTER DELETE ON public.vehicle REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_delete()
 CREATE TRIGGER vehicle_tally_insert AFTER INSERT ON public.vehicle REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_insert()
 CREATE TRIGGER vehicle_tally_update AFTER UPDATE ON public.vehicle REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_update()
 
+CREATE OR REPLACE FUNCTION public.company_insert()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+      begin
+        insert into company (company) values (new.company) on conflict do nothing;
+        return null;
+      end $function$
 CREATE OR REPLACE FUNCTION public.fleet_vehicles_delete()
  RETURNS trigger
  LANGUAGE plpgsql

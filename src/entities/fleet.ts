@@ -1,4 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { makesCompany } from './company.ts';
 import { lengthOf, time, trigger } from './columns.ts';
 
 /** A company-level grouping of vehicles. */
@@ -10,7 +11,7 @@ export const Fleet = defineEntity({
     { name: 'fleet_name', expression: 'create index fleet_name on fleet (company, name text_pattern_ops)' },
   ],
   // Takes its vehicles along, which have no foreign key.
-  triggers: [trigger('fleet_vehicles_delete', 'delete', 'fleet for each row')],
+  triggers: [trigger('fleet_vehicles_delete', 'delete', 'fleet for each row'), makesCompany('fleet')],
   properties: {
     id: p.uuid().primary(),
     company: p.text().check(`company <> ''`),

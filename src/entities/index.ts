@@ -1,4 +1,5 @@
 import { Routine } from '@mikro-orm/core';
+import { Company } from './company.ts';
 import { Contract } from './contract.ts';
 import { Delivery } from './delivery.ts';
 import { Event } from './event.ts';
@@ -12,6 +13,7 @@ import { Webhook } from './webhook.ts';
 
 /** Every table of the service. */
 export const entities = [
+  Company,
   Fleet,
   Vehicle,
   VehicleTally,

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { makesCompany } from './company.ts';
 import { texts, time } from './columns.ts';
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
@@ -11,6 +12,7 @@ export const Webhook = defineEntity({
     { name: 'webhook_list', properties: ['company', 'id'] },
     { name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
   ],
+  triggers: [makesCompany('webhook')],
   properties: {
     id: p.uuid().primary(),
     company: p.text(),
