@@ -1,11 +1,12 @@
+CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
+CREATE INDEX contract_by_vehicle ON public.contract USING btree (company, vehicle_id, id)
 CREATE INDEX contract_due ON public.contract USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX contract_fleet ON public.contract USING btree (fleet_id, id)
-CREATE INDEX contract_list ON public.contract USING btree (company, id)
 CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
 CREATE INDEX contract_vehicle ON public.contract USING btree (vehicle_id, id)
 CREATE INDEX delivery_asked ON public.delivery USING btree (webhook_id, due_at) WHERE (asked AND (due_at IS NOT NULL))
+CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhook_id, id)
 CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX delivery_list ON public.delivery USING btree (webhook_id, id)
 CREATE INDEX event_contract ON public.event USING btree (contract_id, "position") WHERE (("position" IS NOT NULL) AND (contract_id IS NOT NULL))
 CREATE INDEX event_fleet ON public.event USING btree (fleet_id, "position") WHERE (("position" IS NOT NULL) AND (fleet_id IS NOT NULL))
 CREATE INDEX event_list ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
@@ -13,37 +14,44 @@ CREATE INDEX event_type ON public.event USING btree (company, type, "position") 
 CREATE INDEX event_unpublished ON public.event USING btree (seq) WHERE ("position" IS NULL)
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
-CREATE INDEX fleet_list ON public.fleet USING btree (company, id)
 CREATE INDEX fleet_name ON public.fleet USING btree (company, name text_pattern_ops)
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
+CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
-CREATE INDEX import_fleet ON public.import USING btree (fleet_id, id)
+CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
+CREATE INDEX vehicle_by_manufacturer ON public.vehicle USING btree (company, fleet_id, manufacturer, id)
+CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, id)
+CREATE INDEX vehicle_by_vin_prefix ON public.vehicle USING btree (company, fleet_id, vin text_pattern_ops)
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_list ON public.vehicle USING btree (fleet_id, id)
-CREATE INDEX vehicle_manufacturer ON public.vehicle USING btree (fleet_id, manufacturer, id)
-CREATE INDEX vehicle_status ON public.vehicle USING btree (fleet_id, status, id)
+CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)
-CREATE INDEX vehicle_vin_prefix ON public.vehicle USING btree (fleet_id, vin text_pattern_ops)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX webhook_list ON public.webhook USING btree (company, id)
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
-CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (id) -- constraint
-CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (event_id, webhook_id) -- constraint
-CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (id) -- constraint
-CREATE UNIQUE INDEX event_pkey ON public.event USING btree (id) -- constraint
+CREATE UNIQUE INDEX contract_by_id ON public.contract USING btree (id)
+CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX delivery_by_id ON public.delivery USING btree (id)
+CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (company, event_id, webhook_id) -- constraint
+CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX event_by_id ON public.event USING btree (id)
+CREATE UNIQUE INDEX event_pkey ON public.event USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX event_position_key ON public.event USING btree ("position") WHERE ("position" IS NOT NULL)
-CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (id) -- constraint
+CREATE UNIQUE INDEX fleet_by_id ON public.fleet USING btree (id)
+CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
-CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (import_id, first_row) -- constraint
+CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (company, import_id, first_row) -- constraint
+CREATE UNIQUE INDEX import_by_id ON public.import USING btree (id)
 CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint
-CREATE UNIQUE INDEX import_pkey ON public.import USING btree (id) -- constraint
-CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (import_id, "row") -- constraint
+CREATE UNIQUE INDEX import_pkey ON public.import USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (company, import_id, "row") -- constraint
 CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
-CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (id) -- constraint
-CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (id) -- constraint
+CREATE UNIQUE INDEX vehicle_by_id ON public.vehicle USING btree (id)
+CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
-CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (id) -- constraint
+CREATE UNIQUE INDEX webhook_by_id ON public.webhook USING btree (id)
+CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- constraint
 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
@@ -57,6 +65,10 @@ column import_batch.warnings storage e
 
 CREATE TRIGGER company_insert AFTER INSERT ON public.fleet FOR EACH ROW EXECUTE FUNCTION company_insert()
 CREATE TRIGGER company_insert AFTER INSERT ON public.webhook FOR EACH ROW EXECUTE FUNCTION company_insert()
+CREATE TRIGGER company_of_fleet BEFORE INSERT OR UPDATE ON public.vehicle_tally FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_fleet()
+CREATE TRIGGER company_of_import BEFORE INSERT OR UPDATE ON public.import_batch FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_import()
+CREATE TRIGGER company_of_import BEFORE INSERT OR UPDATE ON public.import_rejection FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_import()
+CREATE TRIGGER company_of_webhook BEFORE INSERT OR UPDATE ON public.delivery FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_webhook()
 CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()
 CREATE TRIGGER vehicle_tally_delete AFTER DELETE ON public.vehicle REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_delete()
 CREATE TRIGGER vehicle_tally_insert AFTER INSERT ON public.vehicle REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_insert()
@@ -70,12 +82,36 @@ AS $function$
         insert into company (company) values (new.company) on conflict do nothing;
         return null;
       end $function$
+CREATE OR REPLACE FUNCTION public.company_of_fleet()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          new.company := coalesce((select p.company from fleet p where p.id = new.fleet_id), '');
+          return new;
+        end $function$
+CREATE OR REPLACE FUNCTION public.company_of_import()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          new.company := coalesce((select p.company from import p where p.id = new.import_id), '');
+          return new;
+        end $function$
+CREATE OR REPLACE FUNCTION public.company_of_webhook()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+        begin
+          new.company := coalesce((select p.company from webhook p where p.id = new.webhook_id), '');
+          return new;
+        end $function$
 CREATE OR REPLACE FUNCTION public.fleet_vehicles_delete()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
       begin
-        delete from vehicle where fleet_id = old.id;
+        delete from vehicle where company = old.company and fleet_id = old.id;
         return null;
       end $function$
 CREATE OR REPLACE FUNCTION public.new_uuid()
@@ -90,12 +126,10 @@ CREATE OR REPLACE FUNCTION public.vehicle_tally_delete()
  LANGUAGE plpgsql
 AS $function$
         begin
-          insert into vehicle_tally (fleet_id, status, delta)
-          select changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select fleet_id, status, -1 as delta from removed) changes
-          -- The fleet itself may be on its way out, and its vehicles with it.
-          where exists (select from fleet where fleet.id = changes.fleet_id)
-          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          insert into vehicle_tally (company, fleet_id, status, delta)
+          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select company, fleet_id, status, -1 as delta from removed) changes where exists (select from fleet f where f.company = changes.company and f.id = changes.fleet_id)
+          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
           return null;
         end $function$
 CREATE OR REPLACE FUNCTION public.vehicle_tally_insert()
@@ -103,10 +137,10 @@ CREATE OR REPLACE FUNCTION public.vehicle_tally_insert()
  LANGUAGE plpgsql
 AS $function$
         begin
-          insert into vehicle_tally (fleet_id, status, delta)
-          select changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select fleet_id, status, 1 as delta from added) changes 
-          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          insert into vehicle_tally (company, fleet_id, status, delta)
+          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select company, fleet_id, status, 1 as delta from added) changes
+          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
           return null;
         end $function$
 CREATE OR REPLACE FUNCTION public.vehicle_tally_update()
@@ -114,10 +148,10 @@ CREATE OR REPLACE FUNCTION public.vehicle_tally_update()
  LANGUAGE plpgsql
 AS $function$
         begin
-          insert into vehicle_tally (fleet_id, status, delta)
-          select changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select fleet_id, status, 1 as delta from added union all select fleet_id, status, -1 as delta from removed) changes 
-          group by changes.fleet_id, changes.status having sum(changes.delta) <> 0;
+          insert into vehicle_tally (company, fleet_id, status, delta)
+          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
+          from (select company, fleet_id, status, 1 as delta from added union all select company, fleet_id, status, -1 as delta from removed) changes
+          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
           return null;
         end $function$
 

@@ -67,12 +67,13 @@ describe('arrays', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(row, row), { minLength: 1, maxLength: 3 }), async (batches) => {
         last += 1;
-        const key = { import: id(last) };
+        const upload = id(last);
+        const key = { importId: upload };
         const read = () => em().find(ImportBatch, key, { orderBy: { firstRow: 'asc' } });
         const given = (which: 0 | 1) => batches.map((one) => expect.objectContaining(one[which]));
 
         const creating = em();
-        const reference = creating.getReference(Import, key.import);
+        const reference = creating.getReference(Import, ['acme', upload]);
         for (const [firstRow, [before]] of batches.entries()) {
           creating.create(ImportBatch, { import: reference, firstRow, ...before });
         }
@@ -155,7 +156,7 @@ test('a row of every table can be created, read, changed and removed', async () 
     createdAt: at,
     updatedAt: at,
   });
-  creating.create(Delivery, { webhook, event, createdAt: at });
+  creating.create(Delivery, { company, webhook, event, createdAt: at });
   creating.create(RateUse, { who: company, minute: at, points: 1 });
   await creating.flush();
 
@@ -177,7 +178,7 @@ test('a row of every table can be created, read, changed and removed', async () 
     endsAt: later,
     vehicle: { $: { vin: vehicle.vin } },
   });
-  expect(await reading.findOneOrFail(Import, id(4))).toMatchObject({
+  expect(await reading.findOneOrFail(Import, { company, id: id(4) })).toMatchObject({
     state: 'RUNNING',
     duplicates: [],
     delimiter: ',',
@@ -186,14 +187,17 @@ test('a row of every table can be created, read, changed and removed', async () 
     cells: ['a', 'b'],
   });
   expect(await reading.findOneOrFail(IdempotencyKey, { company, key: 'k' })).toMatchObject({ headers: { a: 'b' } });
-  expect(await reading.findOneOrFail(Event, event.id)).toMatchObject({
+  expect(await reading.findOneOrFail(Event, { company, id: event.id })).toMatchObject({
     seq: 1n,
     position: null,
     vehicleIds: [id(2)],
     vins: [],
     data: { a: [1] },
   });
-  expect(await reading.findOneOrFail(Webhook, id(5))).toMatchObject({ heldFrom: 9007199254740993n, types: [] });
+  expect(await reading.findOneOrFail(Webhook, { company, id: id(5) })).toMatchObject({
+    heldFrom: 9007199254740993n,
+    types: [],
+  });
   expect(await reading.findOneOrFail(Delivery, { eventId: event.id })).toMatchObject({ state: 'PENDING', once: false });
   expect(await reading.findOneOrFail(RateUse, { who: company })).toMatchObject({ minute: at, points: 1 });
   expect(await reading.findOneOrFail(VehicleTally, { fleetId: id(1) })).toMatchObject({ id: 1n, delta: 1 });
@@ -203,7 +207,10 @@ test('a row of every table can be created, read, changed and removed', async () 
   reading.remove(await reading.findOneOrFail(IdempotencyKey, { company, key: 'k' }));
   reading.remove(await reading.findOneOrFail(RateUse, { who: company }));
   await reading.flush();
-  expect(await em().findOneOrFail(Webhook, id(5))).toMatchObject({ types: ['contract.created'], state: 'PAUSED' });
+  expect(await em().findOneOrFail(Webhook, { company, id: id(5) })).toMatchObject({
+    types: ['contract.created'],
+    state: 'PAUSED',
+  });
   expect(await em().count(Delivery)).toBe(0);
   expect(await em().nativeDelete(Fleet, { company })).toBe(1);
   expect(await Promise.all([em().count(Vehicle), em().count(Contract), em().count(ImportRejection)])).toEqual([

@@ -18,6 +18,8 @@ export const options: Options = {
     path: fileURLToPath(new URL('../migrations', import.meta.url)),
     glob: 'Migration*.ts',
     snapshot: false,
+    // Each is a transaction of its own, so that locks are held for one step, and indexes can be built beside the work.
+    allOrNothing: false,
     silent: true,
   },
 };
@@ -40,6 +42,21 @@ export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations
   };
 }
 
+/** How long a migration waits for a lock (ms): whoever comes after it waits behind it. */
+export const MIGRATION_LOCK_TIMEOUT = 500;
+const ATTEMPTS = 1200;
+
+/** Applies what is pending and gives its names; a step that is kept from a lock gives way and tries again, for 20 minutes. */
 export async function applyMigrations(orm: MikroORM): Promise<string[]> {
-  return (await orm.migrator.up()).map(({ name }) => name);
+  const pending = await orm.migrator.getPending();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await orm.migrator.up();
+      return pending.map(({ name }) => name);
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if ((code !== '55P03' && code !== '40P01') || attempt === ATTEMPTS) throw error;
+    }
+    await delay(1000);
+  }
 }

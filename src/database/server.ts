@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ClientConfig, Pool } from 'pg';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
-import { applyMigrations, common, options } from './orm.ts';
+import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
@@ -106,7 +107,7 @@ async function openPools(primary: Watched, replicas: readonly Watched[]): Promis
 }
 
 /** Any number will do, as long as every process of the service has the same. */
-const migrationLock = 4_071_926;
+const migrationLock = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait, on connections whose statements may take long. */
 async function migrateServer(url: string): Promise<string[]> {
@@ -117,14 +118,20 @@ async function migrateServer(url: string): Promise<string[]> {
     clientUrl: url,
     pool: { min: 0, max: 2 },
     // Whatever the role is limited to.
-    driverOptions: { ...session(url), options: '-c jit=off -c statement_timeout=0 -c lock_timeout=0' },
+    driverOptions: {
+      ...session(url),
+      options: `-c jit=off -c statement_timeout=0 -c lock_timeout=${MIGRATION_LOCK_TIMEOUT}`,
+    },
   });
   try {
     return await orm.em
       .getKysely()
       .connection()
       .execute(async (holder) => {
-        await sql`select pg_advisory_lock(${migrationLock})`.execute(holder);
+        // Asked for again and again: an index that is built beside the work waits for every statement that runs.
+        const held = () =>
+          sql<{ held: boolean }>`select pg_try_advisory_lock(${migrationLock}) as held`.execute(holder);
+        while (!(await held()).rows[0]?.held) await delay(250);
         return applyMigrations(orm);
       });
   } finally {

@@ -48,3 +48,15 @@ export const trigger = (name: string, event: 'insert' | 'update' | 'delete', on:
   events: [event],
   expression: `create trigger ${name} after ${event} on ${on} execute function ${name}()`,
 });
+
+/**
+ * Fills the company of rows that the version before writes, from the row that they belong to. It goes when no process of
+ * that version runs any more.
+ */
+export const companyFrom = (parent: string, table: string) => ({
+  name: `company_of_${parent}`,
+  timing: 'before' as const,
+  events: ['insert' as const, 'update' as const],
+  expression: `create trigger company_of_${parent} before insert or update on ${table}
+    for each row when (new.company is null) execute function company_of_${parent}()`,
+});

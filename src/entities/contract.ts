@@ -7,8 +7,12 @@ import { Vehicle } from './vehicle.ts';
 export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
+  // For statements of the version before.
+  uniques: [{ name: 'contract_by_id', properties: ['id'] }],
   indexes: [
-    { name: 'contract_list', properties: ['company', 'id'] },
+    { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
+    { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
+    // For statements of the version before, and for whoever needs no token.
     { name: 'contract_fleet', properties: ['fleetId', 'id'] },
     { name: 'contract_vehicle', properties: ['vehicleId', 'id'] },
     { name: 'contract_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
@@ -21,12 +25,26 @@ export const Contract = defineEntity({
     },
   ],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary(),
-    company: p.text(),
     fleetId: p.uuid().persist(false),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
+    fleet: () =>
+      p
+        .manyToOne(Fleet)
+        .ref()
+        .joinColumns('company', 'fleet_id')
+        .ownColumns('fleet_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     vehicleId: p.uuid().persist(false),
-    vehicle: () => p.manyToOne(Vehicle).ref().deleteRule('cascade').updateRule('no action'),
+    vehicle: () =>
+      p
+        .manyToOne(Vehicle)
+        .ref()
+        .joinColumns('company', 'vehicle_id')
+        .ownColumns('vehicle_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     name: p.text().check(lengthOf('name', 255)),
     description: p.text().check(lengthOf('description', 2000)),
     pack: p.text().check(lengthOf('pack', 255)),

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, time } from './columns.ts';
+import { companyFrom, json, time } from './columns.ts';
 import { Event } from './event.ts';
 import { Webhook } from './webhook.ts';
 
@@ -9,18 +9,38 @@ export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
 export const Delivery = defineEntity({
   name: 'Delivery',
   tableName: 'delivery',
-  uniques: [{ name: 'delivery_event', properties: ['eventId', 'webhookId'] }],
+  uniques: [
+    { name: 'delivery_event', properties: ['company', 'eventId', 'webhookId'] },
+    // Whatever the company: old ones are deleted in this order.
+    { name: 'delivery_by_id', properties: ['id'] },
+  ],
   indexes: [
-    { name: 'delivery_list', properties: ['webhookId', 'id'] },
+    { name: 'delivery_by_webhook', properties: ['company', 'webhookId', 'id'] },
     { name: 'delivery_due', properties: ['webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
     { name: 'delivery_asked', properties: ['webhookId', 'dueAt'], where: 'asked AND (due_at IS NOT NULL)' },
   ],
+  triggers: [companyFrom('webhook', 'delivery')],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     webhookId: p.uuid().persist(false),
-    webhook: () => p.manyToOne(Webhook).ref().deleteRule('cascade').updateRule('no action'),
+    webhook: () =>
+      p
+        .manyToOne(Webhook)
+        .ref()
+        .joinColumns('company', 'webhook_id')
+        .ownColumns('webhook_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     eventId: p.uuid().persist(false),
-    event: () => p.manyToOne(Event).ref().deleteRule('cascade').updateRule('no action'),
+    event: () =>
+      p
+        .manyToOne(Event)
+        .ref()
+        .joinColumns('company', 'event_id')
+        .ownColumns('event_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     state: p.enum(deliveryStates).default('PENDING'),
     /** One attempt, and no other after it. */
     once: p.boolean().default(false),

@@ -8,7 +8,11 @@ const published = 'position IS NOT NULL';
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',
-  uniques: [{ name: 'event_position_key', properties: ['position'], where: published }],
+  uniques: [
+    { name: 'event_position_key', properties: ['position'], where: published },
+    // Whatever the company: old ones are deleted in this order.
+    { name: 'event_by_id', properties: ['id'] },
+  ],
   indexes: [
     { name: 'event_unpublished', properties: ['seq'], where: 'position IS NULL' },
     { name: 'event_list', properties: ['company', 'position'], where: published },
@@ -23,12 +27,12 @@ export const Event = defineEntity({
     { name: 'event_vin', properties: ['vins'], type: 'gin', where: published },
   ],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** The order of writing: a later transaction's is greater. */
     seq: p.bigint().autoincrement().columnType('bigint').generated('identity'),
     /** The place in the log that readers follow; null until published. */
     position: p.bigint().nullable(),
-    company: p.text(),
     type: p.text(),
     // No foreign keys: events outlive what they tell of.
     fleetId: p.uuid().nullable(),

@@ -1,20 +1,19 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { makesCompany } from './company.ts';
 import { lengthOf, time, trigger } from './columns.ts';
+import { makesCompany } from './company.ts';
 
 /** A company-level grouping of vehicles. */
 export const Fleet = defineEntity({
   name: 'Fleet',
   tableName: 'fleet',
-  indexes: [
-    { name: 'fleet_list', properties: ['company', 'id'] },
-    { name: 'fleet_name', expression: 'create index fleet_name on fleet (company, name text_pattern_ops)' },
-  ],
+  // Whoever needs no token names a fleet, and the fleet its company.
+  uniques: [{ name: 'fleet_by_id', properties: ['id'] }],
+  indexes: [{ name: 'fleet_name', expression: 'create index fleet_name on fleet (company, name text_pattern_ops)' }],
   // Takes its vehicles along, which have no foreign key.
   triggers: [trigger('fleet_vehicles_delete', 'delete', 'fleet for each row'), makesCompany('fleet')],
   properties: {
+    company: p.text().primary().check(`company <> ''`),
     id: p.uuid().primary(),
-    company: p.text().check(`company <> ''`),
     name: p.text().check(lengthOf('name', 255)),
     companyAddress: p.text().check(lengthOf('company_address', 255)),
     email: p.text(),

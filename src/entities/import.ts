@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { booleans, integers, json, texts, time } from './columns.ts';
+import { booleans, companyFrom, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
@@ -9,17 +9,28 @@ export const addModes = ['partial', 'atomic'] as const;
 export const Import = defineEntity({
   name: 'Import',
   tableName: 'import',
-  uniques: [{ name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] }],
+  uniques: [
+    { name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] },
+    // For statements of the version before.
+    { name: 'import_by_id', properties: ['id'] },
+  ],
   indexes: [
-    { name: 'import_fleet', properties: ['fleetId', 'id'] },
+    { name: 'import_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'import_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
     { name: 'import_finished', properties: ['finishedAt'], where: 'finished_at IS NOT NULL' },
   ],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary(),
-    company: p.text(),
     fleetId: p.uuid().persist(false),
-    fleet: () => p.manyToOne(Fleet).ref().deleteRule('cascade').updateRule('no action'),
+    fleet: () =>
+      p
+        .manyToOne(Fleet)
+        .ref()
+        .joinColumns('company', 'fleet_id')
+        .ownColumns('fleet_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     state: p.enum(importStates).default('RUNNING'),
     mode: p.enum(addModes),
     dryRun: p.boolean(),
@@ -52,10 +63,13 @@ export type Import = InferEntity<typeof Import>;
 export const ImportBatch = defineEntity({
   name: 'ImportBatch',
   tableName: 'import_batch',
+  triggers: [companyFrom('import', 'import_batch')],
   properties: {
+    company: p.text().persist(false),
     importId: p.uuid().persist(false),
     // A foreign key to a logged table would outlive what it points from.
-    import: () => p.manyToOne(Import).ref().primary().createForeignKeyConstraint(false),
+    import: () =>
+      p.manyToOne(Import).ref().primary().joinColumns('company', 'import_id').createForeignKeyConstraint(false),
     firstRow: p.integer().primary(),
     rows: integers(),
     vins: texts(),
@@ -74,9 +88,18 @@ export const ImportBatch = defineEntity({
 export const ImportRejection = defineEntity({
   name: 'ImportRejection',
   tableName: 'import_rejection',
+  triggers: [companyFrom('import', 'import_rejection')],
   properties: {
+    company: p.text().persist(false),
     importId: p.uuid().persist(false),
-    import: () => p.manyToOne(Import).ref().primary().deleteRule('cascade').updateRule('no action'),
+    import: () =>
+      p
+        .manyToOne(Import)
+        .ref()
+        .primary()
+        .joinColumns('company', 'import_id')
+        .deleteRule('cascade')
+        .updateRule('no action'),
     row: p.integer().primary(),
     value: p.text(),
     code: p.text(),

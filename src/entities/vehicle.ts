@@ -14,15 +14,21 @@ export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 export const Vehicle = defineEntity({
   name: 'Vehicle',
   tableName: 'vehicle',
-  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
+  uniques: [
+    { name: 'vehicle_vin', properties: ['company', 'vin'] },
+    // For statements of the version before.
+    { name: 'vehicle_by_id', properties: ['id'] },
+  ],
   indexes: [
-    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
-    { name: 'vehicle_status', properties: ['fleetId', 'status', 'id'] },
-    { name: 'vehicle_manufacturer', properties: ['fleetId', 'manufacturer', 'id'] },
+    { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
+    { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'id'] },
+    { name: 'vehicle_by_manufacturer', properties: ['company', 'fleetId', 'manufacturer', 'id'] },
     {
-      name: 'vehicle_vin_prefix',
-      expression: 'create index vehicle_vin_prefix on vehicle (fleet_id, vin text_pattern_ops)',
+      name: 'vehicle_by_vin_prefix',
+      expression: 'create index vehicle_by_vin_prefix on vehicle (company, fleet_id, vin text_pattern_ops)',
     },
+    // For statements of the version before.
+    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   // They count into vehicle_tally.
@@ -36,11 +42,17 @@ export const Vehicle = defineEntity({
     ),
   ],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary(),
-    company: p.text(),
     fleetId: p.uuid().persist(false),
     // The foreign key is the tally's: see docs/decisions/bulk-import.md.
-    fleet: () => p.manyToOne(Fleet).ref().createForeignKeyConstraint(false),
+    fleet: () =>
+      p
+        .manyToOne(Fleet)
+        .ref()
+        .joinColumns('company', 'fleet_id')
+        .ownColumns('fleet_id')
+        .createForeignKeyConstraint(false),
     vin: p.text().collation('C').check(`vin ~ '^[A-HJ-NPR-Z0-9]{17}$'::text`),
     /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
     manufacturer: p.text().nullable(),

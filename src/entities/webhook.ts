@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { makesCompany } from './company.ts';
 import { texts, time } from './columns.ts';
+import { makesCompany } from './company.ts';
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 
@@ -8,14 +8,13 @@ export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
-  indexes: [
-    { name: 'webhook_list', properties: ['company', 'id'] },
-    { name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
-  ],
+  // For statements of the version before.
+  uniques: [{ name: 'webhook_by_id', properties: ['id'] }],
+  indexes: [{ name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' }],
   triggers: [makesCompany('webhook')],
   properties: {
+    company: p.text().primary(),
     id: p.uuid().primary(),
-    company: p.text(),
     url: p.text(),
     description: p.text().default(''),
     /** Empty for all. */

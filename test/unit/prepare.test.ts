@@ -109,6 +109,7 @@ test('rows have the types that come from the database', () => {
   }>();
   expectTypeOf<Selectable<Tables['event']>['position']>().toEqualTypeOf<string | null>();
   expectTypeOf<Selectable<Tables['import_rejection']>>().toEqualTypeOf<{
+    company: string;
     import_id: string;
     row: number;
     value: string;

@@ -37,8 +37,8 @@ export async function publishEvents(ctx: Context): Promise<number> {
           ), published as (
             update event e set position = due.position from due where e.id = due.id returning e.id, e.company, e.type
           ), delivered as (
-            insert into delivery (webhook_id, event_id, due_at, created_at)
-            select w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
+            insert into delivery (company, webhook_id, event_id, due_at, created_at)
+            select w.company, w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
             from published e join webhook w on w.company = e.company and w.state = 'ACTIVE' and w.held_from is null
             where ${wanted}
             -- One that is being deleted, with all its deliveries, holds up nobody.

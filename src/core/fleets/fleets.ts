@@ -231,7 +231,9 @@ export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]):
 }
 
 export const fleetJson = jsonTable('fleet', 'f', fleet, {
-  vehicleCount: json.number('(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.fleet_id = f.id)'),
+  vehicleCount: json.number(
+    '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)',
+  ),
 });
 const fleetObject = jsonObject(fleetJson);
 export const everyFleetMember = everyMember(fleetJson);

@@ -82,8 +82,8 @@ export class ImportStaging {
     const [kept] = await execute(
       onPrimary(this.#ctx),
       sql`
-          insert into import_batch (import_id, first_row, rows, vins, manufacturers, supported, warnings, cells)
-          select id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
+          insert into import_batch (company, import_id, first_row, rows, vins, manufacturers, supported, warnings, cells)
+          select company, id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
             ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
             ${arrayOf(good.warnings)}::text[], ${good.cells && JSON.stringify(good.cells)}::json
           from import where ${stillRunning(this.#run)} returning first_row`,
@@ -97,8 +97,8 @@ export class ImportStaging {
     this.kept += kept.length;
     await execute(
       onPrimary(this.#ctx),
-      sql`insert into import_rejection (import_id, row, value, code, message, cells)
-          select ${this.#run.id}::uuid, r.* from unnest(${kept.map(({ row }) => row)}::int[],
+      sql`insert into import_rejection (company, import_id, row, value, code, message, cells)
+          select ${this.#run.company}::text, ${this.#run.id}::uuid, r.* from unnest(${kept.map(({ row }) => row)}::int[],
             ${kept.map(({ value }) => value)}::text[], ${kept.map(({ code }) => code)}::text[],
             ${kept.map(({ message }) => message)}::text[],
             ${kept.map(({ cells }) => cells && JSON.stringify(cells))}::jsonb[]) r`,

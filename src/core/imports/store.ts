@@ -172,8 +172,8 @@ async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStag
   const [row] = await execute<{ count: number }>(
     onPrimary(ctx),
     sql`with kept as (
-          insert into import_rejection (import_id, row, value, code, message, cells)
-          select b.import_id, r.row, r.vin, ${inAnotherFleet.code}, ${inAnotherFleet.message},
+          insert into import_rejection (company, import_id, row, value, code, message, cells)
+          select b.company, b.import_id, r.row, r.vin, ${inAnotherFleet.code}, ${inAnotherFleet.message},
             nullif(r.cells::text, 'null')::jsonb
           from import_batch b,
             rows from (unnest(b.rows), unnest(b.vins), json_array_elements(b.cells)) r(row, vin, cells)

@@ -13,41 +13,43 @@ const fold = prepare((p: { rows: number }) =>
     .with('grown', (q) =>
       q
         .selectFrom('vehicle_tally')
-        .select('fleet_id')
-        .groupBy('fleet_id')
+        .select(['company', 'fleet_id'])
+        .groupBy(['company', 'fleet_id'])
         .having((t) => t.fn.countAll(), '>', p.rows)
         .limit(1000),
     )
     .with('held', (q) =>
       q
-        .selectFrom('fleet')
-        .select('id')
-        .where('id', 'in', (grown) => grown.selectFrom('grown').select('fleet_id'))
-        .forKeyShare()
+        .selectFrom('fleet as f')
+        .innerJoin('grown', (on) => on.onRef('grown.company', '=', 'f.company').onRef('grown.fleet_id', '=', 'f.id'))
+        .select(['f.company', 'f.id'])
+        .forKeyShare('f')
         .skipLocked(),
     )
     .with('folded', (q) =>
       q
-        .selectFrom('vehicle_tally')
-        .select('id')
-        .where('fleet_id', 'in', (held) => held.selectFrom('held').select('id'))
+        .selectFrom('vehicle_tally as t')
+        .innerJoin('held', (on) => on.onRef('held.company', '=', 't.company').onRef('held.id', '=', 't.fleet_id'))
+        .select(['t.company', 't.id'])
         .limit(50_000)
-        .forUpdate()
+        .forUpdate('t')
         .skipLocked(),
     )
     .with('gone', (q) =>
       q
-        .deleteFrom('vehicle_tally')
-        .where('id', 'in', (folded) => folded.selectFrom('folded').select('id'))
-        .returning(['fleet_id', 'status', 'delta']),
+        .deleteFrom('vehicle_tally as t')
+        .using('folded')
+        .whereRef('t.company', '=', 'folded.company')
+        .whereRef('t.id', '=', 'folded.id')
+        .returning(['t.company', 't.fleet_id', 't.status', 't.delta']),
     )
     .insertInto('vehicle_tally')
-    .columns(['fleet_id', 'status', 'delta'])
+    .columns(['company', 'fleet_id', 'status', 'delta'])
     .expression((q) =>
       q
         .selectFrom('gone')
-        .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
-        .groupBy(['fleet_id', 'status'])
+        .select((t) => ['company', 'fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
+        .groupBy(['company', 'fleet_id', 'status'])
         .having((t) => t.fn.sum('delta'), '<>', 0),
     ),
 );

@@ -10,7 +10,8 @@ export const vehiclesOfFleet: JsonSource = {
   table: vehicleJson,
   id: 'v.id',
   lists: {},
-  from: (_ctx, { filter }) => sql`vehicle v where v.fleet_id = f.id ${vehiclesMatching(filter)}`,
+  from: (_ctx, { filter }) =>
+    sql`vehicle v where v.company = f.company and v.fleet_id = f.id ${vehiclesMatching(filter)}`,
 };
 
 /** The fleets of the caller's company. */

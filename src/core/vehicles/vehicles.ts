@@ -93,7 +93,7 @@ export async function vehiclesOfFleets(
         cross join lateral (
           select string_agg(v.json, ',') as vehicles from (
             select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
-            where v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
+            where v.company = parent.company and v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
@@ -152,8 +152,7 @@ export async function listVehiclesJson(
   input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> {
   const company = authorize(ctx, 'fleets:read');
-  // The company is asked of the fleet alone: asked of each vehicle too, it tempts the planner to the company's index.
-  const ofFleet = sql`vehicle v where v.fleet_id =
+  const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
   const slice = await readJsonPage(ctx, jsonText(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
   // Only an empty page leaves open whether there is such a fleet.

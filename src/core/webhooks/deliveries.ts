@@ -138,11 +138,12 @@ const insertTest = prepare((p: By & { company: string; webhook_id: string; data:
         .returning('id'),
     )
     .insertInto('delivery')
-    .columns(['webhook_id', 'event_id', 'once', 'asked', 'due_at', 'created_at'])
+    .columns(['company', 'webhook_id', 'event_id', 'once', 'asked', 'due_at', 'created_at'])
     .expression((q) =>
       q
         .selectFrom('test')
         .select(({ lit }) => [
+          sql<string>`${p.company}::text`.as('company'),
           sql<string>`${p.webhook_id}::uuid`.as('webhook_id'),
           'test.id',
           lit(true).as('once'),

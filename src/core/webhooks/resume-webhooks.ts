@@ -66,8 +66,8 @@ async function deliverWaiting(ctx: Context, webhookId: string): Promise<number> 
           select e.id, e.type, e.position from webhook w join event e on e.company = w.company and e.position > w.held_from
           where w.id = ${webhookId} order by e.position limit ${ROWS_AT_ONCE}
         ), delivered as (
-          insert into delivery (webhook_id, event_id, due_at, created_at)
-          select w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
+          insert into delivery (company, webhook_id, event_id, due_at, created_at)
+          select w.company, w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
           from next e join webhook w on w.id = ${webhookId} where ${wanted}
           order by e.position on conflict do nothing
         ), moved as (
