@@ -38,7 +38,7 @@ export async function seed(url: string, others: number): Promise<Seed> {
   );
   const ofSize = (size: number) => rows.find((row) => row.size === size);
   const fleetOf100 = ofSize(100).id;
-  for (const statement of [contracts, events, webhooks, deliveries]) await client.query(statement);
+  for (const statement of [contracts, events, logs, webhooks, deliveries]) await client.query(statement);
   const { rows: imports } = await client.query(importOf, [COMPANY, fleetOf100]);
   await client.query('vacuum analyze');
   await client.end();
@@ -88,10 +88,15 @@ const contracts = `
 /** Some for each fleet, about one vehicle each. */
 const events = `
   insert into event (position, company, type, fleet_id, vehicle_ids, vins, actor, at, data)
-  select nextval('event_position'), f.company, 'eligibility.changed', f.id, array[v.id], array[v.vin], 'system', ${now},
+  select row_number() over (partition by f.company), f.company, 'eligibility.changed', f.id, array[v.id], array[v.vin], 'system', ${now},
     '{"status": "ELIGIBLE", "previous": "PENDING"}'
   from fleet f cross join lateral (select id, vin from vehicle where fleet_id = f.id order by id limit 100) v,
     generate_series(1, case f.company when '${COMPANY}' then 5 else 1 end)`;
+
+/** Companies count what is in their logs. */
+const logs = `
+  update company c set position = e.position from (select company, max(position) as position from event group by company) e
+  where e.company = c.company`;
 
 const webhooks = `
   insert into webhook (id, company, url, description, secret, created_at, updated_at)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/events/publish-events.ts';
 import { openApiDocument } from '../src/rest/openapi/document.ts';
 import type { Json } from './support/client.ts';
 import { addVehicle, contractFields, createContract, createFleet, fleetFields, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { publishEvents } from './support/publish.ts';
 
 const gateway = await startGateway();
 const acme = await gateway.as('acme');

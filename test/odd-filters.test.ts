@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/events/publish-events.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
+import { publishEvents } from './support/publish.ts';
 import { newWorld } from './support/worlds.ts';
 
 const gateway = await startGateway();

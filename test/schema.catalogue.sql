@@ -9,9 +9,8 @@ CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhoo
 CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX event_contract ON public.event USING btree (contract_id, "position") WHERE (("position" IS NOT NULL) AND (contract_id IS NOT NULL))
 CREATE INDEX event_fleet ON public.event USING btree (fleet_id, "position") WHERE (("position" IS NOT NULL) AND (fleet_id IS NOT NULL))
-CREATE INDEX event_list ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
+CREATE INDEX event_to_publish ON public.event USING btree (company, seq) WHERE ("position" IS NULL)
 CREATE INDEX event_type ON public.event USING btree (company, type, "position") WHERE ("position" IS NOT NULL)
-CREATE INDEX event_unpublished ON public.event USING btree (seq) WHERE ("position" IS NULL)
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
 CREATE INDEX fleet_name ON public.fleet USING btree (company, name text_pattern_ops)
@@ -35,8 +34,8 @@ CREATE UNIQUE INDEX delivery_by_id ON public.delivery USING btree (id)
 CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (company, event_id, webhook_id) -- constraint
 CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX event_by_id ON public.event USING btree (id)
+CREATE UNIQUE INDEX event_company_position_key ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
 CREATE UNIQUE INDEX event_pkey ON public.event USING btree (company, id) -- constraint
-CREATE UNIQUE INDEX event_position_key ON public.event USING btree ("position") WHERE ("position" IS NOT NULL)
 CREATE UNIQUE INDEX fleet_by_id ON public.fleet USING btree (id)
 CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
@@ -155,7 +154,6 @@ AS $function$
           return null;
         end $function$
 
-sequence event_position as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 sequence event_seq_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 sequence vehicle_tally_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 

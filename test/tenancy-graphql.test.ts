@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/events/publish-events.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { everythingOf } from './support/everything.ts';
 import { fleetFields, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { operations } from './support/operations.ts';
+import { publishEvents } from './support/publish.ts';
 import { until } from './support/until.ts';
 import { newWorld, type World, worldVins } from './support/worlds.ts';
 

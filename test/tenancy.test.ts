@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEvents } from '../src/core/events/publish-events.ts';
 import { routes } from '../src/rest/router.ts';
 import type { Answer, Json } from './support/client.ts';
 import { everythingOf } from './support/everything.ts';
@@ -8,6 +7,7 @@ import { addVehicle, contractFields, createFleet, newVin } from './support/facto
 import { startGateway } from './support/gateway.ts';
 import { askGraphql, askRest, type Call, codeOf, type Operation, rootFields, textOf } from './support/operation.ts';
 import { onGraphql, onRest, operations } from './support/operations.ts';
+import { publishEvents } from './support/publish.ts';
 import { neutral, newWorld, type World, worldOfNothing } from './support/worlds.ts';
 
 // What follows selects everything, which costs more than anybody may ask for at once.

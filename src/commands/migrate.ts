@@ -6,6 +6,7 @@ import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
+npm run migrate -- finish    removes what only the version before needs, once none of its processes runs any more
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 
 /** Each prints what it did or found, and gives the exit code. */
@@ -20,7 +21,22 @@ const commands: Record<string, (database: Database) => Promise<number>> = {
     console.log(pending.length > 0 ? `Pending: ${pending.join(', ')}.` : 'Nothing is pending.');
     return pending.length > 0 ? 1 : 0;
   },
+  async finish(database) {
+    const [older] = await database.send(`select where to_regclass('event_position') is not null`, []);
+    if (older) await database.orm.em.transactional((em) => em.execute(forVersionBefore));
+    console.log(older ? 'Removed what only the version before needs.' : 'Nothing was left of the version before.');
+    return 0;
+  },
 };
+
+/**
+ * Events had positions in one order over all companies (docs/decisions/events.md). Each company goes on after the last of
+ * these, since webhooks may be held from it.
+ */
+const forVersionBefore = `
+  update company set position = greatest(position, (select last_value from event_position));
+  drop sequence event_position;
+  drop index event_position_key`;
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals } = parseArgs({ args, allowPositionals: true });

@@ -9,13 +9,12 @@ export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',
   uniques: [
-    { name: 'event_position_key', properties: ['position'], where: published },
+    { name: 'event_company_position_key', properties: ['company', 'position'], where: published },
     // Whatever the company: old ones are deleted in this order.
     { name: 'event_by_id', properties: ['id'] },
   ],
   indexes: [
-    { name: 'event_unpublished', properties: ['seq'], where: 'position IS NULL' },
-    { name: 'event_list', properties: ['company', 'position'], where: published },
+    { name: 'event_to_publish', properties: ['company', 'seq'], where: 'position IS NULL' },
     { name: 'event_type', properties: ['company', 'type', 'position'], where: published },
     { name: 'event_fleet', properties: ['fleetId', 'position'], where: `${published} AND fleet_id IS NOT NULL` },
     {
@@ -31,7 +30,7 @@ export const Event = defineEntity({
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** The order of writing: a later transaction's is greater. */
     seq: p.bigint().autoincrement().columnType('bigint').generated('identity'),
-    /** The place in the log that readers follow; null until published. */
+    /** The place in the company's log, which readers follow; null until published. */
     position: p.bigint().nullable(),
     type: p.text(),
     // No foreign keys: events outlive what they tell of.

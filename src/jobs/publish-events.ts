@@ -1,26 +1,40 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import {
-  nextContractDue,
-  PUBLISHED_AT_ONCE,
-  publishEvents,
-  recordContractPeriods,
-} from '../core/events/publish-events.ts';
+import { nextContractDue, recordContractPeriods } from '../core/events/contract-periods.ts';
+import { companiesToPublish, PUBLISHED_AT_ONCE, publishEventsOf } from '../core/events/publish-events.ts';
 import type { Job } from './job.ts';
 
 const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
 export function publish(open: () => Context): Job {
+  let last = '';
+  /** Publishes some of each company, beginning after the last one that had its turn; gives the most that any had. */
+  async function turn(ctx: Context, companies: Awaited<ReturnType<typeof companiesToPublish>>, signal: AbortSignal) {
+    const inTurn = [
+      ...companies.filter(({ company }) => company > last),
+      ...companies.filter(({ company }) => company <= last),
+    ];
+    let most = 0;
+    for (const unpublished of inTurn) {
+      if (signal.aborted) break;
+      last = unpublished.company;
+      most = Math.max(most, await publishEventsOf(ctx, unpublished));
+    }
+    return most;
+  }
   return {
     kind: 'event',
     async run(signal) {
       const ctx = open();
       while (!signal.aborted && (await recordContractPeriods(ctx)));
-      // Events that come one by one, under load, wait for one another a moment: together they cost a fraction.
-      for (let published = 1; published > 0 && !signal.aborted; ) {
-        published = await publishEvents(ctx);
-        if (published > 0 && published < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);
+      while (!signal.aborted) {
+        const companies = await companiesToPublish(ctx);
+        if (companies.length === 0) break;
+        const most = await turn(ctx, companies, signal);
+        // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
+        // this the end for those whose company somebody else has locked, who may not have seen them.
+        if (most < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);
       }
       return nextContractDue(ctx);
     },

@@ -10,7 +10,7 @@ export function resumeWebhooks(open: () => Context): Job {
       const ctx = open();
       for (let left = true; left && !signal.aborted; ) {
         left = false;
-        for (const id of await webhooksToResume(ctx)) left = (await resumeStep(ctx, id)) || left;
+        for (const webhook of await webhooksToResume(ctx)) left = (await resumeStep(ctx, webhook)) || left;
       }
       return null;
     },

@@ -1,7 +1,7 @@
 import { contextOf } from '../../src/core/context.ts';
-import { publishEvents } from '../../src/core/events/publish-events.ts';
 import { addVehicles, createContract, createFleet, newVins, unknownId, uploadForm } from '../support/factories.ts';
 import type { Gateway } from '../support/gateway.ts';
+import { publishEvents } from '../support/publish.ts';
 import { cursorOf, type Rows } from '../support/reference.ts';
 import { newWorld } from '../support/worlds.ts';
 import type { Pools } from './generate.ts';

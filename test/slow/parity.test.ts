@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
-import { publishEvents } from '../../src/core/events/publish-events.ts';
 import type { Answer, Client, Json } from '../support/client.ts';
 import { openStream } from '../support/event-stream.ts';
 import { startGateway } from '../support/gateway.ts';
 import { askGraphql, askRest, type Call, rest, type Twin, textOf } from '../support/operation.ts';
 import { operations, paired } from '../support/operations.ts';
+import { publishEvents } from '../support/publish.ts';
 import { neutral, newWorld, type World, worldVins } from '../support/worlds.ts';
 
 const gateway = await startGateway({

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
-import { publishEvents } from '../../src/core/events/publish-events.ts';
 import type { Answer, Client, Headed, Json } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import { askGraphql, askRest, type Call, type Twin, textOf } from './operation.ts';
 import { paired } from './operations.ts';
+import { publishEvents } from './publish.ts';
 import { newWorld, type World } from './worlds.ts';
 
 const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];

@@ -1,12 +1,14 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare } from '../sql/prepare.ts';
 import { json, jsonObject, type ValueSql } from '../sql/selection.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { firstIdOf, given, isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Event, type EventFilter, event, eventFilter } from './event.ts';
 
@@ -60,14 +62,27 @@ const TRIMMED_AT_ONCE = 1000;
 /** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const rows = await execute(
-    onPrimary(ctx),
-    sql`delete from event where id in (
-          select id from event where id < ${firstIdOf(oldest)}::uuid and position is not null order by id limit ${TRIMMED_AT_ONCE}
-        ) returning 1`,
-  );
+  const rows = await trim(onPrimary(ctx), { before: firstIdOf(oldest) });
   return rows.length === TRIMMED_AT_ONCE;
 }
+
+const trim = prepare((p: { before: string }) =>
+  db
+    .with('old', (q) =>
+      q
+        .selectFrom('event')
+        .select(['company', 'id'])
+        .where('id', '<', p.before)
+        .where('position', 'is not', null)
+        .orderBy('id')
+        .limit(TRIMMED_AT_ONCE),
+    )
+    .deleteFrom('event as e')
+    .using('old')
+    .whereRef('e.company', '=', 'old.company')
+    .whereRef('e.id', '=', 'old.id')
+    .returning('e.id'),
+);
 
 /**
  * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
@@ -77,14 +92,21 @@ export async function trimEvents(ctx: Context): Promise<boolean> {
 export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const id = readPage({ after: eventCursor(after) }).after;
-  const [row] = await execute<{ position: string }>(
-    onPrimary(ctx),
-    sql`select position::text from event where id = ${id}::uuid and company = ${company} and position is not null`,
-  );
+  const [row] = id === null ? [] : await findPosition(onPrimary(ctx), { company, id });
   if (row) return row.position;
   const message = 'is no event that is still kept; read the present state, and follow on from now';
   throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 }
+
+const findPosition = prepare((p: { company: string; id: string }) =>
+  db
+    .selectFrom('event')
+    .select('position')
+    .where('company', '=', p.company)
+    .where('id', '=', p.id)
+    .where('position', 'is not', null)
+    .$narrowType<{ position: NotNull }>(),
+);
 
 /** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
 export const eventCursor = (value: string): string => (isId(value) ? cursorOf(value) : value);

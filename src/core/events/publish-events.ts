@@ -1,92 +1,159 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { isoSql } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
-import { contractData, recordEach } from './record-events.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import { ensureCompany, holdVersionBefore } from './log.ts';
 import { wanted } from './wanted.ts';
 
 /** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
 export const PUBLISHED_AT_ONCE = 100;
-/** Any number will do, as long as every process of the service has the same. */
-const PUBLISHING_LOCK = 4_071_927;
 
-/**
- * Waits until nobody publishes, and lets nobody until the open transaction ends. Positions thereby become visible in
- * their order, and a webhook is halted, or has caught up with the log, between two events. Everybody's events wait
- * meanwhile: only for what takes a moment, however much the webhook has.
- */
-export async function holdPublishing(ctx: Context): Promise<void> {
-  await execute(onPrimary(ctx), sql`select pg_advisory_xact_lock(${PUBLISHING_LOCK}::bigint)`);
-}
+/** A company with recorded events that are not in its log yet. */
+export type Unpublished = Awaited<ReturnType<typeof companiesToPublish>>[number];
 
-/**
- * Gives recorded events their place in the log and a delivery to every webhook that wants them, in one transaction.
- * Gives how many these were, at most PUBLISHED_AT_ONCE.
- */
-export async function publishEvents(ctx: Context): Promise<number> {
-  const [waiting] = await execute(onPrimary(ctx), sql`select from event where position is null limit 1`);
-  if (!waiting) return 0;
-  return ctx.em.transactional(async () => {
-    await holdPublishing(ctx);
-    // A statement of its own: only now does it see all that was published before.
-    const companies = await execute<{ company: string; events: number; deliveries: boolean }>(
-      onPrimary(ctx),
-      sql`with due as materialized (
-            select id, nextval('event_position') as position
-            from (select id from event where position is null order by seq limit ${PUBLISHED_AT_ONCE}) next
-          ), published as (
-            update event e set position = due.position from due where e.id = due.id returning e.id, e.company, e.type
-          ), delivered as (
-            insert into delivery (company, webhook_id, event_id, due_at, created_at)
-            select w.company, w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
-            from published e join webhook w on w.company = e.company and w.state = 'ACTIVE' and w.held_from is null
-            where ${wanted}
-            -- One that is being deleted, with all its deliveries, holds up nobody.
-            for key share of w skip locked
-            on conflict do nothing returning 1
+/** One step in the index for each company, however many events it has. */
+const findCompanies = prepare((_: object) =>
+  db
+    .withRecursive('turn(company)', (q) =>
+      q
+        .selectNoFrom((first) =>
+          first
+            .selectFrom('event')
+            .select(({ fn }) => fn.min('company').as('company'))
+            .where('position', 'is', null)
+            .as('company'),
+        )
+        .unionAll(
+          q
+            .selectFrom('turn')
+            .select((next) =>
+              next
+                .selectFrom('event')
+                .select(({ fn }) => fn.min('event.company').as('company'))
+                .where('position', 'is', null)
+                .whereRef('event.company', '>', 'turn.company')
+                .as('company'),
+            )
+            .where('turn.company', 'is not', null),
+        ),
+    )
+    .selectFrom('turn')
+    .leftJoin('company as c', 'c.company', 'turn.company')
+    .select((row) => [
+      'turn.company',
+      row('c.company', 'is not', null).as('known'),
+      sql<boolean>`to_regclass('event_position') is not null`.as('together'),
+    ])
+    .where('turn.company', 'is not', null)
+    .$narrowType<{ company: string; known: boolean }>(),
+);
+
+/** The companies that have something to publish. Locks nothing. */
+export const companiesToPublish = (ctx: Context) => findCompanies(onPrimary(ctx), {});
+
+const lockFreeLog = prepare((p: { company: string }) =>
+  db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate().skipLocked(),
+);
+
+const publish = prepare((p: { company: string; now: Date }) =>
+  db
+    .with('log', (q) => q.selectFrom('company').select('position').where('company', '=', p.company))
+    .with(
+      (cte) => cte('due').materialized(),
+      (q) =>
+        q
+          .selectFrom((from) =>
+            from
+              .selectFrom('event')
+              .select(['id', 'seq'])
+              .where('company', '=', p.company)
+              .where('position', 'is', null)
+              .orderBy('seq')
+              .limit(PUBLISHED_AT_ONCE)
+              .as('next'),
           )
-          select company, count(*)::int as events, exists (select from delivered) as deliveries from published group by 1`,
-    );
-    const { changes } = ctx.services;
-    for (const { company } of companies) changes.announce('event', company);
-    if (companies[0]?.deliveries) changes.announce('due', 'delivery');
-    return companies.reduce((sum, { events }) => sum + events, 0);
-  });
-}
-
-const CONTRACTS_AT_ONCE = 500;
+          .crossJoin('log')
+          .select([
+            'next.id',
+            // The sequence is there only as long as processes of the version before may be (see log.ts).
+            sql<string>`coalesce(nextval(to_regclass('event_position')),
+              log.position + row_number() over (order by next.seq))`.as('position'),
+          ]),
+    )
+    .with('published', (q) =>
+      q
+        .updateTable('event as e')
+        .from('due')
+        .set(({ ref }) => ({ position: ref('due.position') }))
+        .where('e.company', '=', p.company)
+        .whereRef('e.id', '=', 'due.id')
+        .returning(['e.id', 'e.type']),
+    )
+    .with('moved', (q) =>
+      q
+        .updateTable('company')
+        .from((from) =>
+          from
+            .selectFrom('due')
+            .select(({ fn }) => fn.max('due.position').as('position'))
+            .as('last'),
+        )
+        .set(({ ref }) => ({ position: ref('last.position') }))
+        .where('company.company', '=', p.company)
+        .where('last.position', 'is not', null),
+    )
+    .with('delivered', (q) =>
+      q
+        .insertInto('delivery')
+        .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+        .expression((from) =>
+          from
+            .selectFrom('published as e')
+            .innerJoin('webhook as w', (on) => on.on('w.company', '=', p.company))
+            .select(({ cast, val }) => [
+              'w.company',
+              'w.id as webhook_id',
+              'e.id as event_id',
+              cast<Date>(val(p.now), 'timestamptz').as('due_at'),
+              cast<Date>(val(p.now), 'timestamptz').as('created_at'),
+            ])
+            .where('w.state', '=', 'ACTIVE')
+            .where('w.held_from', 'is', null)
+            .where(wanted)
+            // One that is being deleted, with all its deliveries, holds up nobody.
+            .forKeyShare(['w'])
+            .skipLocked(),
+        )
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('id'),
+    )
+    .selectNoFrom(({ exists, selectFrom }) => [
+      selectFrom('published')
+        .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count'))
+        .$asScalar()
+        .$notNull()
+        .as('events'),
+      exists(selectFrom('delivered').select('id')).as('deliveries'),
+    ]),
+);
 
 /**
- * Records that contracts have started or ended since, each once: `due_at` is a contract's start, then its end.
- * Gives false when there were none left.
+ * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
+ * transaction. Gives how many these were, at most PUBLISHED_AT_ONCE: none where somebody else holds the company's log.
  */
-export async function recordContractPeriods(ctx: Context): Promise<boolean> {
-  const periods = (type: 'contract.started' | 'contract.ended', due: 'starts_at' | 'ends_at') =>
-    recordEach(
-      ctx,
-      type,
-      sql`select c.company, c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData}
-          from due c join vehicle v on v.id = c.vehicle_id where c.due_at = ${sql.ref(`c.${due}`)}`,
-    );
-  const due = await execute(
-    onPrimary(ctx),
-    sql`with due as (
-          select * from contract where due_at <= ${ctx.now()}::timestamptz
-          order by due_at limit ${CONTRACTS_AT_ONCE} for no key update skip locked
-        ), moved as (
-          update contract c set due_at = case when due.due_at = due.starts_at then due.ends_at end
-          from due where c.id = due.id
-        ), started as (${periods('contract.started', 'starts_at')}), ended as (${periods('contract.ended', 'ends_at')})
-        select from due`,
-  );
-  return due.length > 0;
-}
-
-/** When the next contract starts or ends (ISO 8601), or null when none ever does. */
-export async function nextContractDue(ctx: Context): Promise<string | null> {
-  const [row] = await execute<{ next: string }>(
-    onPrimary(ctx),
-    sql`select ${sql.raw(isoSql('due_at'))} as next from contract where due_at is not null order by due_at limit 1`,
-  );
-  return row?.next ?? null;
+export async function publishEventsOf(ctx: Context, { company, known, together }: Unpublished): Promise<number> {
+  if (!known) await ensureCompany(ctx, company);
+  return ctx.em.transactional(async () => {
+    if (together) await holdVersionBefore(onPrimary(ctx), {});
+    const [free] = await lockFreeLog(onPrimary(ctx), { company });
+    if (!free) return 0;
+    // A statement of its own: only now does it see all that was published before.
+    const [row] = await publish(onPrimary(ctx), { company, now: ctx.now() });
+    if (!row || row.events === 0) return 0;
+    const { changes } = ctx.services;
+    changes.announce('event', company);
+    if (row.deliveries) changes.announce('due', 'delivery');
+    return row.events;
+  });
 }

@@ -1,7 +1,9 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { prepare } from '../sql/prepare.ts';
 import { isoSql } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 /** What is told of. Wire names: subscribers branch on them, so they never change. */
 export const eventTypes = [
@@ -53,15 +55,31 @@ export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
     request_id: requestIdOf(ctx, fact.type),
     data: fact.data ?? {},
   }));
-  await execute(
-    onPrimary(ctx),
-    sql`insert into event (type, company, fleet_id, contract_id, vehicle_ids, vins, actor, request_id, data, at)
-        select f.*, ${ctx.now()}::timestamptz from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f(type text,
-          company text, fleet_id uuid, contract_id uuid, vehicle_ids uuid[], vins text[], actor text, request_id text,
-          data jsonb)`,
-  );
+  await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows), now: ctx.now() });
   announceEvents(ctx);
 }
+
+type FactRow = Pick<
+  Selectable<Tables['event']>,
+  'type' | 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins' | 'actor' | 'request_id' | 'data'
+>;
+
+const insertFacts = prepare((p: { rows: string; now: Date }) =>
+  db
+    .insertInto('event')
+    .columns(['type', 'company', 'fleet_id', 'contract_id', 'vehicle_ids', 'vins', 'actor', 'request_id', 'data', 'at'])
+    .expression((q) =>
+      q
+        .selectFrom(
+          sql<FactRow>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'f'>(
+            sql`f(type text, company text, fleet_id uuid, contract_id uuid, vehicle_ids uuid[], vins text[], actor text,
+              request_id text, data jsonb)`,
+          ),
+        )
+        .selectAll()
+        .select(({ cast, val }) => cast<Date>(val(p.now), 'timestamptz').as('at')),
+    ),
+);
 
 /** Has what was recorded published; to be called after statements of recordEach that are no transaction's. */
 export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');
@@ -92,7 +110,7 @@ export const vehicleBatches = (source: RawBuilder<unknown>, data: Record<string,
       group by company, fleet_id, batch`;
 
 /** What an event of a contract `c` says of it; the same as contractDataOf makes. */
-export const contractData = sql.raw(
+export const contractData = sql.raw<Record<string, unknown>>(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
 );
 export const contractDataOf = ({ name, pack, from, to }: { name: string; pack: string; from: string; to: string }) => ({

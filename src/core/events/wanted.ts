@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 
 /** Whether a webhook `w` wants an event `e`: the condition that decides of every delivery, but for tests, which go to one. */
-export const wanted = sql.raw(`(e.type <> 'webhook.test' and (w.types = '{}' or e.type = any(w.types)))`);
+export const wanted = sql<SqlBool>`(e.type <> 'webhook.test' and (w.types = '{}' or e.type = any(w.types)))`;

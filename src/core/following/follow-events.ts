@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
 import type { Event, EventFilter } from '../events/event.ts';
 import { eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
+import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { Signal } from '../signal.ts';
 import { execute, onPrimary } from '../sql/send.ts';
@@ -26,7 +27,7 @@ export async function followEvents(
   const visible = visibleTo(ctx);
   const { fleetId } = input.filter ?? {};
   if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
-  let position = input.after == null ? await nowInLog(ctx) : await positionOf(ctx, input.after);
+  let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOf(ctx, input.after);
 
   const grown = new Signal();
   // Listening begins before the first look, so that an event in between is not missed.
@@ -41,7 +42,7 @@ export async function followEvents(
         const rows = await execute<{ end: string; position: string | null; json: Event }>(
           onPrimary(renewed(ctx)),
           sql`select log."end"::text, page.position::text, page.json
-              from (${endOfLog}) log left join lateral (
+              from (select ${endOfLog(company)} as "end") log left join lateral (
                 select e.position, ${eventObject} as json from event e
                 where e.position > ${position}::bigint ${visible} ${wanted} order by e.position limit ${READ_AT_ONCE}
               ) page on true order by page.position`,
@@ -61,11 +62,4 @@ export async function followEvents(
     }
   }
   return events();
-}
-
-const endOfLog = sql`select coalesce(max(position), 0) as "end" from event where position is not null`;
-
-async function nowInLog(ctx: Context): Promise<string> {
-  const [row] = await execute<{ end: string }>(onPrimary(ctx), sql`select log."end"::text from (${endOfLog}) log`);
-  return row?.end ?? '0';
 }

@@ -1,80 +1,135 @@
-import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { holdPublishing } from '../events/publish-events.ts';
+import { holdPublishing } from '../events/log.ts';
 import { wanted } from '../events/wanted.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import type { WebhookKey } from './state.ts';
 
-/** Rows of a step: few, since pausing the webhook waits for one, and at the end everybody's publishing. */
+/** Rows of a step: few, since pausing the webhook waits for one, and at the end its company's publishing. */
 const ROWS_AT_ONCE = 1000;
 
+const findToResume = prepare((p: { now: string }) =>
+  db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
+);
+
 /** Webhooks that are active again and for which something has waited, the longest waiting first. */
-export async function webhooksToResume(ctx: Context): Promise<string[]> {
-  const rows = await execute<{ id: string }>(
-    onPrimary(ctx),
-    sql`select id from webhook where due_at <= ${ctx.now()}::timestamptz order by due_at limit 100`,
-  );
-  return rows.map(({ id }) => id);
-}
+export const webhooksToResume = (ctx: Context): Promise<WebhookKey[]> =>
+  findToResume(onPrimary(ctx), { now: ctx.now().toISOString() });
 
 /**
  * Makes some of what has waited for a webhook due, in a transaction of its own; gives whether there may be more. First
  * come attempts that failed before, then events, in the order of the log. Whoever pauses or deletes it, or dies, does so
  * between two steps: the webhook's row says how far it is.
  */
-export async function resumeStep(ctx: Context, webhookId: string): Promise<boolean> {
+export async function resumeStep(ctx: Context, webhook: WebhookKey): Promise<boolean> {
   // Events that are being published now are in no snapshot yet: only who holds publishing knows that there are no more.
-  return (await step(ctx, webhookId, { last: false })) || step(ctx, webhookId, { last: true });
+  return (await step(ctx, webhook, { last: false })) || step(ctx, webhook, { last: true });
 }
 
-async function step(ctx: Context, webhookId: string, { last }: { last: boolean }): Promise<boolean> {
+async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last: boolean }): Promise<boolean> {
   return ctx.em.transactional(async () => {
-    if (last) await holdPublishing(ctx);
-    const [webhook] = await execute(
-      onPrimary(ctx),
-      sql`select from webhook where id = ${webhookId} and due_at is not null for no key update`,
-    );
+    const given = { company, id, now: ctx.now().toISOString() };
+    if (last) await holdPublishing(ctx, company);
+    const [webhook] = await lockResuming(onPrimary(ctx), given);
     if (!webhook) return false;
-    const forwarded = await bringForward(ctx, webhookId);
-    const looked = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, webhookId) : 0;
-    if (forwarded + looked > 0) ctx.services.changes.announce('due', 'delivery');
-    const more = forwarded === ROWS_AT_ONCE || looked === ROWS_AT_ONCE;
-    if (last && !more)
-      await execute(onPrimary(ctx), sql`update webhook set held_from = null, due_at = null where id = ${webhookId}`);
+    const { length: forwarded } = await bringForward(onPrimary(ctx), given);
+    const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(onPrimary(ctx), given) : [];
+    const count = looked?.count ?? 0;
+    if (forwarded + count > 0) ctx.services.changes.announce('due', 'delivery');
+    const more = forwarded === ROWS_AT_ONCE || count === ROWS_AT_ONCE;
+    if (last && !more) await endResuming(onPrimary(ctx), given);
     return more;
   });
 }
 
+const lockResuming = prepare((p: WebhookKey) =>
+  db
+    .selectFrom('webhook')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('id', '=', p.id)
+    .where('due_at', 'is not', null)
+    .forNoKeyUpdate(),
+);
+
+const endResuming = prepare((p: WebhookKey) =>
+  db
+    .updateTable('webhook')
+    .set({ held_from: null, due_at: null })
+    .where('company', '=', p.company)
+    .where('id', '=', p.id),
+);
+
 /** Makes attempts due now that would have come later; not those that have failed since the webhook is active again. */
-async function bringForward(ctx: Context, webhookId: string): Promise<number> {
-  const rows = await execute(
-    onPrimary(ctx),
-    sql`with later as (
-          select d.id from delivery d join webhook w on w.id = d.webhook_id
-          where d.webhook_id = ${webhookId} and d.due_at > ${ctx.now()}::timestamptz and d.attempted_at < w.due_at and not d.claimed
-          order by d.due_at limit ${ROWS_AT_ONCE} for update of d skip locked
-        )
-        update delivery d set due_at = ${ctx.now()}::timestamptz from later where d.id = later.id returning 1`,
-  );
-  return rows.length;
-}
+const bringForward = prepare((p: WebhookKey & { now: string }) =>
+  db
+    .with('later', (q) =>
+      q
+        .selectFrom('delivery as d')
+        .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
+        .select('d.id')
+        .where('w.company', '=', p.company)
+        .where('d.webhook_id', '=', p.id)
+        .where('d.due_at', '>', p.now)
+        .whereRef('d.attempted_at', '<', 'w.due_at')
+        .where('d.claimed', '=', false)
+        .orderBy('d.due_at')
+        .limit(ROWS_AT_ONCE)
+        .forUpdate(['d'])
+        .skipLocked(),
+    )
+    .updateTable('delivery as d')
+    .from('later')
+    .set({ due_at: p.now })
+    .whereRef('d.id', '=', 'later.id')
+    .returning('d.id'),
+);
 
 /** Looks at the next events that wait, and makes deliveries of those that the webhook wants; gives how many it looked at. */
-async function deliverWaiting(ctx: Context, webhookId: string): Promise<number> {
-  const [looked] = await execute<{ count: number }>(
-    onPrimary(ctx),
-    sql`with next as materialized (
-          select e.id, e.type, e.position from webhook w join event e on e.company = w.company and e.position > w.held_from
-          where w.id = ${webhookId} order by e.position limit ${ROWS_AT_ONCE}
-        ), delivered as (
-          insert into delivery (company, webhook_id, event_id, due_at, created_at)
-          select w.company, w.id, e.id, ${ctx.now()}::timestamptz, ${ctx.now()}::timestamptz
-          from next e join webhook w on w.id = ${webhookId} where ${wanted}
-          order by e.position on conflict do nothing
-        ), moved as (
-          update webhook set held_from = (select max(position) from next)
-          where id = ${webhookId} and exists (select from next)
+const deliverWaiting = prepare((p: WebhookKey & { now: string }) =>
+  db
+    .with(
+      (cte) => cte('next').materialized(),
+      (q) =>
+        q
+          .selectFrom('webhook as w')
+          .innerJoin('event as e', (on) => on.onRef('e.position', '>', 'w.held_from'))
+          .select(['e.id', 'e.type', 'e.position'])
+          .where('w.company', '=', p.company)
+          .where('w.id', '=', p.id)
+          .where('e.company', '=', p.company)
+          .orderBy('e.position')
+          .limit(ROWS_AT_ONCE),
+    )
+    .with('delivered', (q) =>
+      q
+        .insertInto('delivery')
+        .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+        .expression((from) =>
+          from
+            .selectFrom('next as e')
+            .innerJoin('webhook as w', (on) => on.on('w.id', '=', p.id).on('w.company', '=', p.company))
+            .select(({ cast, val }) => [
+              'w.company',
+              'w.id as webhook_id',
+              'e.id as event_id',
+              cast<string>(val(p.now), 'timestamptz').as('due_at'),
+              cast<string>(val(p.now), 'timestamptz').as('created_at'),
+            ])
+            .where(wanted)
+            .orderBy('e.position'),
         )
-        select count(*)::int as count from next`,
-  );
-  return looked?.count ?? 0;
-}
+        .onConflict((conflict) => conflict.doNothing()),
+    )
+    .with('moved', (q) =>
+      q
+        .updateTable('webhook')
+        .set(({ selectFrom }) => ({ held_from: selectFrom('next').select(({ fn }) => fn.max('position').as('last')) }))
+        .where('company', '=', p.company)
+        .where('id', '=', p.id)
+        .where(({ exists, selectFrom }) => exists(selectFrom('next').select('id'))),
+    )
+    .selectFrom('next')
+    .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count')),
+);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { holdPublishing } from '../events/publish-events.ts';
+import { holdPublishing } from '../events/log.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import { haltWebhook } from './state.ts';
@@ -22,10 +22,11 @@ export interface Attempted {
  */
 export async function storeAttempts(ctx: Context, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);
-  if (!outcomes.some(({ last }) => last)) return store(ctx, outcomes);
+  const halting = new Set(outcomes.filter(({ last }) => last).map(({ company }) => company));
+  if (halting.size === 0) return store(ctx, outcomes);
   await ctx.em.transactional(async () => {
     // Whoever halts a webhook holds publishing, then locks it: always in this order.
-    await holdPublishing(ctx);
+    for (const company of [...halting].sort()) await holdPublishing(ctx, company);
     await store(ctx, outcomes);
   });
 }
@@ -39,6 +40,7 @@ function outcomeOf({ claimed, sent }: Attempted) {
   const delay = gone ? undefined : RETRY_SECONDS[claimed.attempts];
   const { id, webhook_id, until, url } = claimed;
   return {
+    company: claimed.event.company,
     ...{ id, webhook_id, until, url, status, headers, answer, error, attempted_at: at, duration_ms: sent.durationMs },
     succeeded,
     last: !succeeded && delay === undefined,
@@ -77,9 +79,10 @@ async function store(ctx: Context, outcomes: readonly Outcome[]): Promise<void> 
   // Whoever waits for the next delivery to come due thinks it is later than it now is.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
-  for (const { id, webhook_id, halted, reason } of outcomes) {
+  for (const { id, company, webhook_id, halted, reason } of outcomes) {
     const row = ended.get(id);
-    if (row && (halted === 'DISABLED' || !row.once)) await haltWebhook(ctx, webhook_id, halted, reason);
+    if (row && (halted === 'DISABLED' || !row.once))
+      await haltWebhook(ctx, { company, id: webhook_id }, halted, reason);
   }
 }
 

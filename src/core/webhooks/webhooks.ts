@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
-import { holdPublishing } from '../events/publish-events.ts';
+import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -45,7 +45,7 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
   return ctx.em.transactional(async () => {
-    if (state === 'PAUSED') await holdPublishing(ctx);
+    if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
@@ -56,8 +56,8 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
       await change(onPrimary(ctx), { company, id: before.id, url, description, types, now: ctx.now() });
     }
-    if (state === 'PAUSED') await haltWebhook(ctx, before.id, 'PAUSED', null);
-    if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, before.id);
+    if (state === 'PAUSED') await haltWebhook(ctx, { company, id: before.id }, 'PAUSED', null);
+    if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, { company, id: before.id });
     return lockWebhook(ctx, company, before.id);
   });
 }

@@ -1,0 +1,9 @@
+import type { Context } from '../../src/core/context.ts';
+import { companiesToPublish, publishEventsOf } from '../../src/core/events/publish-events.ts';
+
+/** Publishes some of what is recorded, of every company, where no job does; gives how many events these were. */
+export async function publishEvents(ctx: Context): Promise<number> {
+  let published = 0;
+  for (const company of await companiesToPublish(ctx)) published += await publishEventsOf(ctx, company);
+  return published;
+}
