@@ -1,24 +1,15 @@
-import { sql } from 'kysely';
+import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import type { Event } from '../events/event.ts';
 import { eventObject } from '../events/events.ts';
+import { prepare } from '../sql/prepare.ts';
 import { isoSql } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { firstIdOf } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { payloadOf } from './payload.ts';
 import type { Attempt, Sender } from './sender.ts';
 import { signedHeaders } from './signature.ts';
-
-/** A delivery that this process has claimed until `until`, with all that sending it takes. */
-export interface ClaimedDelivery {
-  id: string;
-  webhook_id: string;
-  attempts: number;
-  until: string;
-  url: string;
-  secrets: string[];
-  event: Event;
-}
 
 /** Longer than an attempt may take; a killed process's deliveries come due again after it. */
 const LEASE_SECONDS = 30;
@@ -32,73 +23,154 @@ export interface Party {
   kind: keyof typeof kinds;
 }
 
+/** Deliveries under way in this process: of which webhooks, and how many of each. */
+type Busy = ReadonlyMap<string, number>;
+interface BusyLists {
+  busy: readonly string[];
+  counts: readonly number[];
+}
+const listsOf = (busy: Busy): BusyLists => ({ busy: [...busy.keys()], counts: [...busy.values()] });
+
+const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
+const d = expressionBuilder<{ d: Tables['delivery'] }, 'd'>();
+const active = w('w.state', '=', sql.lit('ACTIVE'));
+
 /** Which webhooks `w` and which of their deliveries `d` are meant, and how many of one webhook are under way at a time. */
 const kinds = {
-  sound: { webhooks: sql`w.state = 'ACTIVE' and not w.failing`, deliveries: sql`true`, perWebhook: 4 },
-  failing: { webhooks: sql`w.state = 'ACTIVE' and w.failing`, deliveries: sql`true`, perWebhook: 1 },
-  asked: { webhooks: sql`w.state <> 'ACTIVE'`, deliveries: sql`d.asked`, perWebhook: 1 },
+  sound: { webhooks: w.and([active, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
+  failing: { webhooks: w.and([active, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
+  asked: { webhooks: w.not(active), deliveries: d.ref('d.asked'), perWebhook: 1 },
 };
+type Kind = keyof typeof kinds;
 
-/** Webhooks `w`, and how much room each has for more; `busy` is how many deliveries each has under way in this process. */
-const webhooksOf = ({ kind, busy }: { kind: keyof typeof kinds; busy: ReadonlyMap<string, number> }) =>
-  sql`(select w.*, greatest(0, ${kinds[kind].perWebhook}::int - coalesce(busy.count, 0)) as room from webhook w
-       left join unnest(${[...busy.keys()]}::uuid[], ${[...busy.values()]}::int[]) busy(id, count) on busy.id = w.id
-       where ${kinds[kind].webhooks}) w`;
+/** Webhooks, and how much room each has for more. */
+const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
+  db
+    .selectFrom('webhook as w')
+    .leftJoin(
+      sql<{ id: string; count: number }>`unnest(${busy}::uuid[], ${counts}::int[])`.as<'busy'>(sql`busy(id, count)`),
+      'busy.id',
+      'w.id',
+    )
+    .select(({ ref }) => [
+      'w.id',
+      'w.company',
+      sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${ref('busy.count')}, 0))`.as('room'),
+    ])
+    .where(kinds[kind].webhooks);
+
+const firstDue = (kind: Kind, p: BusyLists & { now: string }) =>
+  db
+    .selectFrom(webhooksOf(kind, p).as('w'))
+    .crossJoinLateral((q) =>
+      q
+        .selectFrom('delivery as d')
+        .select('d.due_at')
+        .whereRef('d.webhook_id', '=', 'w.id')
+        .where('d.due_at', '<=', p.now)
+        .where(kinds[kind].deliveries)
+        .orderBy('d.due_at')
+        .limit(sql.lit(1))
+        .as('next'),
+    )
+    .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', 'w.room']);
+
+const findParties = prepare((p: BusyLists & { now: string }) =>
+  db
+    .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
+    .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', sql.lit(0)).$castTo<boolean>().as('room')])
+    .groupBy(['company', 'kind'])
+    .orderBy(({ fn }) => fn.min('due_at')),
+);
 
 /**
  * Whose deliveries have come due by `now`, and whether any webhook of theirs has room; the longest waiting first. Locks
  * nothing.
  */
-export async function partiesDue(
-  ctx: Context,
-  now: Date,
-  busy: ReadonlyMap<string, number>,
-): Promise<(Party & { room: boolean })[]> {
-  const ofKind = (kind: keyof typeof kinds) =>
-    sql`select w.company, ${kind}::text as kind, next.due_at, w.room from ${webhooksOf({ kind, busy })} cross join lateral (
-          select d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
-            and ${kinds[kind].deliveries} order by d.due_at limit 1
-        ) next`;
-  return execute(
-    onPrimary(ctx),
-    sql`select company, kind, max(room) > 0 as room from (${ofKind('sound')} union all ${ofKind('failing')} union all ${ofKind('asked')}) due
-        group by company, kind order by min(due_at)`,
+export const partiesDue = (ctx: Context, now: Date, busy: Busy): Promise<(Party & { room: boolean })[]> =>
+  findParties(onPrimary(ctx), { ...listsOf(busy), now: now.toISOString() });
+
+const claiming = (kind: Kind) =>
+  prepare((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
+    db
+      .with(
+        (cte) => cte('due').materialized(),
+        (q) =>
+          q
+            .selectFrom(webhooksOf(kind, p).where('w.company', '=', p.company).as('w'))
+            .crossJoinLateral((of) =>
+              of
+                .selectFrom('delivery as d')
+                .select(['d.id', 'd.due_at'])
+                .whereRef('d.webhook_id', '=', 'w.id')
+                .where('d.due_at', '<=', p.now)
+                .where(kinds[kind].deliveries)
+                .orderBy('d.due_at')
+                .limit(({ ref }) => ref('w.room'))
+                .forUpdate()
+                .skipLocked()
+                .as('due'),
+            )
+            .select('due.id')
+            .orderBy('due.due_at')
+            .limit(p.limit),
+      )
+      .updateTable('delivery as d')
+      .from(['due', 'webhook as w', 'event as e'])
+      .set({ due_at: p.until, claimed: true })
+      .whereRef('d.id', '=', 'due.id')
+      .whereRef('w.id', '=', 'd.webhook_id')
+      .where('w.company', '=', p.company)
+      .whereRef('e.id', '=', 'd.event_id')
+      .where('e.company', '=', p.company)
+      .returning(({ ref }) => [
+        'd.id',
+        'd.webhook_id',
+        'd.attempts',
+        sql<string>`${p.until}::text`.as('until'),
+        'w.company',
+        'w.url',
+        eventObject.$castTo<Event>().as('event'),
+        sql<string[]>`case when ${ref('w.old_secret_until')} > ${p.now}::timestamptz
+          then array[${ref('w.secret')}, ${ref('w.old_secret')}] else array[${ref('w.secret')}] end`.as('secrets'),
+      ]),
   );
-}
+const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: claiming('asked') };
+
+/** A delivery that this process has claimed until `until`, with all that sending it takes. */
+export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
 /** Claims up to `limit` deliveries of a party that have come due, the longest waiting first. */
 export async function claimDeliveries(
   ctx: Context,
   { company, kind }: Party,
-  { limit, busy }: { limit: number; busy: ReadonlyMap<string, number> },
+  { limit, busy }: { limit: number; busy: Busy },
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
-  return execute<ClaimedDelivery>(
-    onPrimary(ctx),
-    sql`with due as materialized (
-          select due.id from ${webhooksOf({ kind, busy })} cross join lateral (
-            select d.id, d.due_at from delivery d where d.webhook_id = w.id and d.due_at <= ${now}::timestamptz
-              and ${kinds[kind].deliveries} order by d.due_at limit w.room for update skip locked
-          ) due
-          where w.company = ${company} order by due.due_at limit ${limit}
-        )
-        update delivery d set due_at = ${until}::timestamptz, claimed = true
-        from due, webhook w, event e
-        where d.id = due.id and w.id = d.webhook_id and e.id = d.event_id
-        returning d.id, d.webhook_id, d.attempts, ${until}::text as until, w.url, ${eventObject} as event,
-          case when w.old_secret_until > ${now}::timestamptz then array[w.secret, w.old_secret] else array[w.secret] end as secrets`,
-  );
+  return claims[kind](onPrimary(ctx), { ...listsOf(busy), company, limit, now: now.toISOString(), until });
 }
+
+const findNext = prepare((p: { now: string }) =>
+  db
+    .selectFrom('webhook as w')
+    .crossJoinLateral((q) =>
+      q
+        .selectFrom('delivery as d')
+        .select('d.due_at')
+        .whereRef('d.webhook_id', '=', 'w.id')
+        .where('d.due_at', '>', p.now)
+        .orderBy('d.due_at')
+        .limit(sql.lit(1))
+        .as('next'),
+    )
+    .select(sql<string | null>`${sql.raw(isoSql('min(next.due_at)'))}`.as('due_at'))
+    .where(active),
+);
 
 /** When the first delivery after `now` comes due (ISO 8601), or null when none ever does. */
 export async function nextDeliveryDue(ctx: Context, now: Date): Promise<string | null> {
-  const [row] = await execute<{ due_at: string | null }>(
-    onPrimary(ctx),
-    sql`select ${sql.raw(isoSql('min(next.due_at)'))} as due_at from webhook w cross join lateral (
-          select due_at from delivery where webhook_id = w.id and due_at > ${now}::timestamptz order by due_at limit 1
-        ) next where w.state = 'ACTIVE'`,
-  );
+  const [row] = await findNext(onPrimary(ctx), { now: now.toISOString() });
   return row?.due_at ?? null;
 }
 
@@ -128,14 +200,25 @@ export async function sendDelivery(
 const DELIVERIES_KEPT_DAYS = 30;
 const TRIMMED_AT_ONCE = 5000;
 
+const trim = prepare((p: { before: string }) =>
+  db
+    .with('old', (q) =>
+      q
+        .selectFrom('delivery')
+        .select('id')
+        .where('id', '<', p.before)
+        .where('state', '<>', sql.lit('PENDING'))
+        .orderBy('id')
+        .limit(sql.lit(TRIMMED_AT_ONCE)),
+    )
+    .deleteFrom('delivery')
+    .where('id', 'in', (q) => q.selectFrom('old').select('id'))
+    .returning(({ lit }) => lit(1).as('one')),
+);
+
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
-  const rows = await execute(
-    onPrimary(ctx),
-    sql`delete from delivery where id in (
-          select id from delivery where id < ${firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000)}::uuid
-            and state <> 'PENDING' order by id limit ${TRIMMED_AT_ONCE}
-        ) returning 1`,
-  );
+  const before = firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
+  const rows = await trim(onPrimary(ctx), { before });
   return rows.length === TRIMMED_AT_ONCE;
 }
