@@ -99,7 +99,8 @@ class Deliverer implements Job {
     const sent = await sendDelivery(this.#open(), this.#sender, claimed);
     // What we cut off ourselves is no fault of the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
-    const store = this.#stores.get(party) ?? gathering((attempted) => storeAttempts(this.#open(), attempted));
+    const { company } = claimed;
+    const store = this.#stores.get(party) ?? gathering((attempted) => storeAttempts(this.#open(), company, attempted));
     this.#stores.set(party, store);
     await store({ claimed, sent });
   }

@@ -1,8 +1,11 @@
-import { sql } from 'kysely';
+import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
+import type { DeliveryState } from './delivery.ts';
 import { haltWebhook } from './state.ts';
 
 /** Seconds after each failed attempt until the next; after the last there is none. */
@@ -16,18 +19,17 @@ export interface Attempted {
 }
 
 /**
- * Stores what came of attempts, in one statement. 2xx alone is success. A failure comes due again by the schedule, or when
- * the receiver asked for it if that is later; the last one pauses the webhook, and 410 disables it. Deliveries that are no
- * longer there, and claims that have run out, are passed over.
+ * Stores what came of attempts of a company's deliveries, in one statement. 2xx alone is success. A failure comes due
+ * again by the schedule, or when the receiver asked for it if that is later; the last one pauses the webhook, and 410
+ * disables it. Deliveries that are no longer there, and claims that have run out, are passed over.
  */
-export async function storeAttempts(ctx: Context, attempted: readonly Attempted[]): Promise<void> {
+export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);
-  const halting = new Set(outcomes.filter(({ last }) => last).map(({ company }) => company));
-  if (halting.size === 0) return store(ctx, outcomes);
+  if (!outcomes.some(({ last }) => last)) return store(ctx, company, outcomes);
   await ctx.em.transactional(async () => {
     // Whoever halts a webhook holds publishing, then locks it: always in this order.
-    for (const company of [...halting].sort()) await holdPublishing(ctx, company);
-    await store(ctx, outcomes);
+    await holdPublishing(ctx, company);
+    await store(ctx, company, outcomes);
   });
 }
 
@@ -40,7 +42,6 @@ function outcomeOf({ claimed, sent }: Attempted) {
   const delay = gone ? undefined : RETRY_SECONDS[claimed.attempts];
   const { id, webhook_id, until, url } = claimed;
   return {
-    company: claimed.event.company,
     ...{ id, webhook_id, until, url, status, headers, answer, error, attempted_at: at, duration_ms: sent.durationMs },
     succeeded,
     last: !succeeded && delay === undefined,
@@ -50,36 +51,98 @@ function outcomeOf({ claimed, sent }: Attempted) {
   };
 }
 
-async function store(ctx: Context, outcomes: readonly Outcome[]): Promise<void> {
-  // Webhooks are locked before their deliveries, as by whoever deletes one.
-  const stored = await execute<{ id: string; state: string; once: boolean }>(
-    onPrimary(ctx),
-    sql`with o as materialized (
-          select * from jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb) as o(id uuid, webhook_id uuid,
-            until timestamptz, url text, status int, headers jsonb, answer text, error text, attempted_at timestamptz,
-            duration_ms int, succeeded boolean, last boolean, seconds float8)
-        ), held as materialized (
-          select id from webhook where id in (select webhook_id from o) order by id for no key update
-        ), stored as (
-          update delivery d set claimed = false, asked = false, attempts = attempts + 1, attempted_at = o.attempted_at,
-            url = o.url, headers = o.headers, status = o.status, answer = o.answer, error = o.error,
-            duration_ms = o.duration_ms,
-            state = case when o.succeeded then 'SUCCEEDED' when once or o.last then 'FAILED' else 'PENDING' end,
-            due_at = case when not (o.succeeded or once or o.last)
-              then ${ctx.now()}::timestamptz + make_interval(secs => o.seconds) end
-          from o join held on held.id = o.webhook_id
-          where d.id = o.id and d.claimed and d.due_at = o.until returning d.id, d.webhook_id, d.state, d.once, o.succeeded
-        ), told as (
-          update webhook w set failing = not s.succeeded
-          from (select webhook_id, bool_or(succeeded) as succeeded from stored group by 1) s
-          where w.id = s.webhook_id and w.failing = s.succeeded
+const outcomeColumns = sql`o(id uuid, webhook_id uuid, until timestamptz, url text, status int, headers jsonb,
+  answer text, error text, attempted_at timestamptz, duration_ms int, succeeded boolean, last boolean, due_at timestamptz)`;
+type OutcomeRow = Pick<Outcome, 'id' | 'webhook_id' | 'until' | 'url' | 'status' | 'answer' | 'error'> &
+  Pick<Outcome, 'duration_ms' | 'succeeded' | 'last'> & { headers: string; attempted_at: string; due_at: string };
+
+const is = (state: DeliveryState) => sql.lit(state);
+
+const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string } }>) =>
+  q
+    .updateTable('delivery as d')
+    .from('o')
+    .innerJoin('held', 'held.id', 'o.webhook_id')
+    .set(({ eb, ref, or, not }) => {
+      const ended = or([ref('d.once'), ref('o.last')]);
+      return {
+        claimed: false,
+        asked: false,
+        attempts: eb('d.attempts', '+', 1),
+        attempted_at: ref('o.attempted_at'),
+        url: ref('o.url'),
+        headers: ref('o.headers'),
+        status: ref('o.status'),
+        answer: ref('o.answer'),
+        error: ref('o.error'),
+        duration_ms: ref('o.duration_ms'),
+        state: eb
+          .case()
+          .when(ref('o.succeeded'))
+          .then(is('SUCCEEDED'))
+          .when(ended)
+          .then(is('FAILED'))
+          .else(is('PENDING'))
+          .end(),
+        due_at: eb
+          .case()
+          .when(not(or([ref('o.succeeded'), ended])))
+          .then(ref('o.due_at'))
+          .end(),
+      };
+    })
+    .whereRef('d.id', '=', 'o.id')
+    .where('d.claimed', '=', sql.lit(true))
+    .whereRef('d.due_at', '=', 'o.until')
+    .returning(['d.id', 'd.webhook_id', 'd.state', 'd.once', 'o.succeeded']);
+
+/** Webhooks are locked before their deliveries, as by whoever deletes one. */
+const storeAll = prepare((p: { company: string; outcomes: string }) =>
+  db
+    .with(
+      (cte) => cte('o').materialized(),
+      (q) =>
+        q.selectFrom(sql<OutcomeRow>`jsonb_to_recordset(${p.outcomes}::jsonb)`.as<'o'>(outcomeColumns)).selectAll(),
+    )
+    .with(
+      (cte) => cte('held').materialized(),
+      (q) =>
+        q
+          .selectFrom('webhook')
+          .select('id')
+          .where('company', '=', p.company)
+          .where('id', 'in', (o) => o.selectFrom('o').select('webhook_id'))
+          .orderBy('id')
+          .forNoKeyUpdate(),
+    )
+    .with('stored', storeEach)
+    .with('told', (q) =>
+      q
+        .updateTable('webhook as w')
+        .from((of) =>
+          of
+            .selectFrom('stored')
+            .select(({ fn }) => ['webhook_id', fn.agg<boolean>('bool_or', ['succeeded']).as('succeeded')])
+            .groupBy('webhook_id')
+            .as('s'),
         )
-        select id, state, once from stored`,
-  );
+        .set(({ not, ref }) => ({ failing: not(ref('s.succeeded')) }))
+        .where('w.company', '=', p.company)
+        .whereRef('w.id', '=', 's.webhook_id')
+        .whereRef('w.failing', '=', 's.succeeded'),
+    )
+    .selectFrom('stored')
+    .select(['id', 'state', 'once']),
+);
+
+async function store(ctx: Context, company: string, outcomes: readonly Outcome[]): Promise<void> {
+  const now = ctx.now().getTime();
+  const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now + one.seconds * 1000) }));
+  const stored = await storeAll(onPrimary(ctx), { company, outcomes: JSON.stringify(rows) });
   // Whoever waits for the next delivery to come due thinks it is later than it now is.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
-  for (const { id, company, webhook_id, halted, reason } of outcomes) {
+  for (const { id, webhook_id, halted, reason } of outcomes) {
     const row = ended.get(id);
     if (row && (halted === 'DISABLED' || !row.once))
       await haltWebhook(ctx, { company, id: webhook_id }, halted, reason);
