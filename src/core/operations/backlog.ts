@@ -1,7 +1,9 @@
-import { sql } from 'kysely';
+import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { execute, onPrimary } from '../sql/send.ts';
-import { companiesWithDue } from '../vehicles/due-vehicles.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import { withCompaniesDue } from '../vehicles/due-vehicles.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -10,38 +12,80 @@ export interface Backlog {
   oldestSeconds: number;
 }
 
-/**
- * Where the rows are that say by `due_at` when they need work, in an index of all companies'. Vehicles have one by company;
- * deliveries of webhooks that are halted need no work.
- */
-const kinds = {
-  import: sql`import`,
-  delivery: sql`(select d.due_at from delivery d join webhook w on w.id = d.webhook_id and w.state = 'ACTIVE') delivery`,
-  webhook: sql`webhook`,
-};
-
 /** Counting further would cost more than the number is worth. */
 export const BACKLOG_MOST = 100_000;
 
+const count = sql<number>`count(*)::int`;
+const secondsSince = (now: Expression<string>, first: Expression<string | null>) =>
+  sql<number>`coalesce(extract(epoch from ${now} - ${first}), 0)::float8`;
+
+/** Vehicles have an index by company. */
+const waitingVehicles = (now: Expression<string>) =>
+  withCompaniesDue()
+    .selectFrom('turn')
+    .select((turn) => [
+      sql<string>`'vehicle'::text`.as('kind'),
+      turn
+        .selectFrom((q) =>
+          q
+            .selectFrom('turn')
+            .crossJoinLateral((due) =>
+              due
+                .selectFrom('vehicle')
+                .whereRef('vehicle.company', '=', 'turn.company')
+                .where('vehicle.due_at', '<=', now)
+                .as('own'),
+            )
+            .limit(BACKLOG_MOST)
+            .as('due'),
+        )
+        .select(count.as('count'))
+        .$asScalar()
+        .$notNull()
+        .as('rows'),
+      secondsSince(now, turn.fn.min('due_at').filterWhere('due_at', '<=', now)).as('oldestSeconds'),
+    ]);
+
+const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{ due_at: string | null }, 'due'>) =>
+  db
+    .selectFrom(due)
+    .select(({ fn }) => [
+      sql<string>`${sql.lit(kind)}::text`.as('kind'),
+      count.as('rows'),
+      secondsSince(now, fn.min('due_at')).as('oldestSeconds'),
+    ]);
+
+/** Whatever else says by `due_at` when it needs work has an index of all companies'. */
+const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
+  waiting(
+    table,
+    now,
+    db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at').limit(BACKLOG_MOST).as('due'),
+  );
+
+/** Deliveries of webhooks that are halted need no work. */
+const waitingDeliveries = (now: Expression<string>) =>
+  waiting(
+    'delivery',
+    now,
+    db
+      .selectFrom('delivery as d')
+      .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
+      .where('w.state', '=', sql.lit('ACTIVE'))
+      .select('d.due_at')
+      .where('d.due_at', '<=', now)
+      .orderBy('d.due_at')
+      .limit(BACKLOG_MOST)
+      .as('due'),
+  );
+
+const backlog = prepare((p: { now: Date }) => {
+  const now = sql<string>`${p.now}::timestamptz`;
+  return waitingVehicles(now)
+    .unionAll(waitingRows('import', now))
+    .unionAll(waitingDeliveries(now))
+    .unionAll(waitingRows('webhook', now));
+});
+
 /** What is waiting to be done, of all companies: for operators. */
-export async function readBacklog(ctx: Context): Promise<Backlog[]> {
-  const now = sql`${ctx.now()}::timestamptz`;
-  const counts = Object.entries(kinds).map(
-    ([kind, table]) =>
-      sql`select ${kind}::text as kind, count(*)::int as rows,
-            coalesce(extract(epoch from ${now} - min(due_at)), 0)::float8 as "oldestSeconds"
-          from (select due_at from ${table} where due_at <= ${now} order by due_at limit ${BACKLOG_MOST}) due`,
-  );
-  const vehicles = sql`
-    select 'vehicle'::text as kind,
-      (select count(*)::int from (
-        select from turn cross join lateral (select from vehicle where company = turn.company and due_at <= ${now}) own
-        limit ${BACKLOG_MOST}
-      ) due) as rows,
-      coalesce(extract(epoch from ${now} - min(due_at) filter (where due_at <= ${now})), 0)::float8 as "oldestSeconds"
-    from turn`;
-  return execute<Backlog>(
-    onPrimary(ctx),
-    sql`with ${companiesWithDue} ${sql.join([vehicles, ...counts], sql` union all `)}`,
-  );
-}
+export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(onPrimary(ctx), { now: ctx.now() });

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Expression, type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Page, pageSql } from './page.ts';
 import { execute, onReplica } from './send.ts';
@@ -29,9 +29,12 @@ export interface JsonTable {
   readonly [name: string]: ValueSql | JsonTable;
 }
 
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
-export const isoSql = (column: string): string =>
-  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+export const isoSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
+/** The same of a typed expression. */
+export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
+  sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {

@@ -1,8 +1,8 @@
 import { TransactionContext } from '@mikro-orm/core';
-import { CompiledQuery, type RawBuilder } from 'kysely';
+import { CompiledQuery, type InsertResult, type RawBuilder } from 'kysely';
 import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
-import type { Send } from './prepare.ts';
+import type { Prepared, Send } from './prepare.ts';
 import { db } from './tables.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
@@ -30,12 +30,24 @@ const inTransaction = (ctx: Context): Send | undefined =>
 const alone =
   (ctx: Context, options: { type?: 'read' }): Send =>
   async (text, values) =>
-    (
-      await ctx.em
-        .getKysely(options)
-        .getExecutor()
-        .executeQuery(CompiledQuery.raw(text, [...values]))
-    ).rows;
+    (await run(ctx, options, text, values)).rows;
+
+const run = (ctx: Context, options: { type?: 'read' }, text: string, values: readonly unknown[]) =>
+  ctx.em
+    .getKysely(options)
+    .getExecutor()
+    .executeQuery(CompiledQuery.raw(text, [...values]));
+
+/** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
+export async function countWritten<P>(ctx: Context, statement: Prepared<P, InsertResult>, given: P): Promise<number> {
+  let written = 0n;
+  await statement(async (text, values) => {
+    const { rows, numAffectedRows = 0n } = await run(ctx, {}, text, values);
+    written = numAffectedRows;
+    return rows;
+  }, given);
+  return Number(written);
+}
 
 /** Runs a statement that is written anew for each call. */
 export async function execute<Row>(send: Send, statement: RawBuilder<Row>): Promise<Row[]> {

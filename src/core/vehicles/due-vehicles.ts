@@ -1,8 +1,10 @@
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
-import { isoSql } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
 export interface ClaimedVehicle {
@@ -29,28 +31,73 @@ export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
  * Each company with vehicles that await something, and when the first of them does, as a table `turn`. One step in the
  * index for each company, however many vehicles it has.
  */
-export const companiesWithDue = sql`
-  recursive turn as (
-    (select company, due_at from vehicle where due_at is not null order by company, due_at limit 1)
-    union all
-    select next.company, next.due_at from turn cross join lateral (
-      select company, due_at from vehicle where due_at is not null and company > turn.company
-      order by company, due_at limit 1
-    ) next
-  )`;
+export const withCompaniesDue = () =>
+  db.withRecursive('turn(company, due_at)', (q) =>
+    q
+      .selectFrom((first) => firstDue(first).as('first'))
+      .select(['first.company', 'first.due_at'])
+      .unionAll((step) =>
+        step
+          .selectFrom('turn')
+          .crossJoinLateral((after) => firstDue(after).where('company', '>', after.ref('turn.company')).as('next'))
+          .select(['next.company', 'next.due_at']),
+      ),
+  );
+
+const firstDue = (q: Pick<ExpressionBuilder<Tables, never>, 'selectFrom'>) =>
+  q
+    .selectFrom('vehicle')
+    .select(['company', 'due_at'])
+    .where('due_at', 'is not', null)
+    .orderBy('company')
+    .orderBy('due_at')
+    .limit(sql.lit(1));
+
+const findCompanies = prepare((p: { now: Date }) =>
+  withCompaniesDue()
+    .selectFrom((q) =>
+      q
+        .selectFrom('turn')
+        .select(({ eb }) => ['company', 'due_at', eb('due_at', '<=', sql<string>`${p.now}::timestamptz`).as('due')])
+        .as('turn'),
+    )
+    .select(({ fn, ref }) => [
+      sql<
+        string[]
+      >`coalesce(array_agg(${ref('company')} order by ${ref('company')}) filter (where ${ref('due')}), '{}')`.as(
+        'companies',
+      ),
+      isoOf(fn.min('due_at').filterWhere('due', '=', sql.lit(false))).as('next'),
+    ]),
+);
 
 /** The companies of which vehicles have come due, and when (ISO 8601) the first of another one will. Locks nothing. */
 export async function companiesDue(ctx: Context): Promise<{ companies: string[]; next: string | null }> {
-  const now = sql`${ctx.now()}::timestamptz`;
-  const [row] = await execute<{ companies: string[]; next: string | null }>(
-    onPrimary(ctx),
-    sql`with ${companiesWithDue}
-        select coalesce(array_agg(company order by company) filter (where due), '{}') as companies,
-          ${sql.raw(isoSql('min(due_at) filter (where not due)'))} as next
-        from (select *, due_at <= ${now} as due from turn) turn`,
-  );
-  return { companies: row?.companies ?? [], next: row?.next ?? null };
+  const [row] = await findCompanies(onPrimary(ctx), { now: ctx.now() });
+  return row ?? { companies: [], next: null };
 }
+
+const claim = prepare((p: { company: string; except: readonly string[]; limit: number; now: Date; until: string }) =>
+  db
+    .with('due', (q) =>
+      q
+        .selectFrom('vehicle')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
+        .where(({ ref }) => sql<boolean>`(${ref('manufacturer')} <> all(${p.except}::text[])) is not false`)
+        .orderBy('due_at')
+        .limit(p.limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .updateTable('vehicle as v')
+    .from('due')
+    .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed: true })
+    .where('v.company', '=', p.company)
+    .whereRef('v.id', '=', 'due.id')
+    .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
+);
 
 /**
  * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of the brands `except`.
@@ -62,20 +109,53 @@ export async function claimDueVehicles(
 ): Promise<ClaimedVehicle[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
-  return execute<ClaimedVehicle>(
-    onPrimary(ctx),
-    sql`with due as (
-          select id from vehicle where company = ${company} and due_at <= ${now}::timestamptz
-            and (manufacturer <> all(${except}::text[])) is not false
-          order by due_at limit ${limit} for update skip locked
-        )
-        update vehicle v set due_at = ${until}::timestamptz, claimed = true
-        from due where v.id = due.id
-        returning v.id, v.vin, v.company, v.manufacturer, ${until}::text as until`,
-  );
+  const claimed = await claim(onPrimary(ctx), { company, except, limit, now, until });
+  return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
 const POSTPONED_AT_ONCE = 1000;
+
+interface Postponed {
+  company: string;
+  brands: readonly string[];
+  seconds: number;
+  reason: string;
+  now: Date;
+}
+
+const postpone = prepare((p: Postponed) => {
+  const now = sql<string>`${p.now}::timestamptz`;
+  return db
+    .with('first', (q) =>
+      q
+        .selectFrom('vehicle')
+        .select(['id', 'manufacturer'])
+        .where('company', '=', p.company)
+        .where('due_at', '<=', now)
+        .orderBy('due_at')
+        .limit(POSTPONED_AT_ONCE),
+    )
+    .with('due', (q) => {
+      const held = q.selectFrom('first').select('id').where('manufacturer', '=', sql<string>`any(${p.brands}::text[])`);
+      return q
+        .selectFrom('vehicle')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('due_at', '<=', now)
+        .where('id', '=', sql<string>`any(array(${held}))`)
+        .forUpdate()
+        .skipLocked();
+    })
+    .updateTable('vehicle as v')
+    .from('due')
+    .set(({ ref }) => ({
+      claimed: false,
+      due_at: sql<string>`${now} + make_interval(secs => ${p.seconds}::real * (1 + random() / 4))`,
+      reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
+    }))
+    .where('v.company', '=', p.company)
+    .whereRef('v.id', '=', 'due.id');
+});
 
 /**
  * Lets due vehicles of these brands wait for about so many seconds, where they are among the company's first thousand,
@@ -85,19 +165,6 @@ export async function postponeVehicles(
   ctx: Context,
   { company, brands, seconds, reason }: { company: string; brands: readonly string[]; seconds: number; reason: Reason },
 ): Promise<void> {
-  const now = sql`${ctx.now()}::timestamptz`;
-  await execute(
-    onPrimary(ctx),
-    sql`with first as (
-          select id, manufacturer from vehicle where company = ${company} and due_at <= ${now}
-          order by due_at limit ${POSTPONED_AT_ONCE}
-        ), due as (
-          select id from vehicle where due_at <= ${now}
-            and id = any(array(select id from first where manufacturer = any(${brands}::text[]))) for update skip locked
-        )
-        update vehicle v set claimed = false,
-          due_at = ${now} + make_interval(secs => ${seconds}::real * (1 + random() / 4)),
-          reason = case when v.status = 'PENDING' then ${JSON.stringify(reason)}::jsonb else v.reason end
-        from due where v.id = due.id`,
-  );
+  const now = ctx.now();
+  await postpone(onPrimary(ctx), { company, brands, seconds, reason: JSON.stringify(reason), now });
 }
