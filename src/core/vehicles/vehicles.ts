@@ -3,19 +3,10 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import {
-  everyMember,
-  isoSql,
-  type JsonPage,
-  type JsonSql,
-  json,
-  jsonObject,
-  jsonText,
-  readJsonPage,
-  type Selection,
-} from '../sql/selection.ts';
+import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
@@ -154,7 +145,13 @@ export async function listVehiclesJson(
   const company = authorize(ctx, 'fleets:read');
   const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const slice = await readJsonPage(ctx, jsonText(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
+  const slice = await readJsonPage(
+    ctx,
+    { table: vehicleJson, selection: input.fields },
+    ofFleet,
+    sql`v.id`,
+    input.page,
+  );
   // Only an empty page leaves open whether there is such a fleet.
   if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
   return slice;
@@ -173,7 +170,7 @@ const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.
 const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
   ...ofVin,
   eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
-  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
+  nextAttemptAt: json.orNull(json.time('case when not v.claimed then v.due_at end')),
 });
 
 export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
