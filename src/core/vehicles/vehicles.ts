@@ -6,9 +6,11 @@ import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -95,27 +97,66 @@ export async function vehiclesOfFleets(
   return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
 }
 
+interface Own {
+  company: string;
+  fleetIds: readonly string[];
+}
+
+const tallies = (p: Own) =>
+  db
+    .selectFrom('vehicle_tally as t')
+    .innerJoin('fleet as f', 'f.id', 't.fleet_id')
+    .select(['t.fleet_id', ({ ref }) => sql<number>`sum(${ref('t.delta')})::int`.as('count')])
+    .where('t.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('f.company', '=', p.company)
+    .groupBy('t.fleet_id');
+
+const keptCounts = prepareVariants<Own & { status: EligibilityStatus | null | undefined }>()(['status'], (p, has) =>
+  tallies(p).$if(has.status, (q) => q.where('t.status', '=', p.status)),
+);
+
+type Counted = Own & { status: EligibilityStatus | null | undefined } & Record<
+    'manufacturer' | 'vin',
+    string | null | undefined
+  >;
+
+const counted = prepareVariants<Counted>()(['status', 'manufacturer', 'vin'], (p, has) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(['v.fleet_id', sql<number>`count(*)::int`.as('count')])
+    .where('v.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('v.company', '=', p.company)
+    .$if(has.status, (q) => q.where('v.status', '=', p.status))
+    .$if(has.manufacturer, (q) => q.where('v.manufacturer', '=', p.manufacturer))
+    .$if(has.vin, (q) => q.where('v.vin', 'like', p.vin))
+    .groupBy('v.fleet_id'),
+);
+
 /** How many vehicles vehiclesOfFleets has in all for each fleet. Counts that were kept are read, not counted. */
 export async function countVehiclesOfFleets(
   ctx: Context,
   input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
 ): Promise<Map<string, number>> {
   const company = authorize(ctx, 'fleets:read');
-  const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
-  const kept = Object.values(others).every((value) => value == null);
-  const rows = await execute<{ fleet_id: string; count: number }>(
-    onReplica(ctx, kept ? input.fleetIds.length : ALL_ROWS),
-    kept
-      ? sql`select t.fleet_id, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
-            where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
-            ${given(eligibility, (status) => sql`and t.status = ${status}`)} group by t.fleet_id`
-      : sql`select v.fleet_id, count(*)::int as count from vehicle v
-            where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
-            group by v.fleet_id`,
-  );
+  const { eligibility: status, manufacturer, vinStartsWith } = readInput(vehicleFilter, input.filter ?? {});
+  const own = { company, fleetIds: input.fleetIds, status };
+  const kept = manufacturer == null && vinStartsWith == null;
+  const rows = kept
+    ? await keptCounts(onReplica(ctx, input.fleetIds.length), own)
+    : await counted(onReplica(ctx, ALL_ROWS), {
+        ...own,
+        manufacturer,
+        vin: vinStartsWith && likePrefix(vinStartsWith),
+      });
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
   return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));
 }
+
+const countsByStatus = prepare((p: Own) =>
+  tallies(p)
+    .select(({ ref }) => ref('t.status').$castTo<EligibilityStatus>().as('status'))
+    .groupBy('t.status'),
+);
 
 /** How many vehicles of each status every one of these fleets has. */
 export async function eligibilitySummaries(
@@ -123,11 +164,7 @@ export async function eligibilitySummaries(
   fleetIds: readonly string[],
 ): Promise<Map<string, Record<EligibilityStatus, number>>> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await execute<{ fleet_id: string; status: EligibilityStatus; count: number }>(
-    onReplica(ctx),
-    sql`select t.fleet_id, t.status, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
-        where t.fleet_id = any(${fleetIds}::uuid[]) and f.company = ${company} group by t.fleet_id, t.status`,
-  );
+  const rows = await countsByStatus(onReplica(ctx), { company, fleetIds });
   const none = { PENDING: 0, ELIGIBLE: 0, INELIGIBLE: 0, UNSUPPORTED: 0, FAILED: 0 };
   const summaries = new Map(fleetIds.map((id) => [id, { ...none }]));
   for (const row of rows) {
