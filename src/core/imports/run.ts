@@ -89,7 +89,6 @@ const forgetUnowned = prepare(() =>
     ),
 );
 
-/** Which import of whose. */
 type Which = Pick<ImportRow, 'company' | 'id'>;
 
 const forgetStaged = prepare((p: Which) =>
@@ -100,16 +99,16 @@ const forgetRejected = prepare((p: Which) =>
 );
 
 /** Deletes what was set aside for an import. */
-export const forgetBatches = (ctx: Context, which: Which) => forgetStaged(onPrimary(ctx), which);
+export const forgetBatches = (ctx: Context, { company, id }: Which) => forgetStaged(onPrimary(ctx), { company, id });
 
-const isThere = prepare((p: Which) =>
+const isThere = prepare((p: { company: string; id: string }) =>
   db.selectFrom('import').select('id').where('id', '=', p.id).where('company', '=', p.company),
 );
 
 /** Deletes what an earlier start of an import has set aside and refused. */
-export async function forgetRows(ctx: Context, which: Which): Promise<void> {
-  await forgetBatches(ctx, which);
-  await forgetRejected(onPrimary(ctx), which);
+export async function forgetRows(ctx: Context, { company, id }: Which): Promise<void> {
+  await forgetBatches(ctx, { company, id });
+  await forgetRejected(onPrimary(ctx), { company, id });
 }
 
 /** What the caller is told of an import that was ended while its process was at it. */

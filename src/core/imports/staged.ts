@@ -1,4 +1,6 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
+import { EVENT_VEHICLES } from '../events/record-events.ts';
+import { type By, eventColumns, eventsOf } from '../events/recording.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
@@ -7,18 +9,18 @@ import { ROWS_SHOWN } from './import.ts';
 
 // Statements on the rows of an import that were set aside.
 
+const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
+const row = expressionBuilder<{ r: ReadVin }, 'r'>();
+const count = sql<number>`count(*)::int`;
+
 /** Of which import of whose. */
 interface Staged {
   importId: string;
   company: string;
 }
 
-const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
-const row = expressionBuilder<{ r: ReadVin }, 'r'>();
-const count = sql<number>`count(*)::int`;
-
 /** The good rows, as `r`. */
-const stagedRows = ({ company, importId }: Staged) =>
+const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -27,27 +29,27 @@ const stagedRows = ({ company, importId }: Staged) =>
         sql`r(row, vin, manufacturer, supported, warnings)`,
       ),
     ])
-    .where('b.company', '=', company)
-    .where('b.import_id', '=', importId);
+    .where('b.company', '=', p.company)
+    .where('b.import_id', '=', p.importId);
 
 /** The good rows with their cells, as `r`. */
-const stagedCells = ({ company, importId }: Staged) =>
+const stagedCells = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
       sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
         unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
     ])
-    .where('b.company', '=', company)
-    .where('b.import_id', '=', importId);
+    .where('b.company', '=', p.company)
+    .where('b.import_id', '=', p.importId);
 
 /** VINs in the order of their characters, whatever the database's own is. */
 const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /** Each VIN once, as it stands first in the file. */
-function firstRows(staged: Staged) {
+function firstRows(p: Staged) {
   const vin = byCharacters(row.ref('r.vin'));
-  return stagedRows(staged)
+  return stagedRows(p)
     .distinctOn(vin)
     .select([vin.as('vin'), 'r.manufacturer', 'r.supported', 'r.warnings'])
     .orderBy(vin)
@@ -83,7 +85,7 @@ export interface Ids {
 }
 
 /** The id that stands so many after the one before the first. */
-export const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
+const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
 interface Inserted extends Staged, NewVehicles, Ids {
@@ -112,6 +114,47 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     )
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
+
+interface Told extends By, Ids {
+  company: string;
+  fleet_id: string;
+  last: number;
+  data: string;
+}
+
+/** The ids follow each other, so the vehicles of each event are a stretch of the primary key. */
+export const tellOfNew = prepare((p: Told) => {
+  const first = sql<{ first: number }>`generate_series(0, ${p.last}::int, ${EVENT_VEHICLES}::int)`.as<'s'>(
+    sql`s(first)`,
+  );
+  const facts = db
+    .selectFrom(first)
+    .crossJoinLateral((of) => {
+      const from = of.ref('s.first');
+      return of
+        .selectFrom('vehicle as v')
+        .select(({ ref }) => [
+          sql<string[]>`array_agg(${ref('v.id')})`.as('ids'),
+          sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
+        ])
+        .where('v.company', '=', p.company)
+        .where('v.id', '>', idAt(p, from))
+        .where('v.id', '<=', idAt(p, sql`(${from} + ${EVENT_VEHICLES}::int)`))
+        .as('batch');
+    })
+    .select([
+      sql<string>`${p.company}::text`.as('company'),
+      sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
+      sql<string | null>`null::uuid`.as('contract_id'),
+      'batch.ids as vehicle_ids',
+      'batch.vins',
+      sql<unknown>`${p.data}::jsonb`.as('data'),
+    ]);
+  return db
+    .insertInto('event')
+    .columns(eventColumns)
+    .expression(eventsOf('vehicle.added', p, facts.as('f')));
+});
 
 interface Elsewhere extends Staged {
   fleetId: string;

@@ -1,17 +1,18 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
-import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
+import { record } from '../events/record-events.ts';
+import { byCaller } from '../events/recording.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
-import { countWritten, execute, onPrimary } from '../sql/send.ts';
+import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { countNew, countStaged, findDuplicates, type Ids, idAt, insertStaged, rejectStaged } from './staged.ts';
+import { countNew, countStaged, findDuplicates, type Ids, insertStaged, rejectStaged, tellOfNew } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
@@ -191,14 +192,8 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids): Promise<void> {
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    // The ids follow each other, so the vehicles of each event are a stretch of the primary key.
-    const batches = sql`
-      select ${company}::text, ${fleetId}::uuid, null::uuid, batch.ids, batch.vins, ${JSON.stringify({ importId: run.id })}::jsonb
-      from generate_series(0, ${created - 1}::int, ${EVENT_VEHICLES}::int) first, lateral (
-        select array_agg(v.id) as ids, array_agg(v.vin) as vins from vehicle v
-        where v.id > ${idAt(ids, sql`first`)} and v.id <= ${idAt(ids, sql`(first + ${EVENT_VEHICLES}::int)`)}
-      ) batch`;
-    await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.added', batches));
+    const told = { company, fleet_id: fleetId, last: created - 1, data: JSON.stringify({ importId: run.id }) };
+    await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     ctx.services.changes.announce('due', 'vehicle');
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });

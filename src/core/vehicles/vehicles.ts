@@ -108,6 +108,7 @@ const tallies = (p: Own) =>
     .innerJoin('fleet as f', 'f.id', 't.fleet_id')
     .select(['t.fleet_id', ({ ref }) => sql<number>`sum(${ref('t.delta')})::int`.as('count')])
     .where('t.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('t.company', '=', p.company)
     .where('f.company', '=', p.company)
     .groupBy('t.fleet_id');
 
