@@ -70,9 +70,9 @@ Content-Type: text/csv\r
 `;
 const tail = ({ importId }: Upload) => `\r\n--${importId}--\r\n`;
 
-/** Sends the file as it is read, in constant memory; what is wrong with reading it is not the gateway's fault. */
+/** Sends the file as it is read, in constant memory; what is wrong with reading it is no answer of the gateway. */
 async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): Promise<void> {
-  let fault: Error | undefined;
+  let unreadable: Error | undefined;
   async function* form(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(head(upload));
     let [bytes, lines] = [0, 0];
@@ -84,7 +84,7 @@ async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): P
         yield chunk;
       }
     } catch (error) {
-      fault = error as Error;
+      unreadable = error as Error;
       throw error;
     }
     yield Buffer.from(tail(upload));
@@ -94,7 +94,7 @@ async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): P
   const answer = await gateway
     .send('POST', `/vehicles/file?importId=${upload.importId}`, init as unknown as RequestInit)
     .catch((error: unknown) => {
-      throw fault ?? error;
+      throw unreadable ?? error;
     });
   await answer.body?.cancel();
 }

@@ -36,7 +36,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       await readUpload(req, res);
       await operate(req, res, context);
     } catch (error) {
-      refuse(error as Error, req, res, services.log);
+      answerError(error as Error, req, res, services.log);
     }
   }
   return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? handle(req, res) : next());
@@ -113,7 +113,7 @@ function operations(services: HttpServices) {
 }
 
 /** What goes wrong before Yoga has its turn looks like any other GraphQL answer. */
-function refuse(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
+function answerError(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
   if (res.headersSent) return void res.destroy();
   const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
   const { errors, status, headers } = earlyAnswer(error, localsOf(res).requestId, log);

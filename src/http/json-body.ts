@@ -34,7 +34,7 @@ export function jsonReader(limit: number): ReadJson {
       return bounded(parsed(utf8.decode(body)));
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    json(req, res, (error?: unknown) => (error ? reject(refusalOfBody(error)) : resolve()));
+    json(req, res, (error?: unknown) => (error ? reject(bodyErrorOf(error)) : resolve()));
     await promise;
     return bounded(req.body);
   };
@@ -91,7 +91,7 @@ function inspect(req: IncomingMessage, res: object, body: Buffer): void {
 }
 
 /** What Express's body parser rejects, in our words. */
-function refusalOfBody(error: unknown): unknown {
+function bodyErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || !('status' in error)) return error;
   const { type, limit } = error as { type?: string; limit?: number };
   if (error.status === 413) return tooLarge(limit);

@@ -9,7 +9,7 @@ import { localsOf } from './locals.ts';
 import { limitRate, RateLimit } from './rate-limit.ts';
 
 /** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
-const REFUSAL_MS = 500;
+const OVER_LIMIT_MS = 500;
 
 /** What the HTTP interfaces need beside the core's own. */
 export interface HttpServices extends Services {
@@ -29,9 +29,9 @@ export async function openContext(services: HttpServices, req: Request, res: Res
   localsOf(res).company = caller?.company;
   try {
     limitRate(services.rateLimit, payerOf(caller, req), 1, res);
-  } catch (refusal) {
-    await delay(REFUSAL_MS);
-    throw refusal;
+  } catch (error) {
+    await delay(OVER_LIMIT_MS);
+    throw error;
   }
   return contextOf(services, localsOf(res).requestId, caller);
 }

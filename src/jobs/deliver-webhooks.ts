@@ -97,7 +97,7 @@ class Deliverer implements Job {
 
   async #deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
     const sent = await sendDelivery(this.#open(), this.#sender, claimed);
-    // What we cut off ourselves is no fault of the receiver: it comes due again when its claim ends.
+    // What we cut off ourselves does not count against the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
     const { company } = claimed;
     const store = this.#stores.get(party) ?? gathering((attempted) => storeAttempts(this.#open(), company, attempted));

@@ -176,7 +176,7 @@ export class Breakers {
     const wholly = this.#row.size > 1 && errors >= this.#options.breakAfter;
     if (wholly && this.#provider.state.state === 'CLOSED') this.#provider.open(kind);
     if (this.#provider.state.state === 'CLOSED') return;
-    // What is the provider's fault is no brand's.
+    // What the provider does wrong is not held against a brand.
     this.#row.clear();
     this.#brands.clear();
   }

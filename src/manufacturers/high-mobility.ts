@@ -28,7 +28,7 @@ const eligibility = z.object({
 });
 
 /** What an error of a 422 points at, as a name or as JSON:API has it, and its words. */
-const refusal = z.object({
+const rejection = z.object({
   source: z
     .union([
       z.string(),
@@ -41,7 +41,7 @@ const refusal = z.object({
   title: z.string().nullish().catch(null),
   detail: z.string().nullish().catch(null),
 });
-const refusals = z.object({ errors: z.array(refusal.catch({})) });
+const rejections = z.object({ errors: z.array(rejection.catch({})) });
 
 const deliveries = new Map([
   ['pull', 'PULL'],
@@ -78,7 +78,7 @@ const vinRejected: Reason = {
   retryable: false,
 };
 
-const refused: Reason = {
+const rejected: Reason = {
   code: 'REFUSED',
   message: 'The manufacturer’s service refused to check this vehicle.',
   actor: 'MANUFACTURER',
@@ -155,12 +155,12 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
 
 /** Which field a 422 names: by its `source`, or by the words of its text where there is none. */
 function rejectedBy(body: unknown): ProviderAnswer {
-  const read = refusals.safeParse(body);
+  const read = rejections.safeParse(body);
   const errors = read.success ? read.data.errors : [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
   // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
   if (names(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
-  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRejected : refused, raw: body };
+  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRejected : rejected, raw: body };
 }
 
 /** Whether one of the words is it: `/data/vin`, `vehicle_vin` and `vehicleVin` name the VIN, `province` does not. */

@@ -121,20 +121,20 @@ async function verify(
   asker?: Asker,
 ): Promise<Verification> {
   const candidates = candidateBrands(vin);
-  const refusals: unknown[] = [];
+  const rejections: unknown[] = [];
   for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
     const provider = byBrand.get(id);
     if (!provider) continue;
     const answer = await ask(provider, vin, id, asker);
     if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
-    refusals.push(answer.raw);
+    rejections.push(answer.raw);
   }
   return {
     ...unknowns,
     status: 'UNSUPPORTED',
     manufacturer: candidates[0] ?? null,
-    reason: refusals.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
-    raw: refusals.length === 0 ? null : refusals,
+    reason: rejections.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
+    raw: rejections.length === 0 ? null : rejections,
   };
 }
 

@@ -69,12 +69,12 @@ function answersOf(beSlow: () => Promise<void>): (request: IncomingMessage) => P
       if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
       return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
     }
-    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, refusal('Not found')];
-    if (request.headers.authorization !== `Bearer ${token}`) return [401, refusal('Not authorized', 'Authorization')];
+    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, rejection('Not found')];
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, rejection('Not authorized', 'Authorization')];
     const asked = question.safeParse(body);
-    if (!asked.success) return [422, refusal('Invalid request')];
+    if (!asked.success) return [422, rejection('Invalid request')];
     const { vin, brand } = asked.data;
-    if (!sandboxBrands.some((id) => id === brand)) return [422, refusal('The brand is invalid', 'brand')];
+    if (!sandboxBrands.some((id) => id === brand)) return [422, rejection('The brand is invalid', 'brand')];
     return eligibility(vin);
   }
 
@@ -86,7 +86,7 @@ function answersOf(beSlow: () => Promise<void>): (request: IncomingMessage) => P
       const status = failures[times];
       if (status) {
         failed.set(vin, times + 1);
-        return [status, refusal('Try again'), { 'retry-after': '0' }];
+        return [status, rejection('Try again'), { 'retry-after': '0' }];
       }
       failed.delete(vin);
     }
@@ -100,7 +100,7 @@ function answersOf(beSlow: () => Promise<void>): (request: IncomingMessage) => P
 
 type Answer = [status: number, body: unknown, headers?: Record<string, string>];
 
-function refusal(title: string, source?: string) {
+function rejection(title: string, source?: string) {
   return { errors: [{ title, source }] };
 }
 

@@ -65,7 +65,7 @@ export async function executeOnce(
       return { status: 200, headers: {}, body: JSON.stringify(result) };
     });
     if (repeated) res.setHeader(REPLAYED, 'true');
-    return outcome instanceof DomainError ? refused(field, outcome) : JSON.parse(outcome.body);
+    return outcome instanceof DomainError ? rejected(field, outcome) : JSON.parse(outcome.body);
   } catch (error) {
     if (error instanceof Unanswered) return error.result;
     throw error;
@@ -73,7 +73,7 @@ export async function executeOnce(
 }
 
 /** The result of a mutation that was rejected. */
-const refused = (field: FieldNode, domainError: DomainError): ExecutionResult => {
+const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
   const key = (field.alias ?? field.name).value;
   return {
     data: { [key]: null },

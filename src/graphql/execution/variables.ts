@@ -119,7 +119,7 @@ function rejection(errors: readonly GraphQLError[], omitted: number): GraphQLErr
 }
 
 /**
- * The fault in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
+ * The error in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
  * The value is left out: it may be long. Paths are as core has them: `vins.3`.
  */
 function inputErrorOf({ message, nodes }: GraphQLError): InputError {

@@ -4,7 +4,7 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { inputErrorsOf } from '../../core/input.ts';
 
 /**
- * Lets Pothos judge an argument by the very schema core reads it with, so that both interfaces refuse the same values with the
+ * Lets Pothos judge an argument by the very schema core reads it with, so that both interfaces reject the same values with the
  * same codes and paths. The value goes on as it came: core reads it for good, and what its schema makes of it
  * (a Date of a text) could not be read a second time.
  */

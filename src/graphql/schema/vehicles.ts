@@ -75,7 +75,7 @@ addMutation(
   'addVehicles',
   {
     description:
-      'Adds vehicles to a fleet; they are verified at once, in the background. Refused when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
     input: addVehiclesInput,
     payload: addedVehicles,
     change: addVehicles,

@@ -75,7 +75,7 @@ mutation AddVehicles($fleetId: ID!) {
       "WBA00000000000001" # eligible, at once
       "WBA00000000000007" # not eligible
       "WBA00000000000008" # eligible, in 10 s
-      "WBA0000000000000O" # refused: letter O
+      "WBA0000000000000O" # rejected: letter O
     ]
   }) {
     summary { created existing rejected }

@@ -86,7 +86,7 @@ async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: 
     return payload;
   } catch (error) {
     if (error instanceof DomainError) throw error;
-    throw refusal(error);
+    throw unauthenticated(error);
   }
 }
 
@@ -118,7 +118,7 @@ const reasons: Readonly<Record<string, string>> = {
   nbf: 'The token is not valid yet.',
 };
 
-function refusal(error: unknown): Unauthenticated {
+function unauthenticated(error: unknown): Unauthenticated {
   const reason =
     error instanceof errors.JWTClaimValidationFailed ? error.claim : error instanceof errors.JOSEError && error.code;
   const unauthenticated = new Unauthenticated(reasons[reason || ''] ?? 'The token cannot be verified.');

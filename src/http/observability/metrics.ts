@@ -24,7 +24,7 @@ export function openMetrics(services: HttpServices): Metrics {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const requests = new Counter({
     name: 'fleet_gateway_requests_total',
-    help: 'Requests answered, by operation, HTTP status and, for refusals, code.',
+    help: 'Requests answered, by operation, HTTP status and, for errors, code.',
     labelNames: ['operation', 'status', 'code'],
     registers: [registry],
   });
