@@ -5,33 +5,71 @@ import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { removingContracts } from '../remove-contracts.ts';
+import { prepare } from '../sql/prepare.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type DeletedVehicles, deleteVehiclesInput } from './vin-lists.ts';
+
+interface Own {
+  company: string;
+  id: string;
+}
+
+const holdItsFleet = prepare((p: Own) =>
+  db
+    .selectFrom('fleet as f')
+    .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
+    .where('f.company', '=', p.company)
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', p.id)
+    .forKeyShare('f'),
+);
+
+const lockVehicle = prepare((p: Own) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', p.id)
+    .forUpdate(),
+);
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
 export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
   const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     if (!isId(input.id)) throw new VehicleNotFound();
-    const own = sql`v.company = ${company} and v.id = ${input.id}`;
+    const own = { company, id: input.id };
     // Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion.
-    await execute(
-      onPrimary(ctx),
-      sql`select from fleet f join vehicle v on v.fleet_id = f.id where ${own} for key share of f`,
-    );
-    const [row] = await execute<{ json: Vehicle }>(
-      onPrimary(ctx),
-      sql`select ${vehicleObject} as json from vehicle v where ${own} for update`,
-    );
+    await holdItsFleet(onPrimary(ctx), own);
+    const [row] = await lockVehicle(onPrimary(ctx), own);
     if (!row) throw new VehicleNotFound();
     await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
     return row.json;
   });
 }
+
+/** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
+const lockVehicles = prepare(
+  (p: { company: string; fleetId: string; ids: readonly string[]; vins: readonly string[] }) =>
+    db
+      .selectFrom('vehicle as v')
+      .select(['v.id', 'v.vin'])
+      .where('v.company', '=', p.company)
+      .where('v.fleet_id', '=', p.fleetId)
+      .where(({ eb }) =>
+        eb.or([
+          eb('v.id', '=', sql<string>`any(${p.ids}::uuid[])`),
+          eb('v.vin', '=', sql<string>`any(${p.vins}::text[])`),
+        ]),
+      )
+      .orderBy('v.vin')
+      .forUpdate(),
+);
 
 /**
  * Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts.
@@ -45,15 +83,12 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   if (!ids?.length && !vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
     await holdFleet(ctx, company, fleetId);
-    // Locked in the order of the VINs, as addVehicles writes them: opposite orders would wait for each other.
-    const deleted = await execute<{ id: string; vin: string }>(
-      onPrimary(ctx),
-      sql`select v.id, v.vin from vehicle v
-          where v.company = ${company} and v.fleet_id = ${fleetId}::uuid
-            and (v.id = any(${(ids ?? []).filter(isId)}::uuid[])
-              or v.vin = any(${(vins ?? []).map(vinOrNull).filter((vin) => vin !== null)}::text[]))
-          order by v.vin for update`,
-    );
+    const deleted = await lockVehicles(onPrimary(ctx), {
+      company,
+      fleetId,
+      ids: (ids ?? []).filter(isId),
+      vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
+    });
     if (deleted.length > 0) await removeVehicles(ctx, company, fleetId, deleted);
     const goneIds = new Set(deleted.map((row) => row.id));
     const goneVins = new Set(deleted.map((row) => row.vin));
@@ -67,11 +102,16 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   });
 }
 
+const deleteAll = prepare((p: { company: string; ids: readonly string[] }) =>
+  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+);
+
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
 async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
-  const ids = sql`any(${vehicles.map(({ id }) => id)}::uuid[])`;
-  await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, sql`c.vehicle_id = ${ids}`)} select`);
-  await execute(onPrimary(ctx), sql`delete from vehicle where id = ${ids}`);
+  const ids = vehicles.map(({ id }) => id);
+  const theirs = sql`c.company = ${company} and c.vehicle_id = any(${ids}::uuid[])`;
+  await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, theirs)} select`);
+  await deleteAll(onPrimary(ctx), { company, ids });
   await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles });
   ctx.services.changes.announceRemoval(company, vehicles);
 }

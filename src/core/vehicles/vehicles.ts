@@ -179,5 +179,5 @@ const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
 export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
 
 /** A Vehicle, from a row of a table named `v`. */
-export const vehicleObject = jsonObject(vehicleJson);
+export const vehicleObject = jsonObject(vehicleJson).$castTo<Vehicle>();
 export const everyVehicleMember = everyMember(vehicleJson);
