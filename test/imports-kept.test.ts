@@ -132,7 +132,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
         const run = executor.executeQuery.bind(executor);
         executor.executeQuery = async (...query: Json[]) => {
           const result = await run(...query);
-          if (query[0].sql.includes('delete from import')) taken.push(result.rows.length);
+          if (query[0].sql.includes('delete from "import')) taken.push(result.rows.length);
           return result;
         };
         return new Proxy(kysely, { get: (target, name) => (name === 'getExecutor' ? () => executor : target[name]) });

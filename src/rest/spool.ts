@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { noRoom } from '../core/database-errors.ts';
+import { admitUpload } from '../core/imports/begin.ts';
 import { bounded } from '../core/imports/csv/csv.ts';
-import { admitUpload } from '../core/imports/run.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** Of the largest file, what all files that wait in a process take at most. */

@@ -1,9 +1,64 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { betweenSql, type Page, type Slice, sliceOf } from '../sql/page.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { type Page, type Slice, sliceOf } from '../sql/page.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
 import type { Import } from './import.ts';
-import { type ImportRow, importColumns, toImport } from './imports.ts';
+import { importColumns, oneImport, toImport } from './imports.ts';
+
+interface Paged {
+  company: string;
+  fleetIds: readonly string[];
+  after: string | null;
+  before: string | null;
+  inclusive: true | null;
+  backward: true | null;
+  limit: number;
+}
+
+/** Compares an import's place in the order of their beginning with that of another one of the company. */
+const placed = (operator: '<' | '>', orEqual: boolean, company: string, id: string) => {
+  const place = db
+    .selectFrom('import as p')
+    .select(['p.started_at', 'p.id'])
+    .where('p.id', '=', id)
+    .where('p.company', '=', company);
+  const own = oneImport.refTuple('import.started_at', 'import.id');
+  return oneImport(own, orEqual ? `${operator}=` : operator, place.$asTuple('started_at', 'id'));
+};
+
+const pageOfEach = prepareVariants<Paged>()(['after', 'before', 'inclusive', 'backward'], (p, has) => {
+  const direction = has.backward ? 'desc' : 'asc';
+  return db
+    .selectFrom(
+      sql<{ id: string; place: number }>`unnest(${p.fleetIds}::uuid[]) with ordinality`.as<'parent'>(
+        sql`parent(id, place)`,
+      ),
+    )
+    .crossJoinLateral((of) =>
+      of
+        .selectFrom('import')
+        .select(importColumns)
+        .select(({ fn }) =>
+          fn
+            .agg<number>('row_number')
+            .over((over) => over.orderBy('import.started_at', direction).orderBy('import.id', direction))
+            .as('rank'),
+        )
+        .whereRef('import.fleet_id', '=', 'parent.id')
+        .where('import.company', '=', p.company)
+        .$if(has.after, (q) => q.where(placed('>', has.inclusive, p.company, p.after)))
+        .$if(has.before, (q) => q.where(placed('<', has.inclusive, p.company, p.before)))
+        .orderBy('import.started_at', direction)
+        .orderBy('import.id', direction)
+        .limit(p.limit)
+        .as('page'),
+    )
+    .selectAll('page')
+    .orderBy('parent.place')
+    .orderBy('page.rank');
+});
 
 /**
  * A page of imports for each of these fleets, oldest first, in one statement. In the order of their beginning: ids that
@@ -14,31 +69,33 @@ export async function importsOfFleets(
   { fleetIds, page }: { fleetIds: readonly string[]; page: Page },
 ): Promise<Map<string, Slice<Import>>> {
   const company = authorize(ctx, 'fleets:read');
-  const placeOf = (id: string) => sql`(select p.started_at, p.id from import p where p.id = ${id}::uuid)`;
-  const between = betweenSql(page, sql`(i.started_at, i.id)`, placeOf);
-  const order = page.backward ? sql`i.started_at desc, i.id desc` : sql`i.started_at, i.id`;
-  const rows = await execute<ImportRow>(
-    onPrimary(ctx),
-    sql`select page.* from unnest(${fleetIds}::uuid[]) with ordinality parent(id, place)
-        cross join lateral (
-          select ${importColumns}, row_number() over (order by ${order}) as rank from import i
-          where i.fleet_id = parent.id and i.company = ${company} ${between}
-          order by ${order} limit ${page.limit + 1}
-        ) page
-        order by parent.place, page.rank`,
-  );
+  const { after, before, limit } = page;
+  const rows = await pageOfEach(onPrimary(ctx), {
+    company,
+    fleetIds,
+    after,
+    before,
+    inclusive: page.inclusive ?? null,
+    backward: page.backward || null,
+    limit: limit + 1,
+  });
   const byFleet = Map.groupBy(rows, (row) => row.fleet_id);
   return new Map(fleetIds.map((id) => [id, sliceOf((byFleet.get(id) ?? []).map(toImport), page)]));
 }
 
+const countOfEach = prepare((p: { company: string; fleetIds: readonly string[] }) =>
+  db
+    .selectFrom('import')
+    .select(['fleet_id', sql<number>`count(*)::int`.as('count')])
+    .where('fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('company', '=', p.company)
+    .groupBy('fleet_id'),
+);
+
 /** How many imports importsOfFleets has in all for each fleet. */
 export async function countImportsOfFleets(ctx: Context, fleetIds: readonly string[]): Promise<Map<string, number>> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await execute<{ fleet_id: string; count: number }>(
-    onPrimary(ctx),
-    sql`select fleet_id, count(*)::int as count from import
-        where fleet_id = any(${fleetIds}::uuid[]) and company = ${company} group by fleet_id`,
-  );
+  const rows = await countOfEach(onPrimary(ctx), { company, fleetIds });
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
   return new Map(fleetIds.map((id) => [id, counts.get(id) ?? 0]));
 }

@@ -1,15 +1,17 @@
 import { createHash, type Hash } from 'node:crypto';
-import { sql } from 'kysely';
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { DomainError, FleetIdMissing, IdempotencyKeyReused, ValidationFailed } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import { beginImport } from './begin.ts';
 import { readCsv } from './csv/csv.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, listRejections, toImport } from './imports.ts';
-import { beginImport, failImport, keepAlive } from './run.ts';
+import { failImport, keepAlive } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 
@@ -53,10 +55,8 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const staging = new ImportStaging(ctx, run);
   try {
     const table = await readCsv(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
-    await execute(
-      onPrimary(ctx),
-      sql`update import set columns = ${table.columns}::text[], delimiter = ${table.delimiter} where id = ${run.id}`,
-    );
+    const { columns, delimiter } = table;
+    await keepLayout(onPrimary(ctx), { company, id: run.id, columns, delimiter });
     for await (const rows of table.rows) await staging.add(rows);
     await staging.end();
     return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex')), repeated);
@@ -71,6 +71,14 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     release();
   }
 }
+
+const keepLayout = prepare((p: { company: string; id: string; columns: string[] | null; delimiter: string }) =>
+  db
+    .updateTable('import')
+    .set({ columns: p.columns, delimiter: p.delimiter })
+    .where('id', '=', p.id)
+    .where('company', '=', p.company),
+);
 
 async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const chunk of file) {

@@ -1,23 +1,31 @@
-import { sql } from 'kysely';
+import { expressionBuilder, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { isoSql } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
-import type { DuplicateRow, Import, ImportState, RejectedRow } from './import.ts';
+import type { Import, RejectedRow } from './import.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   return toImport(await importRow(ctx, input.id));
 }
 
+const firstRejections = prepare((p: { importId: string; limit: number }) =>
+  db
+    .selectFrom('import_rejection')
+    .select(['row', 'value', 'code', 'message'])
+    .where('import_id', '=', p.importId)
+    .orderBy('row')
+    .limit(p.limit),
+);
+
 /** The first refused rows of an import. */
 export async function listRejections(ctx: Context, input: { importId: string; limit: number }): Promise<RejectedRow[]> {
-  return execute<RejectedRow>(
-    onPrimary(ctx),
-    sql`select row, value, code, message from import_rejection where import_id = ${input.importId} order by row limit ${input.limit}`,
-  );
+  return firstRejections(onPrimary(ctx), input);
 }
 
 const REJECTIONS_PAGE = 1000;
@@ -28,14 +36,20 @@ export async function streamRejectedCsv(ctx: Context, input: { importId: string 
   return rejectedCsv({ delimiter, columns }, rejections(ctx, id));
 }
 
+const moreRejections = prepare((p: { importId: string; after: number }) =>
+  db
+    .selectFrom('import_rejection')
+    .select(['row', 'value', 'code', 'message', 'cells'])
+    .where('import_id', '=', p.importId)
+    .where('row', '>', p.after)
+    .orderBy('row')
+    .limit(REJECTIONS_PAGE),
+);
+
 async function* rejections(ctx: Context, importId: string) {
   let after = -1;
   for (;;) {
-    const page = await execute<RejectedRow & { cells: string[] | null }>(
-      onPrimary(ctx),
-      sql`select row, value, code, message, cells from import_rejection
-          where import_id = ${importId} and row > ${after} order by row limit ${REJECTIONS_PAGE}`,
-    );
+    const page = await moreRejections(onPrimary(ctx), { importId, after });
     yield* page;
     if (page.length < REJECTIONS_PAGE) return;
     after = page.at(-1)?.row ?? after;
@@ -45,68 +59,93 @@ async function* rejections(ctx: Context, importId: string) {
 const IMPORTS_AT_ONCE = 100;
 const REJECTIONS_AT_ONCE = 5000;
 
+const lockOld = prepare((p: { before: Date }) =>
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
+    .where('state', '<>', sql.lit('RUNNING'))
+    .orderBy('finished_at')
+    .limit(IMPORTS_AT_ONCE)
+    .forUpdate()
+    .skipLocked(),
+);
+
+const forgetRejections = prepare((p: { ids: readonly string[] }) =>
+  db
+    .deleteFrom('import_rejection')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('import_id', 'row'),
+        'in',
+        selectFrom('import_rejection')
+          .select(['import_id', 'row'])
+          .where('import_id', '=', sql<string>`any(${p.ids}::uuid[])`)
+          .limit(REJECTIONS_AT_ONCE)
+          .$asTuple('import_id', 'row'),
+      ),
+    )
+    .returning('row'),
+);
+
+const forgetImports = prepare((p: { ids: readonly string[] }) =>
+  db
+    .deleteFrom('import')
+    .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('import_rejection as r').whereRef('r.import_id', '=', 'import.id'))),
+    ),
+);
+
 /** Forgets imports past their time with their refused rows, in small steps; gives whether there may be more. */
 export async function trimImports(ctx: Context): Promise<boolean> {
-  const oldest = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
+  const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
   return ctx.em.transactional(async () => {
-    const old = await execute<{ id: string }>(
-      onPrimary(ctx),
-      sql`select id from import where finished_at < ${oldest}::timestamptz and state <> 'RUNNING'
-          order by finished_at limit ${IMPORTS_AT_ONCE} for update skip locked`,
-    );
-    const ids = sql`any(${old.map(({ id }) => id)}::uuid[])`;
-    const rejections = await execute(
-      onPrimary(ctx),
-      sql`delete from import_rejection where (import_id, row) in (
-            select import_id, row from import_rejection where import_id = ${ids} limit ${REJECTIONS_AT_ONCE}
-          ) returning 1`,
-    );
-    await execute(
-      onPrimary(ctx),
-      sql`delete from import i where i.id = ${ids}
-            and not exists (select from import_rejection r where r.import_id = i.id)`,
-    );
+    const old = await lockOld(onPrimary(ctx), { before });
+    const ids = old.map(({ id }) => id);
+    const rejections = await forgetRejections(onPrimary(ctx), { ids });
+    await forgetImports(onPrimary(ctx), { ids });
     return old.length === IMPORTS_AT_ONCE || rejections.length === REJECTIONS_AT_ONCE;
   });
 }
 
+/** Writes conditions on imports. */
+export const oneImport = expressionBuilder<Tables, 'import'>();
+
+/** What is read of an import. */
+export const importColumns = [
+  'import.id',
+  'import.company',
+  'import.fleet_id',
+  'import.state',
+  'import.mode',
+  'import.dry_run',
+  'import.received',
+  'import.created',
+  'import.existing',
+  'import.rejected',
+  oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'),
+  'import.columns',
+  'import.digest',
+  'import.idempotency_key',
+  'import.duplicates',
+  'import.failure',
+  isoOf(oneImport.ref('import.started_at')).as('started_at'),
+  isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
+] as const;
+
+const importOf = prepare((p: { company: string; id: string }) =>
+  db.selectFrom('import').select(importColumns).where('import.id', '=', p.id).where('import.company', '=', p.company),
+);
+export type ImportRow = Awaited<ReturnType<typeof importOf>>[number];
+
 // Imports are read from the primary: who asks is following one that moves on.
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = isId(id)
-    ? await execute<ImportRow>(
-        onPrimary(ctx),
-        sql`select ${importColumns} from import i where i.id = ${id} and i.company = ${company}`,
-      )
-    : [];
+  const [row] = isId(id) ? await importOf(onPrimary(ctx), { company, id }) : [];
   if (!row) throw new ImportNotFound();
   return row;
 }
-
-export interface ImportRow {
-  id: string;
-  company: string;
-  fleet_id: string;
-  state: ImportState;
-  mode: 'partial' | 'atomic';
-  dry_run: boolean;
-  received: number;
-  created: number;
-  existing: number;
-  rejected: number;
-  delimiter: Delimiter;
-  columns: string[] | null;
-  digest: string | null;
-  idempotency_key: string | null;
-  duplicates: DuplicateRow[];
-  failure: string | null;
-  started_at: string;
-  finished_at: string | null;
-}
-
-export const importColumns = sql`i.id, i.company, i.fleet_id, i.state, i.mode, i.dry_run, i.received, i.created, i.existing,
-  i.rejected, i.delimiter, i.columns, i.digest, i.idempotency_key, i.duplicates, i.failure,
-  ${sql.raw(isoSql('i.started_at'))} as started_at, ${sql.raw(isoSql('i.finished_at'))} as finished_at`;
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,

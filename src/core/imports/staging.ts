@@ -1,11 +1,13 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { execute, onPrimary } from '../sql/send.ts';
-import { warningsText } from '../vehicles/add-vehicles.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import { warningsText } from '../vehicles/new-vehicle.ts';
 import { readVin, type VinError } from '../vin.ts';
 import type { CsvRow } from './csv/csv.ts';
 import type { ImportRow } from './imports.ts';
-import { endedEarly, stillRunning } from './run.ts';
+import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
 /** So often, at most, an import says how far it is. */
 const TOLD_EVERY_MS = 200;
@@ -79,15 +81,16 @@ export class ImportStaging {
   }
 
   async #setAside(good: Good): Promise<void> {
-    const [kept] = await execute(
-      onPrimary(this.#ctx),
-      sql`
-          insert into import_batch (company, import_id, first_row, rows, vins, manufacturers, supported, warnings, cells)
-          select company, id, ${good.rows[0]}::int, ${arrayOf(good.rows)}::int[], ${arrayOf(good.vins)}::text[],
-            ${arrayOf(good.manufacturers)}::text[], ${arrayOf(good.supported)}::boolean[],
-            ${arrayOf(good.warnings)}::text[], ${good.cells && JSON.stringify(good.cells)}::json
-          from import where ${stillRunning(this.#run)} returning first_row`,
-    );
+    const [kept] = await setAside(onPrimary(this.#ctx), {
+      ...startOf(this.#run),
+      firstRow: good.rows[0] ?? 0,
+      rows: arrayOf(good.rows),
+      vins: arrayOf(good.vins),
+      manufacturers: arrayOf(good.manufacturers),
+      supported: arrayOf(good.supported),
+      warnings: arrayOf(good.warnings),
+      cells: good.cells && JSON.stringify(good.cells),
+    });
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
   }
 
@@ -95,24 +98,22 @@ export class ImportStaging {
     const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
     if (kept.length === 0) return;
     this.kept += kept.length;
-    await execute(
-      onPrimary(this.#ctx),
-      sql`insert into import_rejection (company, import_id, row, value, code, message, cells)
-          select ${this.#run.company}::text, ${this.#run.id}::uuid, r.* from unnest(${kept.map(({ row }) => row)}::int[],
-            ${kept.map(({ value }) => value)}::text[], ${kept.map(({ code }) => code)}::text[],
-            ${kept.map(({ message }) => message)}::text[],
-            ${kept.map(({ cells }) => cells && JSON.stringify(cells))}::jsonb[]) r`,
-    );
+    await keepRefused(onPrimary(this.#ctx), {
+      company: this.#run.company,
+      importId: this.#run.id,
+      rows: kept.map(({ row }) => row),
+      values: kept.map(({ value }) => value),
+      codes: kept.map(({ code }) => code),
+      messages: kept.map(({ message }) => message),
+      cells: kept.map(({ cells }) => cells && JSON.stringify(cells)),
+    });
   }
 
   /** Says how far the import is, to whoever follows it. */
   async #tell(): Promise<void> {
     this.#toldAt = performance.now();
-    const [told] = await execute(
-      onPrimary(this.#ctx),
-      sql`update import set received = ${this.received}, rejected = ${this.rejected}
-          where ${stillRunning(this.#run)} returning id`,
-    );
+    const { received, rejected } = this;
+    const [told] = await tell(onPrimary(this.#ctx), { ...startOf(this.#run), received, rejected });
     if (!told) throw await endedEarly(this.#ctx, this.#run);
     this.#ctx.services.changes.announce('import', this.#run.id);
   }
@@ -133,6 +134,81 @@ interface Good {
   /** null: none of the rows has other cells than its VIN. */
   cells: (string[] | null)[] | null;
 }
+
+/** Columns as arrayOf writes them. */
+interface Batch extends Start {
+  firstRow: number;
+  rows: string;
+  vins: string;
+  manufacturers: string;
+  supported: string;
+  warnings: string;
+  cells: string | null;
+}
+
+const setAside = prepare((p: Batch) =>
+  db
+    .insertInto('import_batch')
+    .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings', 'cells'])
+    .expression((q) =>
+      q
+        .selectFrom('import')
+        .select([
+          'import.company',
+          'import.id',
+          sql<number>`${p.firstRow}::int`.as('first_row'),
+          sql<number[]>`${p.rows}::int[]`.as('rows'),
+          sql<string[]>`${p.vins}::text[]`.as('vins'),
+          sql<(string | null)[]>`${p.manufacturers}::text[]`.as('manufacturers'),
+          sql<boolean[]>`${p.supported}::boolean[]`.as('supported'),
+          sql<(string | null)[]>`${p.warnings}::text[]`.as('warnings'),
+          sql<string | null>`${p.cells}::json`.as('cells'),
+        ])
+        .where(stillRunning(p)),
+    )
+    .returning('first_row'),
+);
+
+interface Rejections {
+  company: string;
+  importId: string;
+  rows: readonly number[];
+  values: readonly string[];
+  codes: readonly string[];
+  messages: readonly string[];
+  cells: readonly (string | null)[];
+}
+
+const keepRefused = prepare((p: Rejections) =>
+  db
+    .insertInto('import_rejection')
+    .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
+    .expression((q) =>
+      q
+        .selectFrom(
+          sql<{ row: number; value: string; code: string; message: string; cells: string | null }>`unnest(
+            ${p.rows}::int[], ${p.values}::text[], ${p.codes}::text[], ${p.messages}::text[],
+            ${p.cells}::jsonb[])`.as<'r'>(sql`r(row, value, code, message, cells)`),
+        )
+        .select([
+          sql<string>`${p.company}::text`.as('company'),
+          sql<string>`${p.importId}::uuid`.as('import_id'),
+          'r.row',
+          'r.value',
+          'r.code',
+          'r.message',
+          'r.cells',
+        ]),
+    ),
+);
+
+const tell = prepare((p: Start & { received: number; rejected: number }) =>
+  db
+    .updateTable('import')
+    .set({ received: p.received, rejected: p.rejected })
+    .where(stillRunning(p))
+    .returning('import.id'),
+);
 
 /** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags, codes and null: nothing in them needs quotes. */
 const arrayOf = (values: readonly (string | number | null)[]) => `{${values.map((value) => value ?? 'null').join()}}`;

@@ -1,15 +1,17 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
 import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { countWritten, execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
-import { inAnotherFleet, warningsOf } from '../vehicles/add-vehicles.ts';
-import { recheckAfter, unsupportedReason } from '../vehicles/eligibility.ts';
-import { type DuplicateRow, ROWS_SHOWN } from './import.ts';
+import { db } from '../sql/tables.ts';
+import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
+import type { ImportState } from './import.ts';
 import { type ImportRow, importColumns } from './imports.ts';
-import { endedEarly, forgetBatches, stillRunning } from './run.ts';
+import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
+import { countNew, countStaged, findDuplicates, type Ids, idAt, insertStaged, rejectStaged } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
@@ -43,6 +45,49 @@ export async function storeImport(
 const isTakenVin = (error: unknown) =>
   error instanceof Error && 'constraint' in error && error.constraint === 'vehicle_vin';
 
+const takeTime = prepare(() =>
+  db.selectNoFrom(
+    Object.entries({
+      statement_timeout: '30min',
+      lock_timeout: '0',
+      work_mem: '64MB',
+      jit: 'off',
+      enable_seqscan: 'off',
+    }).map(([name, value]) => sql<string>`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`.as(name)),
+  ),
+);
+
+interface Ended extends Start {
+  state: ImportState;
+  digest: string;
+  received: number;
+  created: number;
+  existing: number;
+  rejected: number;
+  duplicates: string;
+  failure: string | null;
+  now: Date;
+}
+
+const endImport = prepare((p: Ended) =>
+  db
+    .updateTable('import')
+    .set({
+      state: p.state,
+      digest: p.digest,
+      due_at: null,
+      received: p.received,
+      created: p.created,
+      existing: p.existing,
+      rejected: p.rejected,
+      duplicates: p.duplicates,
+      failure: p.failure,
+      finished_at: p.now,
+    })
+    .where(stillRunning(p))
+    .returning(importColumns),
+);
+
 async function store(
   ctx: Context,
   run: ImportRow,
@@ -53,11 +98,7 @@ async function store(
   return ctx.em.transactional(async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
-    await execute(
-      onPrimary(ctx),
-      sql`select set_config('statement_timeout', '30min', true), set_config('lock_timeout', '0', true), set_config('work_mem', '64MB', true),
-            set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
-    );
+    await takeTime(onPrimary(ctx), {});
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
@@ -66,20 +107,24 @@ async function store(
     // What was not created is there already, in this fleet or in another.
     const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
     const existing = staging.good - created - elsewhere;
-    const duplicates = existing > 0 ? await findDuplicates(ctx, run) : [];
+    const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
     const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
     await forgetBatches(ctx, run.id);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
-    const [done] = await execute<ImportRow>(
-      onPrimary(ctx),
-      sql`update import i set state = ${kept ? 'COMPLETED' : 'FAILED'}, digest = ${digest}, due_at = null,
-            received = ${staging.received}, created = ${kept ? created : 0}, existing = ${kept ? existing : 0},
-            rejected = ${rejected}, duplicates = ${JSON.stringify(duplicates)}::jsonb, failure = ${failure},
-            finished_at = ${ctx.now()}::timestamptz
-          where ${stillRunning(run)} returning ${importColumns}`,
-    );
+    const [done] = await endImport(onPrimary(ctx), {
+      ...startOf(run),
+      state: kept ? 'COMPLETED' : 'FAILED',
+      digest,
+      received: staging.received,
+      created: kept ? created : 0,
+      existing: kept ? existing : 0,
+      rejected,
+      duplicates: JSON.stringify(duplicates),
+      failure,
+      now: ctx.now(),
+    });
     if (!done) throw await endedEarly(ctx, run);
     ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids);
@@ -95,68 +140,37 @@ function domainErrorOf(how: How, received: number, rejected: number): string | n
 
 /** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
 async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
-  const [staged] = await execute<{ count: number }>(
-    onPrimary(ctx),
-    sql`select coalesce(sum(cardinality(rows)), 0)::int as count from import_batch where import_id = ${run.id}`,
-  );
+  const [staged] = await countStaged(onPrimary(ctx), { importId: run.id });
   if (staged?.count === good) return;
   throw new Unavailable('The database lost part of the file while it arrived. Nothing was stored; send it again.');
 }
 
-const staged = (run: ImportRow) =>
-  sql`import_batch b, unnest(b.rows, b.vins, b.manufacturers, b.supported, b.warnings)
-        r(row, vin, manufacturer, supported, warnings)
-      where b.import_id = ${run.id}`;
-
-/** The fleet of the company that has the VIN, or null. */
-const fleetOf = (run: ImportRow, vin: RawBuilder<unknown>) =>
-  sql`(select v.fleet_id from vehicle v where v.company = ${run.company} and v.vin = ${vin})`;
-
-/** Each VIN once, as it stands first in the file. */
-const firstRows = (run: ImportRow) =>
-  sql`(select distinct on (r.vin collate "C") r.vin collate "C" as vin, r.manufacturer, r.supported, r.warnings
-       from ${staged(run)} order by r.vin collate "C", r.row) f`;
+const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
 /** What becomes of the good rows; each gives how many vehicles are new. */
 const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Promise<number>> = {
-  insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, sql``),
-  beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, sql`on conflict (company, vin) do nothing`),
+  insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, false),
+  beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, true),
   async count(ctx, run) {
-    const [row] = await execute<{ count: number }>(
-      onPrimary(ctx),
-      sql`select count(*)::int as count from ${firstRows(run)} where ${fleetOf(run, sql`f.vin`)} is null`,
-    );
+    const [row] = await countNew(onPrimary(ctx), stagedBy(run));
     return row?.count ?? 0;
   },
   refuse: async () => 0,
 };
 
-/**
- * In the order of VINs, so that uploads of the same vehicles in opposite orders cannot wait for each other, and so that
- * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
- * would make every row dearer, so it is there only when it is needed.
- */
-async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, onConflict: RawBuilder<unknown>) {
-  const now = sql`${ctx.now()}::timestamptz`;
-  const [known] = await execute(onPrimary(ctx), sql`select from vehicle where company = ${run.company} limit 1`);
-  const { numAffectedRows } = await sql`
-    insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
-    select (${ids.prefix}::text || to_hex(${ids.start}::bigint + row_number() over ()))::uuid, ${run.company},
-      ${run.fleet_id}::uuid, f.vin, f.manufacturer,
-      ${warningsOf(sql`f.warnings`)}, ${now},
-      case when f.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`f`)},
-      case when f.supported then ${now} else ${now} + ${recheckAfter(ctx, 'UNSUPPORTED')} end
-    from ${firstRows(run)} ${known ? sql`where ${fleetOf(run, sql`f.vin`)} is null` : sql``}
-    order by f.vin ${onConflict}`.execute(ctx.em.getKysely());
-  return Number(numAffectedRows ?? 0);
-}
+const anyVehicle = prepare((p: { company: string }) =>
+  db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
+);
 
-/** UUIDv7 of one moment for rows that a statement makes, told apart by a counter at their end (RFC 9562, 6.2, method 2). */
-interface Ids {
-  /** 20 hexadecimal digits: the time, and chance. */
-  prefix: string;
-  /** The last 12 digits of the id before the first. */
-  start: number;
+async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: boolean): Promise<number> {
+  const [known] = await anyVehicle(onPrimary(ctx), { company: run.company });
+  return countWritten(ctx, insertStaged, {
+    ...newVehiclesOf(ctx, run.company, run.fleet_id),
+    ...ids,
+    importId: run.id,
+    known: known ? true : null,
+    beside: beside || null,
+  });
 }
 
 function idsOfOneStatement(): Ids {
@@ -168,47 +182,21 @@ function idsOfOneStatement(): Ids {
 /** Refuses the rows whose vehicle another fleet of the company has; gives how many there are. */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
-  const isElsewhere = sql`${fleetOf(run, sql`r.vin`)} <> ${run.fleet_id}::uuid`;
-  const [row] = await execute<{ count: number }>(
-    onPrimary(ctx),
-    sql`with kept as (
-          insert into import_rejection (company, import_id, row, value, code, message, cells)
-          select b.company, b.import_id, r.row, r.vin, ${inAnotherFleet.code}, ${inAnotherFleet.message},
-            nullif(r.cells::text, 'null')::jsonb
-          from import_batch b,
-            rows from (unnest(b.rows), unnest(b.vins), json_array_elements(b.cells)) r(row, vin, cells)
-          where b.import_id = ${run.id} and ${isElsewhere} order by r.row limit ${room}
-        )
-        select count(*)::int as count from ${staged(run)} and ${isElsewhere}`,
-  );
+  const [row] = await rejectStaged(onPrimary(ctx), { ...stagedBy(run), room });
   return row?.count ?? 0;
 }
 
-/** The first rows whose VIN stands in an earlier one. */
-async function findDuplicates(ctx: Context, run: ImportRow): Promise<DuplicateRow[]> {
-  return execute<DuplicateRow>(
-    onPrimary(ctx),
-    sql`select d.row, d.first_row as "firstRow", d.vin as value from (
-          select r.row, r.vin, min(r.row) over (partition by r.vin collate "C") as first_row from ${staged(run)}
-        ) d
-        where d.row <> d.first_row and (${fleetOf(run, sql`d.vin`)} <> ${run.fleet_id}::uuid) is not true
-        order by d.row limit ${ROWS_SHOWN}`,
-  );
-}
-
 /** The events of an import, and the work that has come due with it. */
-async function tellOf(ctx: Context, run: ImportRow, { prefix, start }: Ids): Promise<void> {
+async function tellOf(ctx: Context, run: ImportRow, ids: Ids): Promise<void> {
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    const idAt = (counter: RawBuilder<unknown>) =>
-      sql`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
     // The ids follow each other, so the vehicles of each event are a stretch of the primary key.
     const batches = sql`
       select ${company}::text, ${fleetId}::uuid, null::uuid, batch.ids, batch.vins, ${JSON.stringify({ importId: run.id })}::jsonb
       from generate_series(0, ${created - 1}::int, ${EVENT_VEHICLES}::int) first, lateral (
         select array_agg(v.id) as ids, array_agg(v.vin) as vins from vehicle v
-        where v.id > ${idAt(sql`first`)} and v.id <= ${idAt(sql`(first + ${EVENT_VEHICLES}::int)`)}
+        where v.id > ${idAt(ids, sql`first`)} and v.id <= ${idAt(ids, sql`(first + ${EVENT_VEHICLES}::int)`)}
       ) batch`;
     await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.added', batches));
     ctx.services.changes.announce('due', 'vehicle');

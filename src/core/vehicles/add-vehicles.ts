@@ -1,13 +1,22 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
-import { readVin, type Vin } from '../vin.ts';
-import { recheckAfter, unsupportedReason } from './eligibility.ts';
+import { db } from '../sql/tables.ts';
+import { readVin } from '../vin.ts';
+import {
+  type NewVehicles,
+  newVehicle,
+  newVehicleColumns,
+  newVehiclesOf,
+  type ReadVin,
+  warningsText,
+} from './new-vehicle.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
@@ -79,50 +88,65 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   );
 }
 
-/**
- * Inserts what the company does not have yet and gives what that was. One statement for the whole list: a flush
- * per entity would cost ten times as much. Sorted, so that two lists in opposite order cannot wait for each other.
- */
-async function insertVehicles(ctx: Context, company: string, fleetId: string, vins: Set<string>) {
-  const { manufacturers } = ctx.services;
-  const rows = [...vins].map((vin) => {
-    const reading = readVin(vin);
-    return {
-      id: newId(),
-      vin,
-      manufacturer: manufacturers.manufacturerOf(vin),
-      warnings: 'warnings' in reading ? warningsText(reading) : null,
-      supported: manufacturers.supports(vin),
-    };
-  });
-  return execute<{ id: string; vin: string }>(
-    onPrimary(ctx),
-    sql`insert into vehicle (id, company, fleet_id, vin, manufacturer, warnings, created_at, status, reason, due_at)
-        select r.id, ${company}, ${fleetId}::uuid, r.vin, r.manufacturer,
-          ${warningsOf(sql`r.warnings`)}, ${ctx.now()}::timestamptz,
-          case when r.supported then 'PENDING' else 'UNSUPPORTED' end, ${unsupportedReason(ctx, sql`r`)},
-          ${ctx.now()}::timestamptz + case when r.supported then interval '0' else ${recheckAfter(ctx, 'UNSUPPORTED')} end
-        from unnest(
-          ${rows.map((row) => row.id)}::uuid[], ${rows.map((row) => row.vin)}::text[],
-          ${rows.map((row) => row.manufacturer)}::text[], ${rows.map((row) => row.warnings)}::text[],
-          ${rows.map((row) => row.supported)}::boolean[]
-        ) r(id, vin, manufacturer, warnings, supported)
-        order by r.vin
-        on conflict (company, vin) do nothing
-        returning id, vin`,
-  );
+interface Columns {
+  ids: readonly string[];
+  vins: readonly string[];
+  manufacturers: readonly (string | null)[];
+  warnings: readonly (string | null)[];
+  supported: readonly boolean[];
 }
 
-/** The warnings of a VIN as one text, for a list of many; null for none. */
-export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
-/** The same as a list, in SQL. */
-export const warningsOf = (text: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`coalesce(string_to_array(${text}, ' '), '{}')`;
+/**
+ * One statement for the whole list: a flush per entity would cost ten times as much. Sorted, so that two lists in opposite
+ * order cannot wait for each other.
+ */
+const insertNew = prepare((p: NewVehicles & Columns) =>
+  db
+    .insertInto('vehicle')
+    .columns(newVehicleColumns)
+    .expression((q) =>
+      q
+        .selectFrom(
+          sql<ReadVin & { id: string }>`unnest(${p.ids}::uuid[], ${p.vins}::text[], ${p.manufacturers}::text[],
+            ${p.warnings}::text[], ${p.supported}::boolean[])`.as<'r'>(
+            sql`r(id, vin, manufacturer, warnings, supported)`,
+          ),
+        )
+        .select('r.id')
+        .select(newVehicle(p))
+        .orderBy('r.vin'),
+    )
+    .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
+    .returning(['id', 'vin']),
+);
 
-async function knownVehicles(ctx: Context, company: string, vins: string[]): Promise<Map<string, Vehicle>> {
-  const rows = await execute<{ json: Vehicle }>(
-    onPrimary(ctx),
-    sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.vin = any(${vins}::text[])`,
-  );
+/** Inserts what the company does not have yet and gives what that was. */
+async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: Set<string>) {
+  const { manufacturers } = ctx.services;
+  const vins = [...wanted];
+  const warnings = vins.map((vin) => {
+    const reading = readVin(vin);
+    return 'warnings' in reading ? warningsText(reading) : null;
+  });
+  return insertNew(onPrimary(ctx), {
+    ...newVehiclesOf(ctx, company, fleetId),
+    ids: vins.map(() => newId()),
+    vins,
+    manufacturers: vins.map((vin) => manufacturers.manufacturerOf(vin)),
+    warnings,
+    supported: vins.map((vin) => manufacturers.supports(vin)),
+  });
+}
+
+const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`),
+);
+
+async function knownVehicles(ctx: Context, company: string, vins: readonly string[]): Promise<Map<string, Vehicle>> {
+  const rows = await withVins(onPrimary(ctx), { company, vins });
   return new Map(rows.map(({ json }) => [json.vin, json]));
 }

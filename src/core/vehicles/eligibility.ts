@@ -1,12 +1,14 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
-import { execute, onPrimary, onReplica } from '../sql/send.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary, onReplica } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import type { Eligibility, EligibilityStatus, Vehicle } from './vehicle.ts';
+import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { getEligibility, vehicleObject } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
@@ -77,27 +79,75 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
   return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
 }
 
+/** How many of the company's answers came after `since`, in how many seconds, and how many vehicles stand before `dueAt`. */
+const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
+  db
+    .selectFrom((q) =>
+      q
+        .selectFrom('event')
+        .select('at')
+        .where('company', '=', p.company)
+        .where('type', '=', sql.lit('eligibility.changed'))
+        .where('position', 'is not', null)
+        .orderBy('position', 'desc')
+        .limit(ANSWERS_LOOKED_AT)
+        .as('latest'),
+    )
+    .where('at', '>', sql<string>`${p.since}::timestamptz`)
+    .select((q) => [
+      sql<number>`count(*)::int`.as('answers'),
+      sql<number | null>`extract(epoch from ${p.now}::timestamptz - min(${q.ref('at')}))::float8`.as('seconds'),
+      q
+        .selectFrom((first) =>
+          first
+            .selectFrom('vehicle')
+            .where('company', '=', p.company)
+            .where('due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
+            .limit(VEHICLES_LOOKED_AT)
+            .as('first'),
+        )
+        .select(sql<number>`count(*)::int`.as('count'))
+        .$asScalar()
+        .$notNull()
+        .as('before'),
+    ]),
+);
+
 async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await execute<{ before: number; answers: number; seconds: number | null }>(
-    onReplica(ctx),
-    sql`select count(*)::int as answers, extract(epoch from ${now}::timestamptz - min(at))::float8 as seconds,
-          (select count(*)::int from (
-            select from vehicle where company = ${company} and due_at < ${dueAt}::timestamptz limit ${VEHICLES_LOOKED_AT}
-          ) first) as before
-        from (
-          select at from event where company = ${company} and type = 'eligibility.changed' and position is not null
-          order by position desc limit ${ANSWERS_LOOKED_AT}
-        ) latest where at > ${new Date(since)}::timestamptz`,
-  );
+  const [line] = await paceOfAnswers(onReplica(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // Where not all of them were looked at, the time since the first of them counts.
   const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
   return (before * seconds) / answers;
 }
+
+/** A claimed row is being asked about right now: its answer will be new enough. */
+const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
+  db
+    .with('wanted', (q) =>
+      q
+        .selectFrom('vehicle as v')
+        .select('v.id')
+        .where('v.company', '=', p.company)
+        .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+        .orderBy('v.vin')
+        .forUpdate(),
+    )
+    .updateTable('vehicle as v')
+    .from('wanted')
+    .set(({ eb, ref }) => {
+      const now = sql<string>`${p.now}::timestamptz`;
+      const asked = eb.and([ref('v.claimed'), eb('v.due_at', '>', now)]);
+      return { due_at: eb.case().when(asked).then(ref('v.due_at')).else(now).end() };
+    })
+    .where('v.company', '=', p.company)
+    .whereRef('v.id', '=', 'wanted.id')
+    .returning(vehicleObject.as('json')),
+);
 
 /**
  * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new
@@ -108,17 +158,8 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
   return ctx.em.transactional(async () => {
-    // A claimed row is being asked about right now: its answer will be new enough.
-    const rows = await execute<{ json: Vehicle }>(
-      onPrimary(ctx),
-      sql`with wanted as (
-            select v.id from vehicle v
-            where v.company = ${company} and v.vin = any(${wanted.filter((vin) => vin !== null)}::text[])
-            order by v.vin for update
-          )
-          update vehicle v set due_at = case when v.claimed and v.due_at > ${ctx.now()}::timestamptz then v.due_at else ${ctx.now()}::timestamptz end
-          from wanted where v.id = wanted.id returning ${vehicleObject} as json`,
-    );
+    const known = wanted.filter((vin) => vin !== null);
+    const rows = await makeDue(onPrimary(ctx), { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
     const found = wanted.map((vin, index) => {
       const eligibility = vin === null ? undefined : byVin.get(vin);
@@ -130,21 +171,16 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   });
 }
 
-/** How long an answer is trusted, as SQL: spread over a tenth of the time, so that a big upload does not come due at once. */
-export function recheckAfter(ctx: Context, status: Exclude<EligibilityStatus, 'PENDING'>) {
+/** For how many hours an answer is trusted. */
+export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   const { RECHECK_ELIGIBLE_DAYS, RECHECK_INELIGIBLE_DAYS, RECHECK_FAILED_DAYS } = ctx.services.config;
-  const days = {
-    ELIGIBLE: RECHECK_ELIGIBLE_DAYS,
-    INELIGIBLE: RECHECK_INELIGIBLE_DAYS,
-    UNSUPPORTED: RECHECK_INELIGIBLE_DAYS,
-    FAILED: RECHECK_FAILED_DAYS,
-  }[status];
-  return sql`make_interval(hours => ${days * 24}) * (1 + random() / 10)`;
+  return {
+    ELIGIBLE: RECHECK_ELIGIBLE_DAYS * 24,
+    INELIGIBLE: RECHECK_INELIGIBLE_DAYS * 24,
+    UNSUPPORTED: RECHECK_INELIGIBLE_DAYS * 24,
+    FAILED: RECHECK_FAILED_DAYS * 24,
+  };
 }
 
-/** As SQL, why nobody is asked about a vehicle of table `of` that is not supported; null where it is. */
-export function unsupportedReason(ctx: Context, of: RawBuilder<unknown>) {
-  const { manufacturers } = ctx.services;
-  const reason = (brand: string | null) => sql`${JSON.stringify(manufacturers.unsupported(brand))}::jsonb`;
-  return sql`case when ${of}.supported then null when ${of}.manufacturer is null then ${reason(null)} else ${reason('')} end`;
-}
+/** Such a time as SQL: spread over a tenth of it, so that a big upload does not come due at once. */
+export const recheckAfter = (hours: number) => sql`make_interval(hours => ${hours}) * (1 + random() / 10)`;

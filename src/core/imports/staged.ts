@@ -1,0 +1,162 @@
+import { type Expression, expressionBuilder, sql } from 'kysely';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { db, type Tables } from '../sql/tables.ts';
+import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
+import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
+import { ROWS_SHOWN } from './import.ts';
+
+// Statements on the rows of an import that were set aside.
+
+const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
+const row = expressionBuilder<{ r: ReadVin }, 'r'>();
+const count = sql<number>`count(*)::int`;
+
+/** The good rows, as `r`. */
+const stagedRows = (importId: string) =>
+  db
+    .selectFrom([
+      'import_batch as b',
+      sql<ReadVin & { row: number }>`unnest(${batch.ref('b.rows')}, ${batch.ref('b.vins')},
+        ${batch.ref('b.manufacturers')}, ${batch.ref('b.supported')}, ${batch.ref('b.warnings')})`.as<'r'>(
+        sql`r(row, vin, manufacturer, supported, warnings)`,
+      ),
+    ])
+    .where('b.import_id', '=', importId);
+
+/** The good rows with their cells, as `r`. */
+const stagedCells = (importId: string) =>
+  db
+    .selectFrom([
+      'import_batch as b',
+      sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
+        unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
+    ])
+    .where('b.import_id', '=', importId);
+
+/** VINs in the order of their characters, whatever the database's own is. */
+const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
+
+/** Each VIN once, as it stands first in the file. */
+function firstRows(importId: string) {
+  const vin = byCharacters(row.ref('r.vin'));
+  return stagedRows(importId)
+    .distinctOn(vin)
+    .select([vin.as('vin'), 'r.manufacturer', 'r.supported', 'r.warnings'])
+    .orderBy(vin)
+    .orderBy('r.row')
+    .as('r');
+}
+
+/** The fleet of the company that has the VIN, or null. */
+const fleetWith = (company: string, vin: Expression<string>) =>
+  db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
+
+export const countStaged = prepare((p: { importId: string }) =>
+  db
+    .selectFrom('import_batch')
+    .select(({ ref }) => sql<number>`coalesce(sum(cardinality(${ref('rows')})), 0)::int`.as('count'))
+    .where('import_id', '=', p.importId),
+);
+
+/** Of which import of whose. */
+interface Staged {
+  importId: string;
+  company: string;
+}
+
+export const countNew = prepare((p: Staged) =>
+  db
+    .selectFrom(firstRows(p.importId))
+    .select(count.as('count'))
+    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null),
+);
+
+/** UUIDv7 of one moment for rows that a statement makes, told apart by a counter at their end (RFC 9562, 6.2, method 2). */
+export interface Ids {
+  /** 20 hexadecimal digits: the time, and chance. */
+  prefix: string;
+  /** The last 12 digits of the id before the first. */
+  start: number;
+}
+
+/** The id that stands so many after the one before the first. */
+export const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
+  sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
+
+interface Inserted extends Staged, NewVehicles, Ids {
+  /** The company has vehicles. */
+  known: true | null;
+  /** Another upload has some of the same VINs. */
+  beside: true | null;
+}
+
+/**
+ * In the order of VINs, so that uploads of the same vehicles in opposite orders cannot wait for each other, and so that
+ * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
+ * would make every row dearer, so it is there only when it is needed.
+ */
+export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p, has) =>
+  db
+    .insertInto('vehicle')
+    .columns(newVehicleColumns)
+    .expression((q) =>
+      q
+        .selectFrom(firstRows(p.importId))
+        .select(idAt(p, sql`row_number() over ()`).as('id'))
+        .select(newVehicle(p))
+        .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
+        .orderBy('r.vin'),
+    )
+    .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
+);
+
+interface Elsewhere extends Staged {
+  fleetId: string;
+  room: number;
+}
+
+export const rejectStaged = prepare((p: Elsewhere) =>
+  db
+    .with('kept', (q) =>
+      q
+        .insertInto('import_rejection')
+        .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
+        .expression(
+          stagedCells(p.importId)
+            .select(({ ref }) => [
+              'b.company',
+              'b.import_id',
+              'r.row',
+              'r.vin',
+              sql<string>`${inAnotherFleet.code}::text`.as('code'),
+              sql<string>`${inAnotherFleet.message}::text`.as('message'),
+              sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
+            ])
+            .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
+            .orderBy('r.row')
+            .limit(p.room),
+        ),
+    )
+    .selectFrom(stagedRows(p.importId).select(['r.vin']).as('r'))
+    .select(count.as('count'))
+    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
+);
+
+/** The first rows whose VIN stands in an earlier one. */
+export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
+  db
+    .selectFrom(
+      stagedRows(p.importId)
+        .select(({ ref }) => [
+          'r.row',
+          'r.vin',
+          sql<number>`min(${ref('r.row')}) over (partition by ${byCharacters(ref('r.vin'))})`.as('first_row'),
+        ])
+        .as('d'),
+    )
+    .select(['d.row', 'd.first_row as firstRow', 'd.vin as value'])
+    .whereRef('d.row', '<>', 'd.first_row')
+    .where(({ eb, ref }) => eb(fleetWith(p.company, ref('d.vin')), '<>', p.fleetId), 'is not', true)
+    .orderBy('d.row')
+    .limit(ROWS_SHOWN),
+);

@@ -1,0 +1,148 @@
+import { type Expression, type QueryCreator, sql } from 'kysely';
+import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
+import { prepare } from '../sql/prepare.ts';
+import { db, type Tables } from '../sql/tables.ts';
+import { recheckAfter } from './eligibility.ts';
+import type { EligibilityStatus } from './vehicle.ts';
+
+/** What `facts` is read as; what is JSON there is written as it is. */
+interface FactRow {
+  id: string;
+  company: string;
+  until: string;
+  status: EligibilityStatus;
+  reason: string | null;
+  raw_answer: string | null;
+  asked: boolean;
+  retry_after: number;
+  manufacturer: string | null;
+  data_delivery: string;
+  connectivity_status: ConnectivityStatus | null;
+  primary_user_assigned: boolean | null;
+}
+const factRows = (facts: string) =>
+  sql<FactRow>`jsonb_to_recordset(${facts}::jsonb)`.as<'f'>(sql`f(
+    id uuid, company text, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
+    retry_after real, manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)`);
+
+interface Facts {
+  facts: string;
+  fleets: readonly string[];
+  now: Date;
+  /** For how many hours each answer is trusted. */
+  eligible: number;
+  ineligible: number;
+  unsupported: number;
+  failed: number;
+}
+
+/** The claims among these facts that are still held, locked in the order of VINs. */
+const heldClaims = (p: Facts) =>
+  db
+    .with('fact', (q) => q.selectFrom(factRows(p.facts)).selectAll())
+    .with('mine', (q) =>
+      q
+        .selectFrom('vehicle as v')
+        .innerJoin('fact', (on) => on.onRef('fact.id', '=', 'v.id').onRef('fact.company', '=', 'v.company'))
+        .select(['v.id', 'v.company', 'v.status as was'])
+        .where('v.claimed', '=', sql.lit(true))
+        // Not by `=`: the rows of a claim end together, so that an index of that time would find all of them for each.
+        .whereRef('v.due_at', 'is not distinct from', 'fact.until')
+        .where('v.fleet_id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+        .orderBy('v.vin')
+        .forUpdate('v'),
+    );
+
+/** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
+const RETRY_CAP_SECONDS = 900;
+
+/** How many seconds to wait after no answer. */
+const secondsToRetry = (asked: Expression<boolean>, retryAfter: Expression<number>, faults: Expression<number>) =>
+  sql<number>`case when ${asked}
+    then greatest(${retryAfter}, least(${RETRY_CAP_SECONDS}, power(2, least(${faults}, 20))) * (0.75 + random() / 2))
+    else ${retryAfter} * (1 + random() / 4) end`;
+
+const stored = [
+  'v.id',
+  'v.vin',
+  'v.company',
+  'v.fleet_id',
+  'v.manufacturer',
+  'mine.was',
+  'v.status',
+  'v.reason',
+] as const;
+
+type WithClaims = Tables & {
+  fact: FactRow;
+  mine: { id: string; company: string; was: EligibilityStatus };
+};
+
+/** An answer stands until it has aged. */
+function answered(q: QueryCreator<WithClaims>, p: Facts) {
+  const now = sql<Date>`${p.now}::timestamptz`;
+  return q
+    .updateTable('vehicle as v')
+    .from(['fact', 'mine'])
+    .set(({ fn, ref }) => ({
+      status: ref('fact.status'),
+      reason: ref('fact.reason'),
+      raw_answer: ref('fact.raw_answer'),
+      manufacturer: fn.coalesce('fact.manufacturer', 'v.manufacturer'),
+      data_delivery: sql<DataDelivery[]>`array(select jsonb_array_elements_text(${ref('fact.data_delivery')}))`,
+      connectivity_status: ref('fact.connectivity_status'),
+      primary_user_assigned: ref('fact.primary_user_assigned'),
+      attempts: sql<number>`${ref('v.faults')} + 1`,
+      faults: 0,
+      verified_at: now,
+      claimed: false,
+      due_at: sql<Date>`${now} + case ${ref('fact.status')} when 'ELIGIBLE' then ${recheckAfter(p.eligible)}
+            when 'INELIGIBLE' then ${recheckAfter(p.ineligible)}
+            when 'UNSUPPORTED' then ${recheckAfter(p.unsupported)} else ${recheckAfter(p.failed)} end`,
+    }))
+    .whereRef('fact.id', '=', 'v.id')
+    .whereRef('mine.id', '=', 'v.id')
+    .whereRef('mine.company', '=', 'v.company')
+    .where('fact.status', '<>', sql.lit('PENDING'))
+    .returning([...stored, sql.lit(true).as('answered')]);
+}
+
+/** No answer leaves everything as it was but for the next attempt. */
+function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
+  const now = sql<Date>`${p.now}::timestamptz`;
+  return q
+    .updateTable('vehicle as v')
+    .from(['fact', 'mine'])
+    .set(({ eb, fn, ref }) => {
+      const faults = sql<number>`${ref('v.faults')} + ${ref('fact.asked')}::int`;
+      const pending = eb('v.status', '=', sql.lit('PENDING'));
+      const seconds = secondsToRetry(ref('fact.asked'), ref('fact.retry_after'), ref('v.faults'));
+      return {
+        faults,
+        claimed: false,
+        attempts: eb.case().when(pending).then(faults).else(ref('v.attempts')).end(),
+        reason: eb
+          .case()
+          .when(pending)
+          .then(fn.coalesce('fact.reason', ref('v.reason').$castTo<string | null>()))
+          .else(ref('v.reason').$castTo<string | null>())
+          .end(),
+        due_at: sql<Date>`${now} + make_interval(secs => ${seconds})`,
+      };
+    })
+    .whereRef('fact.id', '=', 'v.id')
+    .whereRef('mine.id', '=', 'v.id')
+    .whereRef('mine.company', '=', 'v.company')
+    .where('fact.status', '=', sql.lit('PENDING'))
+    .returning([...stored, sql.lit(false).as('answered')]);
+}
+
+/** Stores facts about vehicles whose claims are still held; gives what the vehicles were and are. */
+export const storeFacts = prepare((p: Facts) =>
+  heldClaims(p)
+    .with('answered', (q) => answered(q, p))
+    .with('unanswered', (q) => unanswered(q, p))
+    .selectFrom('answered')
+    .selectAll()
+    .unionAll((q) => q.selectFrom('unanswered').selectAll()),
+);
