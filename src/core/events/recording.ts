@@ -1,6 +1,6 @@
-import type { AliasedExpression } from 'kysely';
+import type { AliasedExpression, Insertable } from 'kysely';
 import type { Context } from '../context.ts';
-import { db } from '../sql/tables.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import type { EventType } from './record-events.ts';
 
 // Events as steps of prepared statements, of what callers do; what the service does by itself is recordEach's.
@@ -60,4 +60,5 @@ export const eventsOf = (type: EventType, by: By, facts: AliasedExpression<FactR
     ]);
 
 /** The values that one event takes of `by`. */
-export const eventBy = (type: EventType, { actor, request_id, at }: By) => ({ type, actor, request_id, at });
+export const eventBy = (type: EventType, { actor, request_id, at }: By) =>
+  ({ type, actor, request_id, at }) satisfies Partial<Insertable<Tables['event']>>;

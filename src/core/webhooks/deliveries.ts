@@ -158,12 +158,12 @@ const insertTest = prepare((p: By & { company: string; webhook_id: string; data:
 const bringForward = prepare((p: Place & { now: Date }) =>
   db
     .updateTable('delivery')
-    .set(({ eb, or, ref }) => ({
+    .set({
       due_at: p.now,
       asked: true,
-      once: or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
+      once: ({ eb, or, ref }) => or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
       state: 'PENDING',
-    }))
+    })
     .where('id', '=', p.id)
     .where('webhook_id', '=', p.webhook_id)
     .where('claimed', '=', sql.lit(false)),

@@ -63,33 +63,32 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
     .updateTable('delivery as d')
     .from('o')
     .innerJoin('held', 'held.id', 'o.webhook_id')
-    .set(({ eb, ref, or, not }) => {
-      const ended = or([ref('d.once'), ref('o.last')]);
-      return {
-        claimed: false,
-        asked: false,
-        attempts: eb('d.attempts', '+', 1),
-        attempted_at: ref('o.attempted_at'),
-        url: ref('o.url'),
-        headers: ref('o.headers'),
-        status: ref('o.status'),
-        answer: ref('o.answer'),
-        error: ref('o.error'),
-        duration_ms: ref('o.duration_ms'),
-        state: eb
+    .set({
+      claimed: false,
+      asked: false,
+      attempts: (eb) => eb('d.attempts', '+', 1),
+      attempted_at: ({ ref }) => ref('o.attempted_at'),
+      url: ({ ref }) => ref('o.url'),
+      headers: ({ ref }) => ref('o.headers'),
+      status: ({ ref }) => ref('o.status'),
+      answer: ({ ref }) => ref('o.answer'),
+      error: ({ ref }) => ref('o.error'),
+      duration_ms: ({ ref }) => ref('o.duration_ms'),
+      state: (eb) =>
+        eb
           .case()
-          .when(ref('o.succeeded'))
+          .when(eb.ref('o.succeeded'))
           .then(is('SUCCEEDED'))
-          .when(ended)
+          .when(eb.or([eb.ref('d.once'), eb.ref('o.last')]))
           .then(is('FAILED'))
           .else(is('PENDING'))
           .end(),
-        due_at: eb
+      due_at: (eb) =>
+        eb
           .case()
-          .when(not(or([ref('o.succeeded'), ended])))
-          .then(ref('o.due_at'))
+          .when(eb.not(eb.or([eb.ref('o.succeeded'), eb.ref('d.once'), eb.ref('o.last')])))
+          .then(eb.ref('o.due_at'))
           .end(),
-      };
     })
     .whereRef('d.id', '=', 'o.id')
     .where('d.claimed', '=', sql.lit(true))
@@ -126,7 +125,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
             .groupBy('webhook_id')
             .as('s'),
         )
-        .set(({ not, ref }) => ({ failing: not(ref('s.succeeded')) }))
+        .set({ failing: ({ not, ref }) => not(ref('s.succeeded')) })
         .where('w.company', '=', p.company)
         .whereRef('w.id', '=', 's.webhook_id')
         .whereRef('w.failing', '=', 's.succeeded'),

@@ -200,12 +200,12 @@ const change = prepare((p: Place & Texts & { now: Date }) =>
 const rotate = prepare((p: Place & { secret: string; now: Date; oldUntil: Date }) =>
   db
     .updateTable('webhook')
-    .set(({ ref }) => ({
+    .set({
       secret: p.secret,
-      old_secret: ref('secret'),
+      old_secret: ({ ref }) => ref('secret'),
       old_secret_until: p.oldUntil,
       updated_at: p.now,
-    }))
+    })
     .where('company', '=', p.company)
     .where('id', '=', p.id),
 );
