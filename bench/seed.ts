@@ -104,8 +104,8 @@ const webhooks = `
 
 /** One of five failed. */
 const deliveries = `
-  insert into delivery (webhook_id, event_id, state, attempts, url, headers, status, answer, duration_ms, created_at, attempted_at)
-  select w.id, e.id, case e.n % 5 when 0 then 'FAILED' else 'SUCCEEDED' end, 1 + e.n % 5, w.url, '{"content-type": "application/json"}',
+  insert into delivery (company, webhook_id, event_id, state, attempts, url, headers, status, answer, duration_ms, created_at, attempted_at)
+  select w.company, w.id, e.id, case e.n % 5 when 0 then 'FAILED' else 'SUCCEEDED' end, 1 + e.n % 5, w.url, '{"content-type": "application/json"}',
     case e.n % 5 when 0 then 500 else 200 end, 'body', 12, ${now}, ${now}
   from webhook w, (select id, position::int as n from event where company = '${COMPANY}' order by position limit 200) e`;
 
@@ -113,10 +113,10 @@ const deliveries = `
 const importOf = `
   with made as (
     insert into import (id, company, fleet_id, state, mode, dry_run, received, created, rejected, columns, started_at, finished_at)
-    values (new_uuid(), $1, $2, 'COMPLETED', 'partial', false, 200, 100, 100, '{vin}', ${now}, ${now}) returning id
+    values (new_uuid(), $1, $2, 'COMPLETED', 'partial', false, 200, 100, 100, '{vin}', ${now}, ${now}) returning company, id
   ), refused as (
-    insert into import_rejection (import_id, row, value, code, message, cells)
-    select made.id, n, 'WBA' || n, 'VIN_INVALID_LENGTH', 'A VIN has 17 characters.', jsonb_build_array('WBA' || n)
+    insert into import_rejection (company, import_id, row, value, code, message, cells)
+    select made.company, made.id, n, 'WBA' || n, 'VIN_INVALID_LENGTH', 'A VIN has 17 characters.', jsonb_build_array('WBA' || n)
     from made, generate_series(1, 100) n
   )
   select id from made`;

@@ -86,8 +86,8 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
          select gen_random_uuid(), 'acme', '${fleetId}', 'partial', false, ${fields} from generate_series(1, ${imports})
          returning id
        )
-       insert into import_rejection (import_id, row, value, code, message)
-       select made.id, n, 'x', 'VIN_INVALID_LENGTH', 'is too short' from made, generate_series(1, ${rows}) n`,
+       insert into import_rejection (company, import_id, row, value, code, message)
+       select 'acme', made.id, n, 'x', 'VIN_INVALID_LENGTH', 'is too short' from made, generate_series(1, ${rows}) n`,
     );
     return fleetId;
   }

@@ -43,13 +43,17 @@ export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations
 }
 
 /** How long a migration waits for a lock (ms): whoever comes after it waits behind it. */
-export const MIGRATION_LOCK_TIMEOUT = 500;
-const ATTEMPTS = 1200;
+export const MIGRATION_LOCK_TIMEOUT = 250;
+/** Every so many attempts it waits for longer: autovacuum leaves a table to others only after a second. */
+const [PATIENT, PATIENT_LOCK_TIMEOUT] = [10, 1500];
+const ATTEMPTS = 1000;
 
-/** Applies what is pending and gives its names; a step that is kept from a lock gives way and tries again, for 20 minutes. */
+/** Applies what is pending and gives its names. A step that is kept from a lock gives way and tries again, for 20 minutes. */
 export async function applyMigrations(orm: MikroORM): Promise<string[]> {
   const pending = await orm.migrator.getPending();
   for (let attempt = 1; ; attempt++) {
+    const patient = attempt % PATIENT === 0;
+    if (patient) await orm.em.getConnection().execute(`set lock_timeout = ${PATIENT_LOCK_TIMEOUT}`);
     try {
       await orm.migrator.up();
       return pending.map(({ name }) => name);
@@ -57,6 +61,7 @@ export async function applyMigrations(orm: MikroORM): Promise<string[]> {
       const { code } = error as { code?: unknown };
       if ((code !== '55P03' && code !== '40P01') || attempt === ATTEMPTS) throw error;
     }
+    if (patient) await orm.em.getConnection().execute('reset lock_timeout');
     await delay(1000);
   }
 }

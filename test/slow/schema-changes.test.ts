@@ -16,7 +16,7 @@ const index = (definition: string) => `drop index ${definition.split(' ')[0]}; c
 const constraint = (table: string, name: string, definition: string) =>
   `alter table ${table} drop constraint ${name}, add constraint ${name} ${definition}`;
 const fleetKey = (more: string) =>
-  constraint('contract', 'contract_fleet_id_fkey', `foreign key (fleet_id) references fleet ${more}`);
+  constraint('contract', 'contract_fleet_id_fkey', `foreign key (company, fleet_id) references fleet ${more}`);
 const overlap = (definition: string) =>
   constraint('contract', 'contract_no_overlap', `exclude using gist (${definition})`);
 
@@ -44,8 +44,8 @@ test.each([
   'create view extra as select 1 as one',
   'create index extra on fleet (vat)',
   'drop index vehicle_list',
-  index('fleet_list on fleet (id, company)'),
-  index('fleet_list on fleet (company desc, id)'),
+  index('vehicle_by_fleet on vehicle (fleet_id, company, id)'),
+  index('vehicle_by_fleet on vehicle (company desc, fleet_id, id)'),
   index('vehicle_due_by_company on vehicle (company, due_at)'),
   index('vehicle_due_by_company on vehicle (company, due_at) where due_at is null'),
   index('vehicle_tally_fleet on vehicle_tally (fleet_id, status)'),
@@ -67,7 +67,7 @@ test.each([
   fleetKey(''),
   fleetKey('on delete cascade on update cascade'),
   fleetKey('on delete cascade deferrable'),
-  'alter table vehicle add foreign key (fleet_id) references fleet',
+  'alter table vehicle add foreign key (company, fleet_id) references fleet',
   'drop trigger fleet_vehicles_delete on fleet',
   'create trigger extra after update on fleet execute function fleet_vehicles_delete()',
   `create or replace function new_uuid() returns uuid language sql as 'select gen_random_uuid()'`,
@@ -92,12 +92,12 @@ test.each([
 });
 
 test.each([
-  index('fleet_list on fleet (company text_pattern_ops, id)'),
+  index('vehicle_by_fleet on vehicle (company text_pattern_ops, fleet_id, id)'),
   index('fleet_name on fleet (company, name)'),
   index('fleet_name on fleet (company, email text_pattern_ops)'),
   index('event_position_key on event (position) where position is not null'),
   index('event_fleet on event (fleet_id, position) where position is not null'),
-  `update pg_index set indisvalid = false where indexrelid = 'fleet_list'::regclass`,
+  `update pg_index set indisvalid = false where indexrelid = 'vehicle_by_fleet'::regclass`,
   'alter table vehicle drop constraint vehicle_vin; create unique index vehicle_vin on vehicle (company, vin)',
   constraint('import', 'import_idempotency_key', 'unique nulls not distinct (company, idempotency_key)'),
   constraint('contract', 'contract_period', 'check (starts_at < ends_at) not valid'),
