@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, inject, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { openStream } from './support/event-stream.ts';
+import { createFleet } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+import { WebhookReceiver } from './support/webhook-receiver.ts';
+
+const receiver = await WebhookReceiver.start();
+const settings = { WEBHOOK_LOOPBACK: 'on' };
+const one = await startGateway({ workers: true, settings });
+const gateways = [one, await startGateway({ workers: true, settings, on: one })];
+
+// Publishing takes a few moments more, so that others come between. One connection knows no between.
+if (inject('database').kind === 'postgresql') {
+  await one.execute(`create function dawdle() returns trigger language plpgsql as $$
+    begin perform pg_sleep(random() * random() * 0.03); return null; end $$`);
+  for (const [index, moment] of ['before insert', 'before update', 'after update'].entries()) {
+    await one.execute(`create trigger dawdle_${index} ${moment} on event for each statement execute function dawdle()`);
+  }
+}
+
+/** What somebody of a company does, one after the other. */
+const acts = {
+  rename: (client, { fleet }) => client.patch(`/fleets/${fleet.id}`, { name: `Name ${Math.random()}` }),
+  another: (client) => createFleet(client),
+  pause: (client, { webhook }) => client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' }),
+  activate: (client, { webhook }) => client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' }),
+} satisfies Record<string, (client: Client, own: Json) => Promise<unknown>>;
+const writer = fc.record({
+  company: fc.nat(2),
+  gateway: fc.nat(1),
+  does: fc.array(fc.constantFrom(...(Object.keys(acts) as (keyof typeof acts)[])), { minLength: 1, maxLength: 8 }),
+});
+
+let companies = 0;
+interface Logged {
+  id: string;
+  type: string;
+  fleet_id: string;
+  position: number;
+  deliveries: number;
+}
+
+/** A company with a webhook, and somebody who follows its events at each gateway. */
+async function open() {
+  const company = `company ${++companies}`;
+  const clients = await Promise.all(gateways.map((gateway) => gateway.as(company)));
+  const client = clients[0] as Client;
+  const { body: webhook } = await client.post('/webhooks', { url: receiver.url(`/${companies}`) });
+  const followers = await Promise.all(clients.map((each) => openStream(each, '/events/stream')));
+  /** Every event of the company, in the order of its log, once none waits any more. */
+  const log = () =>
+    until(async () => {
+      const rows = await one.execute<Logged>(`select e.id, e.type, e.fleet_id, e.position::int as position,
+          (select count(*)::int from delivery d where d.event_id = e.id) as deliveries
+        from event e where company = '${company}' order by seq`);
+      return rows.every(({ position, deliveries }) => position !== null && deliveries > 0) ? rows : null;
+    });
+  return { company, clients, webhook, followers, log };
+}
+type Company = Awaited<ReturnType<typeof open>>;
+
+async function write({ clients, webhook }: Company, gateway: number, does: readonly (keyof typeof acts)[]) {
+  const client = clients[gateway] as Client;
+  const fleet = await createFleet(client);
+  for (const act of does) await acts[act](client, { fleet, webhook });
+}
+
+async function followed({ followers }: Company, count: number): Promise<string[][]> {
+  return Promise.all(
+    followers.map(async (stream) => {
+      const ids: string[] = [];
+      while (ids.length < count) ids.push((await stream.next()).id);
+      return ids;
+    }),
+  );
+}
+
+describe('two publishers', () => {
+  test('give each event of a company one place, without gaps, and followers miss none and see none twice', {
+    timeout: 120_000,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(writer, { minLength: 2, maxLength: 8 }), async (writers) => {
+        const opened = await Promise.all(Array.from({ length: 3 }, open));
+        await Promise.all(
+          writers.map(({ company, gateway, does }) => write(opened[company] as Company, gateway, does)),
+        );
+        for (const company of opened) {
+          await acts.activate(company.clients[0] as Client, company);
+          const rows = await company.log();
+          const inOrder = rows.toSorted((a, b) => a.position - b.position);
+          expect(inOrder.map(({ position }) => position)).toEqual(rows.map((_, at) => at + 1));
+          expect(rows.filter(({ deliveries }) => deliveries !== 1)).toEqual([]);
+          // What was written one after the other stands in this order.
+          for (const own of Map.groupBy(rows, ({ fleet_id }) => fleet_id).values()) {
+            expect(own).toEqual(own.toSorted((a, b) => a.position - b.position));
+          }
+          const ids = inOrder.map(({ id }) => id);
+          for (const seen of await followed(company, ids.length)) expect(seen).toEqual(ids);
+          for (const { close } of company.followers) close();
+          const { body: listed } = await (company.clients[1] as Client).get('/events?limit=1000');
+          expect(listed.map(({ id }: Json) => id)).toEqual(ids);
+          const [counted] = await one.execute(`select position::int from company where company = '${company.company}'`);
+          expect(counted).toEqual({ position: ids.length });
+        }
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  test('keep to the order of writing of somebody who writes alone', async () => {
+    const company = await open();
+    for (let written = 0; written < 40; written++) await createFleet(company.clients[written % 2] as Client);
+    const rows = await company.log();
+    expect(rows.map(({ position }) => position)).toEqual(rows.map((_, at) => at + 1));
+    for (const { close } of company.followers) close();
+  });
+});
+
+describe.runIf(inject('database').kind === 'postgresql')('a company whose log somebody holds', () => {
+  test('holds up no other', async () => {
+    const [held, other] = [await open(), await open()];
+    const em = one.database.orm.em.fork();
+    await em.begin();
+    await em.execute(`select from company where company = '${held.company}' for update`);
+    await createFleet(held.clients[0] as Client);
+    await createFleet(other.clients[0] as Client);
+    // Who tries to publish its event finds it locked, and does not wait for it.
+    for (let written = 1; written < 10; written++) {
+      await createFleet(other.clients[written % 2] as Client);
+      expect(await other.log()).toHaveLength(written + 1);
+      expect(await one.execute('select pid from pg_locks join pg_stat_activity using (pid) where not granted')).toEqual(
+        [],
+      );
+    }
+    const [waiting] = await one.execute<{ count: number }>(
+      `select count(*)::int from event where company = '${held.company}' and position is null`,
+    );
+    expect(waiting).toEqual({ count: 1 });
+    await em.commit();
+    expect(await held.log()).toHaveLength(1);
+    for (const { close } of [...held.followers, ...other.followers]) close();
+  });
+});
