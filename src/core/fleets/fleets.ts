@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
+import { knowCompany } from '../events/log.ts';
 import { announceEvents, record } from '../events/record-events.ts';
 import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
@@ -41,6 +42,7 @@ type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at'>;
 // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
 const addFleet = prepare((p: Row & By & { data: string }) =>
   db
+    .with('known', knowCompany(p.company))
     .with('made', (q) =>
       q.insertInto('fleet').values({
         id: p.id,

@@ -110,6 +110,17 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
+/** How many vehicles of each status have ids after `start`, up to that of the last row that was staged. */
+export const countInserted = prepare((p: Ids & { company: string; staged: number }) =>
+  db
+    .selectFrom('vehicle')
+    .select(['status', count.as('delta')])
+    .where('company', '=', p.company)
+    .where('id', '>', idAt(p, sql`0`))
+    .where('id', '<=', idAt(p, sql`${p.staged}::int`))
+    .groupBy('status'),
+);
+
 interface Elsewhere extends Staged {
   fleetId: string;
   room: number;

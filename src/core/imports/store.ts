@@ -8,10 +8,20 @@ import { countWritten, execute, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
+import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, importColumns } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { countNew, countStaged, findDuplicates, type Ids, idAt, insertStaged, rejectStaged } from './staged.ts';
+import {
+  countInserted,
+  countNew,
+  countStaged,
+  findDuplicates,
+  type Ids,
+  idAt,
+  insertStaged,
+  rejectStaged,
+} from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
@@ -102,6 +112,7 @@ async function store(
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
+    if (created > 0 && how !== 'count') await countCreated(ctx, run, ids, staging.good);
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -171,6 +182,14 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: bo
     known: known ? true : null,
     beside: beside || null,
   });
+}
+
+async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
+  const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
+  await countVehicles(
+    ctx,
+    counts.map((one) => ({ ...one, company, fleetId })),
+  );
 }
 
 function idsOfOneStatement(): Ids {

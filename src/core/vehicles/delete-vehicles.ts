@@ -10,6 +10,7 @@ import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
+import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type DeletedVehicles, deleteVehiclesInput } from './vin-lists.ts';
@@ -103,7 +104,11 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 }
 
 const deleteAll = prepare((p: { company: string; ids: readonly string[] }) =>
-  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+  db
+    .deleteFrom('vehicle')
+    .where('company', '=', p.company)
+    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .returning('status'),
 );
 
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
@@ -111,7 +116,11 @@ async function removeVehicles(ctx: Context, company: string, fleetId: string, ve
   const ids = vehicles.map(({ id }) => id);
   const theirs = sql`c.company = ${company} and c.vehicle_id = any(${ids}::uuid[])`;
   await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, theirs)} select`);
-  await deleteAll(onPrimary(ctx), { company, ids });
+  const gone = await deleteAll(onPrimary(ctx), { company, ids });
+  await countVehicles(
+    ctx,
+    gone.map(({ status }) => ({ company, fleetId, status, delta: -1 })),
+  );
   await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles });
   ctx.services.changes.announceRemoval(company, vehicles);
 }

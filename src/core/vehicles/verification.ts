@@ -6,6 +6,7 @@ import { onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckHours } from './eligibility.ts';
 import { storeFacts } from './store-facts.ts';
+import { countVehicles } from './tally.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
@@ -31,7 +32,9 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
-    await record(ctx, ...answered.filter(({ was, status }) => was !== status).map(eligibilityChanged));
+    const changed = answered.filter(({ was, status }) => was !== status);
+    await countVehicles(ctx, changed.flatMap(moved));
+    await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
   });
 }
@@ -72,6 +75,11 @@ const factOf = ({ vehicle, verification: v }: Verified) => ({
 });
 
 type StoredVehicle = Awaited<ReturnType<typeof storeFacts>>[number];
+
+const moved = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
+  { company, fleetId, status: was, delta: -1 },
+  { company, fleetId, status, delta: 1 },
+];
 
 const eligibilityChanged = ({
   id,
