@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { settings } from '../config.ts';
+import { distribute } from '../database/citus.ts';
 import { connectDatabase, type Database } from '../database/database.ts';
 import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
 npm run migrate -- finish    removes what only the version before needs, once none of its processes runs any more
+npm run migrate -- distribute  spreads the tables by company over a Citus cluster; DATABASE_URL is its coordinator
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 
 /** Each prints what it did or found, and gives the exit code. */
@@ -31,6 +33,11 @@ const commands: Record<string, (database: Database) => Promise<number>> = {
       removed = true;
     }
     console.log(removed ? 'Removed what only the version before needs.' : 'Nothing was left of the version before.');
+    return 0;
+  },
+  async distribute(database) {
+    const tables = await distribute(database);
+    console.log(tables.length > 0 ? `Distributed ${tables.join(', ')}.` : 'Everything was distributed before.');
     return 0;
   },
 };
