@@ -1,6 +1,6 @@
-import { type Expression, expressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { contractData, recordEach } from './events/record-events.ts';
+import { contractData } from './events/record-events.ts';
 import { type By, byCaller, eventColumns, eventsOf } from './events/recording.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
@@ -59,12 +59,3 @@ const removeOfVehicles = prepare((p: By & { company: string; ids: readonly strin
 export async function removeContractsOfVehicles(ctx: Context, company: string, ids: readonly string[]): Promise<void> {
   await removeOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, ids });
 }
-
-/** The same steps as text, of contracts `c` of any company. */
-export const removingContracts = (ctx: Context, where: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`c as (delete from contract c where ${where} returning c.*), told as (${recordEach(
-    ctx,
-    'contract.deleted',
-    sql`select c.company, c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData}
-        from c join vehicle v on v.id = c.vehicle_id`,
-  )})`;

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Blocks of a table whose rows are locked at a time: some thousands of rows. */
-const BLOCKS = 100;
+/** Blocks of a table whose rows are locked at a time: one or two thousand rows. */
+const BLOCKS = 20;
 
 /**
  * Fills the company of rows of before, a stretch of the table at a time, so that nobody waits for long. Each statement is a

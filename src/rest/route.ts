@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
+import type { JsonPage } from '../core/sql/json-page.ts';
 import { cursorOf, firstPage, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
-import type { JsonPage } from '../core/sql/selection.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */

@@ -279,7 +279,7 @@ describe.skipIf(gateway.database.kind === 'embedded')('a database whose connecti
     someBytes(sending, own.id, vins);
     sending.end(`\r\n${END}`);
     await expect
-      .poll(async () => (await cut(`query ~ '^\\s*insert into vehicle'`)).length, { interval: 5, timeout: 15_000 })
+      .poll(async () => (await cut(`query ~ '^\\s*insert into "vehicle"'`)).length, { interval: 5, timeout: 15_000 })
       .toBeGreaterThan(0);
     expect(await answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(await acme.get(`/fleets/${own.id}`)).toMatchObject({ body: { vehicleCount: 0 } });

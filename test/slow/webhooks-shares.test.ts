@@ -97,8 +97,10 @@ describe.runIf(kind === 'postgresql')('A webhook for which 200,000 events wait',
     const webhook = await subscribe(client);
     receiver.always(webhook.path, hang);
     await become(client, webhook, 'PAUSED');
-    await execute(`insert into event (company, type, actor, at, position)
-      select '${company}', 'fleet.updated', 'test', now(), nextval('event_position') from generate_series(1, ${EVENTS})`);
+    await execute(`with log as (
+        update company set position = position + ${EVENTS} where company = '${company}' returning position - ${EVENTS} as "end"
+      ) insert into event (company, type, actor, at, position)
+      select '${company}', 'fleet.updated', 'test', now(), log."end" + n from log, generate_series(1, ${EVENTS}) n`);
     return webhook;
   }
 

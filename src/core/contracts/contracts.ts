@@ -5,10 +5,11 @@ import { announceEvents } from '../events/record-events.ts';
 import { type By, byCaller } from '../events/recording.ts';
 import { readInput } from '../input.ts';
 import { removed, removing } from '../remove-contracts.ts';
+import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { prepareVariants } from '../sql/prepare.ts';
-import { type JsonPage, json, jsonObject, jsonText, readJsonPage, type Selection } from '../sql/selection.ts';
+import { json, jsonObject, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -66,7 +67,7 @@ export async function listContractsJson(
   input: { company: string; page: Page; fields: Selection<Contract> },
 ): Promise<JsonPage> {
   const ofCompanyAsked = sql`${source(ctx)} where c.company = ${companyAsked(ctx, input.company)}`;
-  return readJsonPage(ctx, jsonText(contractJson, input.fields), ofCompanyAsked, sql`c.id`, input.page);
+  return readJsonPage(ctx, { table: contractJson, selection: input.fields }, ofCompanyAsked, sql`c.id`, input.page);
 }
 
 /** How many contracts listContracts has in all. */

@@ -6,19 +6,11 @@ import { knowCompany } from '../events/log.ts';
 import { announceEvents, record } from '../events/record-events.ts';
 import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
+import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
-import {
-  everyMember,
-  type JsonPage,
-  json,
-  jsonObject,
-  jsonText,
-  parseAll,
-  readJsonPage,
-  type Selection,
-} from '../sql/selection.ts';
+import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -138,7 +130,7 @@ export async function listFleets(
 /** A page of the caller's fleets as JSON, oldest first. */
 export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
   const company = authorize(ctx, 'fleets:read');
-  const object = jsonText(fleetJson, input.fields);
+  const object = { table: fleetJson, selection: input.fields };
   return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
 }
 

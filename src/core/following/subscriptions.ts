@@ -7,8 +7,10 @@ import { ownerOfFleet } from '../fleets/fleets.ts';
 import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
+import { prepareVariants } from '../sql/prepare.ts';
 import { execute, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import type { Eligibility, Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject } from '../vehicles/vehicles.ts';
 
@@ -82,12 +84,22 @@ async function answersOf(ctx: Context, company: string, fleetId: string | null, 
   return rows.map(({ json }) => json.eligibility);
 }
 
+const findVerified = prepareVariants<{ company: string; fleetId: string | null; since: Date }>()(
+  ['fleetId'],
+  (p, has) => {
+    const verified = db
+      .selectFrom('vehicle')
+      .select('id')
+      .where('company', '=', p.company)
+      .where('verified_at', '>=', sql<string>`${p.since}::timestamptz`)
+      .orderBy('verified_at')
+      .limit(WAITING_MAX + 1);
+    return has.fleetId ? verified.where('fleet_id', '=', p.fleetId) : verified;
+  },
+);
+
 async function verifiedSince(ctx: Context, company: string, fleetId: string | null, since: Date): Promise<string[]> {
-  const rows = await execute<{ id: string }>(
-    onPrimary(renewed(ctx)),
-    sql`select v.id from vehicle v where v.company = ${company} ${ofFleet(fleetId)}
-        and v.verified_at >= ${since}::timestamptz order by v.verified_at limit ${WAITING_MAX + 1}`,
-  );
+  const rows = await findVerified(onPrimary(renewed(ctx)), { company, fleetId, since });
   return rows.map((row) => row.id);
 }
 

@@ -41,7 +41,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
     }
     await limitUploads(ctx, company);
     const lease = new Date(now.getTime() + LEASE_SECONDS * 1000);
-    if (before) await forgetRows(ctx, before.id);
+    if (before) await forgetRows(ctx, before);
     const { fleetId, mode, dryRun } = wanted;
     const [run] = before
       ? await startAnew(onPrimary(ctx), { company, id: before.id, now, lease })

@@ -90,7 +90,8 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const rejected = refused > 0 ? await listRejections(ctx, { importId: run.id, limit: ROWS_SHOWN }) : [];
+  const rejected =
+    refused > 0 ? await listRejections(ctx, { company: run.company, importId: run.id, limit: ROWS_SHOWN }) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),

@@ -14,17 +14,21 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   return toImport(await importRow(ctx, input.id));
 }
 
-const firstRejections = prepare((p: { importId: string; limit: number }) =>
+const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message'])
+    .where('company', '=', p.company)
     .where('import_id', '=', p.importId)
     .orderBy('row')
     .limit(p.limit),
 );
 
 /** The first refused rows of an import. */
-export async function listRejections(ctx: Context, input: { importId: string; limit: number }): Promise<RejectedRow[]> {
+export async function listRejections(
+  ctx: Context,
+  input: { company: string; importId: string; limit: number },
+): Promise<RejectedRow[]> {
   return firstRejections(onPrimary(ctx), input);
 }
 
@@ -32,24 +36,25 @@ const REJECTIONS_PAGE = 1000;
 
 /** The refused rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
 export async function streamRejectedCsv(ctx: Context, input: { importId: string }): Promise<AsyncIterable<string>> {
-  const { id, delimiter, columns } = await importRow(ctx, input.importId);
-  return rejectedCsv({ delimiter, columns }, rejections(ctx, id));
+  const run = await importRow(ctx, input.importId);
+  return rejectedCsv({ delimiter: run.delimiter, columns: run.columns }, rejections(ctx, run));
 }
 
-const moreRejections = prepare((p: { importId: string; after: number }) =>
+const moreRejections = prepare((p: { company: string; importId: string; after: number }) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message', 'cells'])
+    .where('company', '=', p.company)
     .where('import_id', '=', p.importId)
     .where('row', '>', p.after)
     .orderBy('row')
     .limit(REJECTIONS_PAGE),
 );
 
-async function* rejections(ctx: Context, importId: string) {
+async function* rejections(ctx: Context, { company, id: importId }: ImportRow) {
   let after = -1;
   for (;;) {
-    const page = await moreRejections(onPrimary(ctx), { importId, after });
+    const page = await moreRejections(onPrimary(ctx), { company, importId, after });
     yield* page;
     if (page.length < REJECTIONS_PAGE) return;
     after = page.at(-1)?.row ?? after;
@@ -93,7 +98,13 @@ const forgetImports = prepare((p: { ids: readonly string[] }) =>
     .deleteFrom('import')
     .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('import_rejection as r').whereRef('r.import_id', '=', 'import.id'))),
+      not(
+        exists(
+          selectFrom('import_rejection as r')
+            .whereRef('r.company', '=', 'import.company')
+            .whereRef('r.import_id', '=', 'import.id'),
+        ),
+      ),
     ),
 );
 

@@ -80,30 +80,35 @@ const forgetUnowned = prepare(() =>
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
-          selectFrom('import').whereRef('import.id', '=', 'b.import_id').where('import.state', '=', sql.lit('RUNNING')),
+          selectFrom('import')
+            .whereRef('import.company', '=', 'b.company')
+            .whereRef('import.id', '=', 'b.import_id')
+            .where('import.state', '=', sql.lit('RUNNING')),
         ),
       ),
     ),
 );
 
-const forgetStaged = prepare((p: { importId: string }) =>
-  db.deleteFrom('import_batch').where('import_id', '=', p.importId),
+type Which = Pick<ImportRow, 'company' | 'id'>;
+
+const forgetStaged = prepare((p: Which) =>
+  db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-const forgetRejected = prepare((p: { importId: string }) =>
-  db.deleteFrom('import_rejection').where('import_id', '=', p.importId),
+const forgetRejected = prepare((p: Which) =>
+  db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 
 /** Deletes what was set aside for an import. */
-export const forgetBatches = (ctx: Context, importId: string) => forgetStaged(onPrimary(ctx), { importId });
+export const forgetBatches = (ctx: Context, { company, id }: Which) => forgetStaged(onPrimary(ctx), { company, id });
 
 const isThere = prepare((p: { company: string; id: string }) =>
   db.selectFrom('import').select('id').where('id', '=', p.id).where('company', '=', p.company),
 );
 
 /** Deletes what an earlier start of an import has set aside and refused. */
-export async function forgetRows(ctx: Context, importId: string): Promise<void> {
-  await forgetBatches(ctx, importId);
-  await forgetRejected(onPrimary(ctx), { importId });
+export async function forgetRows(ctx: Context, { company, id }: Which): Promise<void> {
+  await forgetBatches(ctx, { company, id });
+  await forgetRejected(onPrimary(ctx), { company, id });
 }
 
 /** What the caller is told of an import that was ended while its process was at it. */

@@ -1,4 +1,6 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
+import { EVENT_VEHICLES } from '../events/record-events.ts';
+import { type By, eventColumns, eventsOf } from '../events/recording.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
@@ -11,8 +13,14 @@ const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
 const count = sql<number>`count(*)::int`;
 
+/** Of which import of whose. */
+interface Staged {
+  importId: string;
+  company: string;
+}
+
 /** The good rows, as `r`. */
-const stagedRows = (importId: string) =>
+const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -21,25 +29,27 @@ const stagedRows = (importId: string) =>
         sql`r(row, vin, manufacturer, supported, warnings)`,
       ),
     ])
-    .where('b.import_id', '=', importId);
+    .where('b.company', '=', p.company)
+    .where('b.import_id', '=', p.importId);
 
 /** The good rows with their cells, as `r`. */
-const stagedCells = (importId: string) =>
+const stagedCells = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
       sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
         unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
     ])
-    .where('b.import_id', '=', importId);
+    .where('b.company', '=', p.company)
+    .where('b.import_id', '=', p.importId);
 
 /** VINs in the order of their characters, whatever the database's own is. */
 const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /** Each VIN once, as it stands first in the file. */
-function firstRows(importId: string) {
+function firstRows(p: Staged) {
   const vin = byCharacters(row.ref('r.vin'));
-  return stagedRows(importId)
+  return stagedRows(p)
     .distinctOn(vin)
     .select([vin.as('vin'), 'r.manufacturer', 'r.supported', 'r.warnings'])
     .orderBy(vin)
@@ -51,22 +61,17 @@ function firstRows(importId: string) {
 const fleetWith = (company: string, vin: Expression<string>) =>
   db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
 
-export const countStaged = prepare((p: { importId: string }) =>
+export const countStaged = prepare((p: Staged) =>
   db
     .selectFrom('import_batch')
     .select(({ ref }) => sql<number>`coalesce(sum(cardinality(${ref('rows')})), 0)::int`.as('count'))
+    .where('company', '=', p.company)
     .where('import_id', '=', p.importId),
 );
 
-/** Of which import of whose. */
-interface Staged {
-  importId: string;
-  company: string;
-}
-
 export const countNew = prepare((p: Staged) =>
   db
-    .selectFrom(firstRows(p.importId))
+    .selectFrom(firstRows(p))
     .select(count.as('count'))
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null),
 );
@@ -80,7 +85,7 @@ export interface Ids {
 }
 
 /** The id that stands so many after the one before the first. */
-export const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
+const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
 interface Inserted extends Staged, NewVehicles, Ids {
@@ -101,7 +106,7 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     .columns(newVehicleColumns)
     .expression((q) =>
       q
-        .selectFrom(firstRows(p.importId))
+        .selectFrom(firstRows(p))
         .select(idAt(p, sql`row_number() over ()`).as('id'))
         .select(newVehicle(p))
         .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
@@ -110,7 +115,7 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
-/** How many vehicles of each status have ids after `start`, up to that of the last row that was staged. */
+/** How many vehicles of each status have ids up to that of the last row that was staged. */
 export const countInserted = prepare((p: Ids & { company: string; staged: number }) =>
   db
     .selectFrom('vehicle')
@@ -120,6 +125,47 @@ export const countInserted = prepare((p: Ids & { company: string; staged: number
     .where('id', '<=', idAt(p, sql`${p.staged}::int`))
     .groupBy('status'),
 );
+
+interface Told extends By, Ids {
+  company: string;
+  fleet_id: string;
+  last: number;
+  data: string;
+}
+
+/** The ids follow each other, so the vehicles of each event are a stretch of the primary key. */
+export const tellOfNew = prepare((p: Told) => {
+  const first = sql<{ first: number }>`generate_series(0, ${p.last}::int, ${EVENT_VEHICLES}::int)`.as<'s'>(
+    sql`s(first)`,
+  );
+  const facts = db
+    .selectFrom(first)
+    .crossJoinLateral((of) => {
+      const from = of.ref('s.first');
+      return of
+        .selectFrom('vehicle as v')
+        .select(({ ref }) => [
+          sql<string[]>`array_agg(${ref('v.id')})`.as('ids'),
+          sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
+        ])
+        .where('v.company', '=', p.company)
+        .where('v.id', '>', idAt(p, from))
+        .where('v.id', '<=', idAt(p, sql`(${from} + ${EVENT_VEHICLES}::int)`))
+        .as('batch');
+    })
+    .select([
+      sql<string>`${p.company}::text`.as('company'),
+      sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
+      sql<string | null>`null::uuid`.as('contract_id'),
+      'batch.ids as vehicle_ids',
+      'batch.vins',
+      sql<unknown>`${p.data}::jsonb`.as('data'),
+    ]);
+  return db
+    .insertInto('event')
+    .columns(eventColumns)
+    .expression(eventsOf('vehicle.added', p, facts.as('f')));
+});
 
 interface Elsewhere extends Staged {
   fleetId: string;
@@ -133,7 +179,7 @@ export const rejectStaged = prepare((p: Elsewhere) =>
         .insertInto('import_rejection')
         .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
         .expression(
-          stagedCells(p.importId)
+          stagedCells(p)
             .select(({ ref }) => [
               'b.company',
               'b.import_id',
@@ -148,7 +194,7 @@ export const rejectStaged = prepare((p: Elsewhere) =>
             .limit(p.room),
         ),
     )
-    .selectFrom(stagedRows(p.importId).select(['r.vin']).as('r'))
+    .selectFrom(stagedRows(p).select(['r.vin']).as('r'))
     .select(count.as('count'))
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
 );
@@ -157,7 +203,7 @@ export const rejectStaged = prepare((p: Elsewhere) =>
 export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
   db
     .selectFrom(
-      stagedRows(p.importId)
+      stagedRows(p)
         .select(({ ref }) => [
           'r.row',
           'r.vin',

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
-import { EVENT_VEHICLES, record, recordEach } from '../events/record-events.ts';
+import { record } from '../events/record-events.ts';
+import { byCaller } from '../events/recording.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
-import { countWritten, execute, onPrimary } from '../sql/send.ts';
+import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
@@ -18,9 +19,9 @@ import {
   countStaged,
   findDuplicates,
   type Ids,
-  idAt,
   insertStaged,
   rejectStaged,
+  tellOfNew,
 } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
@@ -121,7 +122,7 @@ async function store(
     const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
     const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
-    await forgetBatches(ctx, run.id);
+    await forgetBatches(ctx, run);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
     const [done] = await endImport(onPrimary(ctx), {
@@ -151,7 +152,7 @@ function domainErrorOf(how: How, received: number, rejected: number): string | n
 
 /** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
 async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
-  const [staged] = await countStaged(onPrimary(ctx), { importId: run.id });
+  const [staged] = await countStaged(onPrimary(ctx), stagedBy(run));
   if (staged?.count === good) return;
   throw new Unavailable('The database lost part of the file while it arrived. Nothing was stored; send it again.');
 }
@@ -210,14 +211,8 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids): Promise<void> {
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    // The ids follow each other, so the vehicles of each event are a stretch of the primary key.
-    const batches = sql`
-      select ${company}::text, ${fleetId}::uuid, null::uuid, batch.ids, batch.vins, ${JSON.stringify({ importId: run.id })}::jsonb
-      from generate_series(0, ${created - 1}::int, ${EVENT_VEHICLES}::int) first, lateral (
-        select array_agg(v.id) as ids, array_agg(v.vin) as vins from vehicle v
-        where v.id > ${idAt(ids, sql`first`)} and v.id <= ${idAt(ids, sql`(first + ${EVENT_VEHICLES}::int)`)}
-      ) batch`;
-    await execute(onPrimary(ctx), recordEach(ctx, 'vehicle.added', batches));
+    const told = { company, fleet_id: fleetId, last: created - 1, data: JSON.stringify({ importId: run.id }) };
+    await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     ctx.services.changes.announce('due', 'vehicle');
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });

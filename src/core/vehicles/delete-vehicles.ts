@@ -4,9 +4,9 @@ import { NothingToDelete, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { removingContracts } from '../remove-contracts.ts';
+import { removeContractsOfVehicles } from '../remove-contracts.ts';
 import { prepare } from '../sql/prepare.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
@@ -114,8 +114,7 @@ const deleteAll = prepare((p: { company: string; ids: readonly string[] }) =>
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
 async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
   const ids = vehicles.map(({ id }) => id);
-  const theirs = sql`c.company = ${company} and c.vehicle_id = any(${ids}::uuid[])`;
-  await execute(onPrimary(ctx), sql`with ${removingContracts(ctx, theirs)} select`);
+  await removeContractsOfVehicles(ctx, company, ids);
   const gone = await deleteAll(onPrimary(ctx), { company, ids });
   await countVehicles(
     ctx,

@@ -148,11 +148,12 @@ const postpone = prepare((p: Postponed) => {
     })
     .updateTable('vehicle as v')
     .from('due')
-    .set(({ ref }) => ({
+    .set({
       claimed: false,
       due_at: sql<string>`${now} + make_interval(secs => ${p.seconds}::real * (1 + random() / 4))`,
-      reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
-    }))
+      reason: ({ ref }) =>
+        sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
+    })
     .where('v.company', '=', p.company)
     .whereRef('v.id', '=', 'due.id');
 });

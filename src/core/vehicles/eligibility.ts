@@ -139,10 +139,12 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
     )
     .updateTable('vehicle as v')
     .from('wanted')
-    .set(({ eb, ref }) => {
-      const now = sql<string>`${p.now}::timestamptz`;
-      const asked = eb.and([ref('v.claimed'), eb('v.due_at', '>', now)]);
-      return { due_at: eb.case().when(asked).then(ref('v.due_at')).else(now).end() };
+    .set({
+      due_at({ eb, and, ref }) {
+        const now = sql<string>`${p.now}::timestamptz`;
+        const asked = and([ref('v.claimed'), eb('v.due_at', '>', now)]);
+        return eb.case().when(asked).then(ref('v.due_at')).else(now).end();
+      },
     })
     .where('v.company', '=', p.company)
     .whereRef('v.id', '=', 'wanted.id')

@@ -1,4 +1,4 @@
-import { type Expression, type QueryCreator, sql } from 'kysely';
+import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import { prepare } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -84,22 +84,24 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
   return q
     .updateTable('vehicle as v')
     .from(['fact', 'mine'])
-    .set(({ fn, ref }) => ({
-      status: ref('fact.status'),
-      reason: ref('fact.reason'),
-      raw_answer: ref('fact.raw_answer'),
-      manufacturer: fn.coalesce('fact.manufacturer', 'v.manufacturer'),
-      data_delivery: sql<DataDelivery[]>`array(select jsonb_array_elements_text(${ref('fact.data_delivery')}))`,
-      connectivity_status: ref('fact.connectivity_status'),
-      primary_user_assigned: ref('fact.primary_user_assigned'),
-      attempts: sql<number>`${ref('v.faults')} + 1`,
+    .set({
+      status: ({ ref }) => ref('fact.status'),
+      reason: ({ ref }) => ref('fact.reason'),
+      raw_answer: ({ ref }) => ref('fact.raw_answer'),
+      manufacturer: ({ fn }) => fn.coalesce('fact.manufacturer', 'v.manufacturer'),
+      data_delivery: ({ ref }) =>
+        sql<DataDelivery[]>`array(select jsonb_array_elements_text(${ref('fact.data_delivery')}))`,
+      connectivity_status: ({ ref }) => ref('fact.connectivity_status'),
+      primary_user_assigned: ({ ref }) => ref('fact.primary_user_assigned'),
+      attempts: (eb) => eb('v.faults', '+', sql.lit(1)),
       faults: 0,
       verified_at: now,
       claimed: false,
-      due_at: sql<Date>`${now} + case ${ref('fact.status')} when 'ELIGIBLE' then ${recheckAfter(p.eligible)}
-            when 'INELIGIBLE' then ${recheckAfter(p.ineligible)}
-            when 'UNSUPPORTED' then ${recheckAfter(p.unsupported)} else ${recheckAfter(p.failed)} end`,
-    }))
+      due_at: ({ ref }) =>
+        sql<Date>`${now} + case ${ref('fact.status')} when 'ELIGIBLE' then ${recheckAfter(p.eligible)}
+          when 'INELIGIBLE' then ${recheckAfter(p.ineligible)}
+          when 'UNSUPPORTED' then ${recheckAfter(p.unsupported)} else ${recheckAfter(p.failed)} end`,
+    })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')
     .whereRef('mine.company', '=', 'v.company')
@@ -107,28 +109,30 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
     .returning([...stored, sql.lit(true).as('answered')]);
 }
 
+const told = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
+const faults = sql<number>`${told.ref('v.faults')} + ${told.ref('fact.asked')}::int`;
+
+/** One value of a vehicle that has no answer yet, another of one that has. */
+const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
+  told.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
+
 /** No answer leaves everything as it was but for the next attempt. */
 function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
   return q
     .updateTable('vehicle as v')
     .from(['fact', 'mine'])
-    .set(({ eb, fn, ref }) => {
-      const faults = sql<number>`${ref('v.faults')} + ${ref('fact.asked')}::int`;
-      const pending = eb('v.status', '=', sql.lit('PENDING'));
-      const seconds = secondsToRetry(ref('fact.asked'), ref('fact.retry_after'), ref('v.faults'));
-      return {
-        faults,
-        claimed: false,
-        attempts: eb.case().when(pending).then(faults).else(ref('v.attempts')).end(),
-        reason: eb
-          .case()
-          .when(pending)
-          .then(fn.coalesce('fact.reason', ref('v.reason').$castTo<string | null>()))
-          .else(ref('v.reason').$castTo<string | null>())
-          .end(),
-        due_at: sql<Date>`${now} + make_interval(secs => ${seconds})`,
-      };
+    .set({
+      faults,
+      claimed: false,
+      attempts: ({ ref }) => whilePending(faults, ref('v.attempts')),
+      reason: ({ fn, ref }) => {
+        const before = ref('v.reason').$castTo<string | null>();
+        return whilePending(fn.coalesce('fact.reason', before), before);
+      },
+      due_at: ({ ref }) =>
+        sql<Date>`${now} + make_interval(secs =>
+          ${secondsToRetry(ref('fact.asked'), ref('fact.retry_after'), ref('v.faults'))})`,
     })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')

@@ -3,21 +3,14 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import {
-  everyMember,
-  isoSql,
-  type JsonPage,
-  type JsonSql,
-  json,
-  jsonObject,
-  jsonText,
-  readJsonPage,
-  type Selection,
-} from '../sql/selection.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -104,27 +97,67 @@ export async function vehiclesOfFleets(
   return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
 }
 
+interface Own {
+  company: string;
+  fleetIds: readonly string[];
+}
+
+const tallies = (p: Own) =>
+  db
+    .selectFrom('vehicle_tally as t')
+    .innerJoin('fleet as f', 'f.id', 't.fleet_id')
+    .select(['t.fleet_id', ({ ref }) => sql<number>`sum(${ref('t.delta')})::int`.as('count')])
+    .where('t.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('t.company', '=', p.company)
+    .where('f.company', '=', p.company)
+    .groupBy('t.fleet_id');
+
+const keptCounts = prepareVariants<Own & { status: EligibilityStatus | null | undefined }>()(['status'], (p, has) =>
+  tallies(p).$if(has.status, (q) => q.where('t.status', '=', p.status)),
+);
+
+type Counted = Own & { status: EligibilityStatus | null | undefined } & Record<
+    'manufacturer' | 'vin',
+    string | null | undefined
+  >;
+
+const counted = prepareVariants<Counted>()(['status', 'manufacturer', 'vin'], (p, has) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(['v.fleet_id', sql<number>`count(*)::int`.as('count')])
+    .where('v.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
+    .where('v.company', '=', p.company)
+    .$if(has.status, (q) => q.where('v.status', '=', p.status))
+    .$if(has.manufacturer, (q) => q.where('v.manufacturer', '=', p.manufacturer))
+    .$if(has.vin, (q) => q.where('v.vin', 'like', p.vin))
+    .groupBy('v.fleet_id'),
+);
+
 /** How many vehicles vehiclesOfFleets has in all for each fleet. Counts that were kept are read, not counted. */
 export async function countVehiclesOfFleets(
   ctx: Context,
   input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
 ): Promise<Map<string, number>> {
   const company = authorize(ctx, 'fleets:read');
-  const { eligibility, ...others } = readInput(vehicleFilter, input.filter ?? {});
-  const kept = Object.values(others).every((value) => value == null);
-  const rows = await execute<{ fleet_id: string; count: number }>(
-    onReplica(ctx, kept ? input.fleetIds.length : ALL_ROWS),
-    kept
-      ? sql`select t.fleet_id, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
-            where t.fleet_id = any(${input.fleetIds}::uuid[]) and f.company = ${company}
-            ${given(eligibility, (status) => sql`and t.status = ${status}`)} group by t.fleet_id`
-      : sql`select v.fleet_id, count(*)::int as count from vehicle v
-            where v.fleet_id = any(${input.fleetIds}::uuid[]) and v.company = ${company} ${vehiclesMatching(input.filter)}
-            group by v.fleet_id`,
-  );
+  const { eligibility: status, manufacturer, vinStartsWith } = readInput(vehicleFilter, input.filter ?? {});
+  const own = { company, fleetIds: input.fleetIds, status };
+  const kept = manufacturer == null && vinStartsWith == null;
+  const rows = kept
+    ? await keptCounts(onReplica(ctx, input.fleetIds.length), own)
+    : await counted(onReplica(ctx, ALL_ROWS), {
+        ...own,
+        manufacturer,
+        vin: vinStartsWith && likePrefix(vinStartsWith),
+      });
   const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
   return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));
 }
+
+const countsByStatus = prepare((p: Own) =>
+  tallies(p)
+    .select(({ ref }) => ref('t.status').$castTo<EligibilityStatus>().as('status'))
+    .groupBy('t.status'),
+);
 
 /** How many vehicles of each status every one of these fleets has. */
 export async function eligibilitySummaries(
@@ -132,11 +165,7 @@ export async function eligibilitySummaries(
   fleetIds: readonly string[],
 ): Promise<Map<string, Record<EligibilityStatus, number>>> {
   const company = authorize(ctx, 'fleets:read');
-  const rows = await execute<{ fleet_id: string; status: EligibilityStatus; count: number }>(
-    onReplica(ctx),
-    sql`select t.fleet_id, t.status, sum(t.delta)::int as count from vehicle_tally t join fleet f on f.id = t.fleet_id
-        where t.fleet_id = any(${fleetIds}::uuid[]) and f.company = ${company} group by t.fleet_id, t.status`,
-  );
+  const rows = await countsByStatus(onReplica(ctx), { company, fleetIds });
   const none = { PENDING: 0, ELIGIBLE: 0, INELIGIBLE: 0, UNSUPPORTED: 0, FAILED: 0 };
   const summaries = new Map(fleetIds.map((id) => [id, { ...none }]));
   for (const row of rows) {
@@ -154,7 +183,13 @@ export async function listVehiclesJson(
   const company = authorize(ctx, 'fleets:read');
   const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const slice = await readJsonPage(ctx, jsonText(vehicleJson, input.fields), ofFleet, sql`v.id`, input.page);
+  const slice = await readJsonPage(
+    ctx,
+    { table: vehicleJson, selection: input.fields },
+    ofFleet,
+    sql`v.id`,
+    input.page,
+  );
   // Only an empty page leaves open whether there is such a fleet.
   if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
   return slice;
@@ -173,7 +208,7 @@ const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.
 const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
   ...ofVin,
   eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
-  nextAttemptAt: json.orNull({ sql: `case when not v.claimed then ${isoSql('v.due_at')} end`, bare: true }),
+  nextAttemptAt: json.orNull(json.time('case when not v.claimed then v.due_at end')),
 });
 
 export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });

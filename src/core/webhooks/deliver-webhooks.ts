@@ -66,6 +66,7 @@ const firstDue = (kind: Kind, p: BusyLists & { now: string }) =>
       q
         .selectFrom('delivery as d')
         .select('d.due_at')
+        .whereRef('d.company', '=', 'w.company')
         .whereRef('d.webhook_id', '=', 'w.id')
         .where('d.due_at', '<=', p.now)
         .where(kinds[kind].deliveries)
@@ -102,6 +103,7 @@ const claiming = (kind: Kind) =>
               of
                 .selectFrom('delivery as d')
                 .select(['d.id', 'd.due_at'])
+                .where('d.company', '=', p.company)
                 .whereRef('d.webhook_id', '=', 'w.id')
                 .where('d.due_at', '<=', p.now)
                 .where(kinds[kind].deliveries)
@@ -118,6 +120,7 @@ const claiming = (kind: Kind) =>
       .updateTable('delivery as d')
       .from(['due', 'webhook as w', 'event as e'])
       .set({ due_at: p.until, claimed: true })
+      .where('d.company', '=', p.company)
       .whereRef('d.id', '=', 'due.id')
       .whereRef('w.id', '=', 'd.webhook_id')
       .where('w.company', '=', p.company)
@@ -158,6 +161,7 @@ const findNext = prepare((p: { now: string }) =>
       q
         .selectFrom('delivery as d')
         .select('d.due_at')
+        .whereRef('d.company', '=', 'w.company')
         .whereRef('d.webhook_id', '=', 'w.id')
         .where('d.due_at', '>', p.now)
         .orderBy('d.due_at')
@@ -205,14 +209,16 @@ const trim = prepare((p: { before: string }) =>
     .with('old', (q) =>
       q
         .selectFrom('delivery')
-        .select('id')
+        .select(['company', 'id'])
         .where('id', '<', p.before)
         .where('state', '<>', sql.lit('PENDING'))
         .orderBy('id')
         .limit(sql.lit(TRIMMED_AT_ONCE)),
     )
-    .deleteFrom('delivery')
-    .where('id', 'in', (q) => q.selectFrom('old').select('id'))
+    .deleteFrom('delivery as d')
+    .using('old')
+    .whereRef('d.company', '=', 'old.company')
+    .whereRef('d.id', '=', 'old.id')
     .returning(({ lit }) => lit(1).as('one')),
 );
 

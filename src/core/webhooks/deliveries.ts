@@ -123,6 +123,7 @@ const readOne = prepare((p: Place) =>
     .innerJoin('event as e', 'e.id', 'd.event_id')
     .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
     .select([object.$castTo<Row['json']>().as('json'), event.$castTo<Event>().as('event')])
+    .where('d.company', '=', p.company)
     .where('d.id', '=', p.id)
     .where('d.webhook_id', '=', p.webhook_id)
     .where('e.company', '=', p.company)
@@ -164,6 +165,7 @@ const bringForward = prepare((p: Place & { now: Date }) =>
       once: ({ eb, or, ref }) => or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
       state: 'PENDING',
     })
+    .where('company', '=', p.company)
     .where('id', '=', p.id)
     .where('webhook_id', '=', p.webhook_id)
     .where('claimed', '=', sql.lit(false)),

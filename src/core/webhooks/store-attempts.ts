@@ -58,7 +58,7 @@ type OutcomeRow = Pick<Outcome, 'id' | 'webhook_id' | 'until' | 'url' | 'status'
 
 const is = (state: DeliveryState) => sql.lit(state);
 
-const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string } }>) =>
+const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string } }>, company: string) =>
   q
     .updateTable('delivery as d')
     .from('o')
@@ -90,6 +90,7 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
           .then(eb.ref('o.due_at'))
           .end(),
     })
+    .where('d.company', '=', company)
     .whereRef('d.id', '=', 'o.id')
     .where('d.claimed', '=', sql.lit(true))
     .whereRef('d.due_at', '=', 'o.until')
@@ -114,7 +115,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
           .orderBy('id')
           .forNoKeyUpdate(),
     )
-    .with('stored', storeEach)
+    .with('stored', (q) => storeEach(q, p.company))
     .with('told', (q) =>
       q
         .updateTable('webhook as w')

@@ -224,6 +224,7 @@ const contractsWaiting = prepare((p: Place) =>
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')
     .select('d.id')
+    .where('d.company', '=', p.company)
     .where('d.webhook_id', '=', p.id)
     .where('d.state', '=', sql.lit('PENDING'))
     .where('e.company', '=', p.company)

@@ -1,0 +1,95 @@
+/**
+ * Whether a second process publishes more events. Every process and its connections' backends get a share of a core
+ * together (control groups), and the share is what limits them.
+ * Run:  npx node bench/publishing.ts [--share 25] [--rounds 5] [--events 1000]          (Linux, as root)
+ * Read: events per second of 8 companies with so many events each, published by one process and by two, in turns, and the
+ * ratio of a round (median).
+ */
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { figure, inTurns, median, medianRatio } from './support/measure.ts';
+import { migrate, openWorld } from './support/world.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    share: { type: 'string', default: '25' },
+    rounds: { type: 'string', default: '5' },
+    events: { type: 'string', default: '1000' },
+  },
+});
+const COMPANIES = 8;
+const PERIOD_US = 20_000;
+const groups: string[] = [];
+
+// What is measured is the publishing, not the disk.
+await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', autovacuum: 'off' } });
+migrate(world.url);
+const publishers = [await start('one'), await start('two')] as const;
+try {
+  const [, second] = publishers;
+  const rates = await inTurns([1, 2], Number(options.rounds), async (processes) => {
+    for (const publisher of publishers) await publisher.limit();
+    if (processes === 1) second.kill('SIGSTOP');
+    const rate = await publish();
+    second.kill('SIGCONT');
+    await delay(300);
+    return rate;
+  });
+  const [ones = [], twos = []] = [...rates.values()];
+  console.log(
+    `one ${figure(median(ones))}/s, two ${figure(median(twos))}/s, ratio ${medianRatio(twos, ones).toFixed(2)} ` +
+      `(${twos.map((two, round) => (two / (ones[round] ?? 0)).toFixed(2)).join(', ')})`,
+  );
+} finally {
+  await world[Symbol.asyncDispose]();
+  for (const group of groups) rmdirSync(group);
+}
+
+/** Events per second, from the moment they are announced until all have their place. */
+async function publish(): Promise<number> {
+  await world.sql(
+    `insert into event (type, company, fleet_id, vehicle_ids, vins, actor, at)
+     select 'eligibility.changed', 'company ' || c, gen_random_uuid(), array[gen_random_uuid()], array['WBA' || n], 'system', now()
+     from generate_series(1, $1::int) n, generate_series(1, ${COMPANIES}) c`,
+    [options.events],
+  );
+  await world.sql('analyze event');
+  const began = performance.now();
+  await world.sql(`select pg_notify('due', 'event')`);
+  while ((await world.sql('select from event where position is null limit 1')).length > 0) await delay(50);
+  return (COMPANIES * Number(options.events)) / ((performance.now() - began) / 1000);
+}
+
+/** A process that, with its backends, gets a share of a core: those that it has whenever `limit` is called. */
+async function start(name: string) {
+  const url = new URL(world.url);
+  url.searchParams.set('application_name', name);
+  const { pid, child } = await world.gateway({ DATABASE_URL: url.href });
+  const group = newGroup(name);
+  return {
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    async limit() {
+      const backends = await world.sql('select pid from pg_stat_activity where application_name = $1', [name]);
+      if (backends.length === 0) throw new Error('whose connections are whose cannot be seen');
+      for (const one of [pid, ...backends.map((backend) => backend.pid)]) {
+        writeFileSync(join(group, 'cgroup.procs'), String(one));
+      }
+    },
+  };
+}
+
+function newGroup(name: string): string {
+  const second = existsSync('/sys/fs/cgroup/cgroup.controllers');
+  const group = join('/sys/fs/cgroup', second ? '' : 'cpu', `fleet-gateway-${process.pid}-${name}`);
+  mkdirSync(group);
+  groups.push(group);
+  const quota = (PERIOD_US * Number(options.share)) / 100;
+  if (second) writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`);
+  else {
+    writeFileSync(join(group, 'cpu.cfs_period_us'), String(PERIOD_US));
+    writeFileSync(join(group, 'cpu.cfs_quota_us'), String(quota));
+  }
+  return group;
+}

@@ -1,0 +1,88 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { type Page, pageSql, sliceOf } from './page.ts';
+import { isValue, type JsonSql, type JsonTable, rowValueOf, type Selection } from './selection.ts';
+import { execute, onReplica } from './send.ts';
+
+/** A page of a list as it is sent: a JSON array that nobody needs to take apart. */
+export interface JsonPage {
+  json: string;
+  /** The id of the last item, where the next page begins; null for an empty page. */
+  last: string | null;
+  hasNext: boolean;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What is selected of a row, and the row as JSON. */
+interface RowWriter {
+  columns: RawBuilder<unknown>;
+  write(row: Row): string;
+}
+
+/**
+ * Reads a page in the order of its ids, and writes it as JSON: the same text that jsonText has the database write, which
+ * takes twice as long there as here. `source` is what follows `from`, up to and with its conditions.
+ */
+export async function readJsonPage<T>(
+  ctx: Context,
+  { table, selection }: { table: JsonSql<T>; selection: Selection<T> },
+  source: RawBuilder<unknown>,
+  id: RawBuilder<unknown>,
+  page: Page,
+): Promise<JsonPage> {
+  const { columns, write } = writerOf(table, selection);
+  const { within, tail } = pageSql(page, id);
+  const rows = await execute<Row>(
+    onReplica(ctx, page.limit),
+    sql`select ${id} as id, ${columns} from ${source} ${within} ${tail}`,
+  );
+  const { items, more } = sliceOf(rows, page);
+  return { json: `[${items.map(write).join()}]`, last: (items.at(-1)?.id as string) ?? null, hasNext: more };
+}
+
+/** By table and selection: those of REST are constants. */
+const writers = new WeakMap<object, WeakMap<object, RowWriter>>();
+
+function writerOf<T>(table: JsonSql<T>, selection: Selection<T>): RowWriter {
+  const ofTable = writers.get(table) ?? new WeakMap<object, RowWriter>();
+  writers.set(table, ofTable);
+  const made = ofTable.get(selection) ?? makeWriter(table as JsonTable, selection);
+  ofTable.set(selection, made);
+  return made;
+}
+
+function makeWriter(table: JsonTable, selection: object): RowWriter {
+  /** Some stand in two places. */
+  const columns = new Map<string, string>();
+  /** What stands before each value, and how it is written. */
+  const values: { before: string; name: string; write: (value: unknown) => string }[] = [];
+  let text = '';
+  const add = (members: JsonTable, selected: object) => {
+    text += '{';
+    for (const [at, [name, wanted]] of Object.entries(selected).entries()) {
+      const member = members[name];
+      if (!member) throw new Error(`nothing is called ${name} here`);
+      text += `${at > 0 ? ',' : ''}"${name}":`;
+      if (!isValue(member)) add(member, wanted === true ? member : wanted);
+      else {
+        const { sql: column, write } = rowValueOf(member);
+        const known = columns.get(column) ?? `v${columns.size}`;
+        columns.set(column, known);
+        values.push({ before: text, name: known, write });
+        text = '';
+      }
+    }
+    text += '}';
+  };
+  add(table, selection);
+  const end = text;
+  return {
+    columns: sql.raw([...columns].map(([column, known]) => `${column} as ${known}`).join(', ')),
+    write(row) {
+      let json = '';
+      for (const { before, name, write } of values) json += before + write(row[name]);
+      return json + end;
+    },
+  };
+}
