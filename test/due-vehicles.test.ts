@@ -27,6 +27,7 @@ const row: fc.Arbitrary<Row> = fc.record({
 async function store(rows: readonly Row[]): Promise<void> {
   for (const table of ['vehicle', 'fleet']) await execute(`delete from ${table}`);
   for (const company of companies) {
+    await execute(`insert into company values ('${company}') on conflict do nothing`);
     await execute(
       `insert into fleet values (gen_random_uuid(), '${company}', 'Fleet', 'Street', 'a@b.example', 'DE1', now(), now())`,
     );

@@ -104,8 +104,8 @@ async function planOf({ sql, parameters, planned }: Statement): Promise<Plan> {
 
 /** Indexes that hold nothing but the rows that are looked for. */
 const exact = ['vehicle_due_by_company', 'import_due'];
-/** So few rows that they are read as a whole. */
-const small = ['webhook'];
+/** So few rows that they are read as a whole; each company is looked at. */
+const small = ['webhook', 'company'];
 
 /** The scans of a plan that read more of a table than what is looked for. */
 function scansOf(plan: Plan): string[] {

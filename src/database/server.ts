@@ -37,8 +37,9 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     throw notReached(direct.url, error);
   }
   const { orm, pool } = await openPools(primary, replicas);
-  const { rows } = await pool.query(`select ${hasCitus} as citus`);
-  const pipelines = openPipelines(primary, replicas, rows[0].citus);
+  // By MikroORM, which otherwise thinks that there is no connection to close.
+  const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
+  const pipelines = openPipelines(primary, replicas, found?.citus ?? false);
   // The pool sends with a callback, which PreparingClient does not trace.
   const send: Database['send'] = async (statement, values) =>
     (await traceStatement(statement, () => pool.query(statement, [...values]))).rows;

@@ -139,7 +139,8 @@ export const tellOfNew = prepare((p: Told) => {
     sql`s(first)`,
   );
   const facts = db
-    .selectFrom(first)
+    .selectFrom('company as c')
+    .crossJoin(first)
     .crossJoinLateral((of) => {
       const from = of.ref('s.first');
       return of
@@ -153,8 +154,9 @@ export const tellOfNew = prepare((p: Told) => {
         .where('v.id', '<=', idAt(p, sql`(${from} + ${EVENT_VEHICLES}::int)`))
         .as('batch');
     })
+    .where('c.company', '=', p.company)
     .select([
-      sql<string>`${p.company}::text`.as('company'),
+      'c.company',
       sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
       sql<string | null>`null::uuid`.as('contract_id'),
       'batch.ids as vehicle_ids',

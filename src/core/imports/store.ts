@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { byCaller } from '../events/recording.ts';
@@ -11,7 +12,7 @@ import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
-import { type ImportRow, importColumns } from './imports.ts';
+import { type ImportRow, readImport } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
 import {
   countInserted,
@@ -53,8 +54,7 @@ export async function storeImport(
   }
 }
 
-const isTakenVin = (error: unknown) =>
-  error instanceof Error && 'constraint' in error && error.constraint === 'vehicle_vin';
+const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
 
 const takeTime = prepare(() =>
   db.selectNoFrom(
@@ -96,7 +96,7 @@ const endImport = prepare((p: Ended) =>
       finished_at: p.now,
     })
     .where(stillRunning(p))
-    .returning(importColumns),
+    .returning('id'),
 );
 
 async function store(
@@ -125,7 +125,7 @@ async function store(
     await forgetBatches(ctx, run);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
-    const [done] = await endImport(onPrimary(ctx), {
+    const [ended] = await endImport(onPrimary(ctx), {
       ...startOf(run),
       state: kept ? 'COMPLETED' : 'FAILED',
       digest,
@@ -137,6 +137,7 @@ async function store(
       failure,
       now: ctx.now(),
     });
+    const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
     ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids);

@@ -39,27 +39,30 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
   });
 }
 
+/** Each company's by statements of its own. */
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
   const hours = recheckHours(ctx);
-  const fleets = await holdFleetsOf(
-    ctx,
-    done.map(({ vehicle }) => vehicle.id),
-  );
-  return storeFacts(onPrimary(ctx), {
-    facts: JSON.stringify(done.map(factOf)),
-    fleets,
-    now: ctx.now(),
-    eligible: hours.ELIGIBLE,
-    ineligible: hours.INELIGIBLE,
-    unsupported: hours.UNSUPPORTED,
-    failed: hours.FAILED,
-  });
+  const stored: StoredVehicle[] = [];
+  for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
+    const ids = own.map(({ vehicle }) => vehicle.id);
+    const rows = await storeFacts(onPrimary(ctx), {
+      company,
+      facts: JSON.stringify(own.map(factOf)),
+      fleets: await holdFleetsOf(ctx, company, ids),
+      now: ctx.now(),
+      eligible: hours.ELIGIBLE,
+      ineligible: hours.INELIGIBLE,
+      unsupported: hours.UNSUPPORTED,
+      failed: hours.FAILED,
+    });
+    stored.push(...rows);
+  }
+  return stored;
 }
 
 /** As the statement reads it. */
 const factOf = ({ vehicle, verification: v }: Verified) => ({
   id: vehicle.id,
-  company: vehicle.company,
   until: vehicle.until,
   status: v.status,
   reason: v.reason,
