@@ -4,6 +4,7 @@ import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
+import { addCounts } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
@@ -17,7 +18,7 @@ const findGrown = prepare((p: { rows: number }) =>
     .limit(1000),
 );
 
-const fold = prepare((p: { company: string; fleets: readonly string[] }) =>
+const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
   db
     .with('held', (q) =>
       q
@@ -44,17 +45,11 @@ const fold = prepare((p: { company: string; fleets: readonly string[] }) =>
         .using('folded')
         .where('t.company', '=', p.company)
         .whereRef('t.id', '=', 'folded.id')
-        .returning(['t.company', 't.fleet_id', 't.status', 't.delta']),
+        .returning(['t.fleet_id', 't.status', 't.delta']),
     )
-    .insertInto('vehicle_tally')
-    .columns(['company', 'fleet_id', 'status', 'delta'])
-    .expression((q) =>
-      q
-        .selectFrom('gone')
-        .select((t) => ['company', 'fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
-        .groupBy(['company', 'fleet_id', 'status'])
-        .having((t) => t.fn.sum('delta'), '<>', 0),
-    ),
+    .selectFrom('gone')
+    .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
+    .groupBy(['fleet_id', 'status']),
 );
 
 /**
@@ -64,7 +59,13 @@ const fold = prepare((p: { company: string; fleets: readonly string[] }) =>
 export async function foldTallies(ctx: Context): Promise<void> {
   const grown = await findGrown(onPrimary(ctx), { rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
-    await fold(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
+    await ctx.em.transactional(async () => {
+      const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
+      await addCounts(
+        ctx,
+        sums.map(({ fleet_id: fleetId, status, delta }) => ({ company, fleetId, status, delta })),
+      );
+    });
   }
 }
 

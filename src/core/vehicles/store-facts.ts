@@ -85,7 +85,7 @@ type WithClaims = Tables & {
   mine: { id: string; was: EligibilityStatus };
 };
 
-/** An answer stands until it has aged. */
+/** An answer stands until it has aged. `case … when` with conditions: the short form is none that Citus passes on right. */
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
   return q
@@ -105,9 +105,9 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       verified_at: now,
       claimed: false,
       due_at: ({ ref }) =>
-        sql<Date>`${now} + case ${ref('fact.status')} when 'ELIGIBLE' then ${recheckAfter(p.eligible, ref('v.vin'))}
-          when 'INELIGIBLE' then ${recheckAfter(p.ineligible, ref('v.vin'))}
-          when 'UNSUPPORTED' then ${recheckAfter(p.unsupported, ref('v.vin'))} else ${recheckAfter(p.failed, ref('v.vin'))} end`,
+        sql<Date>`${now} + case when ${ref('fact.status')} = 'ELIGIBLE' then ${recheckAfter(p.eligible, ref('v.vin'))}
+          when ${ref('fact.status')} = 'INELIGIBLE' then ${recheckAfter(p.ineligible, ref('v.vin'))}
+          when ${ref('fact.status')} = 'UNSUPPORTED' then ${recheckAfter(p.unsupported, ref('v.vin'))} else ${recheckAfter(p.failed, ref('v.vin'))} end`,
     })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')

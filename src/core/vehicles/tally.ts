@@ -3,13 +3,12 @@ import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { EligibilityStatus } from './vehicle.ts';
 
 /** So many vehicles more, or fewer, of a status in a fleet. */
 export interface Change {
   company: string;
   fleetId: string;
-  status: EligibilityStatus;
+  status: string;
   delta: number;
 }
 
@@ -18,14 +17,19 @@ export interface Change {
  * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/tallies.md).
  */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
-  const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()]
-    .map(([first, ...more]) => ({
-      ...(first as Change),
-      delta: more.reduce((sum, { delta }) => sum + delta, first?.delta ?? 0),
-    }))
-    .filter(({ delta }) => delta !== 0);
-  if (sums.length === 0 || (await triggersCount(ctx))) return;
-  await addCounts(onPrimary(ctx), {
+  const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()].map((same) => ({
+    ...(same[0] as Change),
+    delta: same.reduce((sum, { delta }) => sum + delta, 0),
+  }));
+  if (sums.every(({ delta }) => delta === 0) || (await triggersCount(ctx))) return;
+  await addCounts(ctx, sums);
+}
+
+/** Appends to the tallies, whatever the vehicles are; what comes to nothing is left out. */
+export async function addCounts(ctx: Context, changes: readonly Change[]): Promise<void> {
+  const sums = changes.filter(({ delta }) => delta !== 0);
+  if (sums.length === 0) return;
+  await insertCounts(onPrimary(ctx), {
     companies: sums.map(({ company }) => company),
     fleets: sums.map(({ fleetId }) => fleetId),
     statuses: sums.map(({ status }) => status),
@@ -40,7 +44,7 @@ interface Counts {
   deltas: readonly number[];
 }
 
-const addCounts = prepare((p: Counts) =>
+const insertCounts = prepare((p: Counts) =>
   db
     .insertInto('vehicle_tally')
     .columns(['company', 'fleet_id', 'status', 'delta'])
