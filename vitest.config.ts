@@ -27,6 +27,32 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       on('embedded', 'embedded', 'test'),
       on('postgresql', 'postgresql', 'test'),
+      {
+        extends: true,
+        test: {
+          name: 'citus',
+          include: process.env.TEST_CITUS_URL
+            ? ['test/*.test.ts', 'test/citus/*.test.ts']
+            : ['test/support/citus-missing.test.ts'],
+          // These are about what migrations make before anything is distributed, about the version before, about plans of
+          // PostgreSQL, about sessions that write times in other ways; or they delay statements by triggers.
+          exclude: [
+            ...[
+              'schema',
+              'schema-drift',
+              'tenant-keys',
+              'publishing-upgrade',
+              'tally',
+              'statements',
+              'database-session',
+            ],
+            ...['audit-trail', 'publishing'],
+          ].map((name) => `test/${name}.test.ts`),
+          globalSetup: 'test/support/global-setup-citus.ts',
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
       on('slow-embedded', 'embedded', 'test/slow'),
       on('slow-postgresql', 'postgresql', 'test/slow'),
     ],

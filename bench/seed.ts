@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { recount } from '../test/support/factories.ts';
 
 /** Whose data is read. Everything else belongs to others and must not be noticed. */
 export const COMPANY = 'bench';
@@ -30,6 +31,7 @@ export async function seed(url: string, others: number): Promise<Seed> {
   await fill(COMPANY, 1, 100_000);
   await fill(COMPANY, 48, 100);
   for (let company = 0; company < 100; company++) await fill(`other-${company}`, 10, others / 1000);
+  await client.query(recount);
   const { rows } = await client.query(
     `select f.id, sum(t.delta)::int as size,
        (select vin from vehicle where fleet_id = f.id and status = 'ELIGIBLE' order by id limit 1) as vin
@@ -95,8 +97,8 @@ const events = `
 
 /** Companies count what is in their logs. */
 const logs = `
-  update company c set position = e.position from (select company, max(position) as position from event group by company) e
-  where e.company = c.company`;
+  insert into company (company, position) select company, max(position) from event group by company
+  on conflict (company) do update set position = excluded.position`;
 
 const webhooks = `
   insert into webhook (id, company, url, description, secret, created_at, updated_at)

@@ -105,10 +105,11 @@ async function addVehicles(count: number): Promise<void> {
   await world.sql(
     `with fleet_row as (
        insert into fleet values (gen_random_uuid(), 'bench', 'Fleet', 'Main Street 1', 'fleet@example.com', 'DE1', now(), now()) returning id
-     )
-     insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
-     select gen_random_uuid(), 'bench', fleet_row.id, 'WBA' || lpad(n::text, 14, '0'), 'bmw', now(), now()
-     from fleet_row, generate_series($1::int + 1, $1::int + $2::int) n`,
+     ), made as (
+       insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
+       select gen_random_uuid(), 'bench', fleet_row.id, 'WBA' || lpad(n::text, 14, '0'), 'bmw', now(), now()
+       from fleet_row, generate_series($1::int + 1, $1::int + $2::int) n
+     ) insert into vehicle_tally (company, fleet_id, status, delta) select 'bench', id, 'PENDING', $2::int from fleet_row`,
     [made, count],
   );
   made += count;

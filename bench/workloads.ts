@@ -169,7 +169,10 @@ async function makeFleets(world: World, count: number, vehicles: number) {
      ), numbered as (select id, row_number() over () as n from f), v as (
        insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
        select new_uuid(), '${WRITER}', id, 'WP1' || lpad($3::text, 6, '0') || lpad((n * 10 + m)::text, 8, '0'), 'porsche', now(), 'UNSUPPORTED'
-       from numbered, generate_series(1, $2::int) m returning id, fleet_id, vin
+       from numbered, generate_series(1, $2::int) m returning id, fleet_id, vin, status
+     ), counted as (
+       insert into vehicle_tally (company, fleet_id, status, delta)
+       select '${WRITER}', fleet_id, status, count(*) from v group by fleet_id, status
      )
      select distinct on (fleet_id) fleet_id as id, id as vehicle, vin from v`,
     [count, vehicles, supplies],

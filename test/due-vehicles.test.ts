@@ -25,8 +25,9 @@ const row: fc.Arbitrary<Row> = fc.record({
 
 /** Vehicles with these values and none else, each with the place in the list as the end of its VIN. */
 async function store(rows: readonly Row[]): Promise<void> {
-  await execute('delete from fleet');
+  for (const table of ['vehicle', 'fleet']) await execute(`delete from ${table}`);
   for (const company of companies) {
+    await execute(`insert into company values ('${company}') on conflict do nothing`);
     await execute(
       `insert into fleet values (gen_random_uuid(), '${company}', 'Fleet', 'Street', 'a@b.example', 'DE1', now(), now())`,
     );

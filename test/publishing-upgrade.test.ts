@@ -75,6 +75,8 @@ describe.runIf(inject('database').kind === 'postgresql')('beside the version bef
     const streams = await Promise.all(clients.map((client) => openStream(client, '/events/stream')));
     const before = Promise.all(names.map((name) => followAsBefore(name, 40)));
     await createBeside(clients, 40);
+    // All of them are published by then.
+    const ofBefore = await before;
     const logs = await Promise.all(
       names.map((name) =>
         execute<{ id: string }>(`select id from event where company = '${name}' order by position`).then((rows) =>
@@ -82,7 +84,7 @@ describe.runIf(inject('database').kind === 'postgresql')('beside the version bef
         ),
       ),
     );
-    for (const [at, followed] of (await before).entries()) expect(followed).toEqual(logs[at]);
+    for (const [at, followed] of ofBefore.entries()) expect(followed).toEqual(logs[at]);
     for (const [at, stream] of streams.entries()) {
       for (const id of logs[at] ?? []) expect((await stream.next()).id).toBe(id);
       stream.close();

@@ -62,57 +62,6 @@ column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
 
-CREATE TRIGGER company_insert AFTER INSERT ON public.fleet FOR EACH ROW EXECUTE FUNCTION company_insert()
-CREATE TRIGGER company_insert AFTER INSERT ON public.webhook FOR EACH ROW EXECUTE FUNCTION company_insert()
-CREATE TRIGGER company_of_fleet BEFORE INSERT OR UPDATE ON public.vehicle_tally FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_fleet()
-CREATE TRIGGER company_of_import BEFORE INSERT OR UPDATE ON public.import_batch FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_import()
-CREATE TRIGGER company_of_import BEFORE INSERT OR UPDATE ON public.import_rejection FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_import()
-CREATE TRIGGER company_of_webhook BEFORE INSERT OR UPDATE ON public.delivery FOR EACH ROW WHEN ((new.company IS NULL)) EXECUTE FUNCTION company_of_webhook()
-CREATE TRIGGER fleet_vehicles_delete AFTER DELETE ON public.fleet FOR EACH ROW EXECUTE FUNCTION fleet_vehicles_delete()
-CREATE TRIGGER vehicle_tally_delete AFTER DELETE ON public.vehicle REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_delete()
-CREATE TRIGGER vehicle_tally_insert AFTER INSERT ON public.vehicle REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_insert()
-CREATE TRIGGER vehicle_tally_update AFTER UPDATE ON public.vehicle REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION vehicle_tally_update()
-
-CREATE OR REPLACE FUNCTION public.company_insert()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-      begin
-        insert into company (company) values (new.company) on conflict do nothing;
-        return null;
-      end $function$
-CREATE OR REPLACE FUNCTION public.company_of_fleet()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          new.company := coalesce((select p.company from fleet p where p.id = new.fleet_id), '');
-          return new;
-        end $function$
-CREATE OR REPLACE FUNCTION public.company_of_import()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          new.company := coalesce((select p.company from import p where p.id = new.import_id), '');
-          return new;
-        end $function$
-CREATE OR REPLACE FUNCTION public.company_of_webhook()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          new.company := coalesce((select p.company from webhook p where p.id = new.webhook_id), '');
-          return new;
-        end $function$
-CREATE OR REPLACE FUNCTION public.fleet_vehicles_delete()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-      begin
-        delete from vehicle where company = old.company and fleet_id = old.id;
-        return null;
-      end $function$
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid
  LANGUAGE sql
@@ -120,39 +69,6 @@ AS $function$
         select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
           || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid
       $function$
-CREATE OR REPLACE FUNCTION public.vehicle_tally_delete()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          insert into vehicle_tally (company, fleet_id, status, delta)
-          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select company, fleet_id, status, -1 as delta from removed) changes where exists (select from fleet f where f.company = changes.company and f.id = changes.fleet_id)
-          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
-          return null;
-        end $function$
-CREATE OR REPLACE FUNCTION public.vehicle_tally_insert()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          insert into vehicle_tally (company, fleet_id, status, delta)
-          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select company, fleet_id, status, 1 as delta from added) changes
-          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
-          return null;
-        end $function$
-CREATE OR REPLACE FUNCTION public.vehicle_tally_update()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-        begin
-          insert into vehicle_tally (company, fleet_id, status, delta)
-          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
-          from (select company, fleet_id, status, 1 as delta from added union all select company, fleet_id, status, -1 as delta from removed) changes
-          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
-          return null;
-        end $function$
 
 sequence event_seq_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 sequence vehicle_tally_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1

@@ -17,7 +17,9 @@ const contractsGone = (where: string) =>
 
 /** What is written: each is a transaction of its own, with its event ($1: the event's id, $2: when). */
 export const writes = ({ object, list }: Style) => ({
-  createFleet: `with made as (
+  createFleet: `with known as (
+      insert into company values ('${WRITER}') on conflict do nothing
+    ), made as (
       insert into fleet values ($3, '${WRITER}', $4, $5, $6, $7, $2::timestamptz, $2::timestamptz)
     ) ${fact('fleet.created', `$3, null, '{}', '{}', $8::jsonb`)}`,
   updateFleet: `with old as (
@@ -38,16 +40,22 @@ export const writes = ({ object, list }: Style) => ({
     )}), told as (${fact(
       'fleet.deleted',
       `f.id, null, '{}', '{}', jsonb_build_object('name', f.name, 'vehicleCount', ${counted('f.id')}) from f`,
-    )}), gone as (delete from fleet where id in (select id from f))
+    )}), emptied as (delete from vehicle where company = '${WRITER}' and fleet_id in (select id from f)),
+    gone as (delete from fleet where id in (select id from f))
     select ${object(fleet)}::text as json from f`,
   addVehicles: `with v as (
       insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, due_at)
       select r.id, '${WRITER}', $3, r.vin, r.maker, $2::timestamptz, 'UNSUPPORTED', $2::timestamptz + interval '7 days'
       from unnest($4::uuid[], $5::text[], $6::text[]) r(id, vin, maker) on conflict (company, vin) do nothing returning *
+    ), counted as (
+      insert into vehicle_tally (company, fleet_id, status, delta)
+      select '${WRITER}', $3, 'UNSUPPORTED', count(*) from v having count(*) > 0
     ), told as (${fact('vehicle.added', `$3, null, array_agg(id), array_agg(vin), '{}' from v`)})
     select ${list(vehicle, 'v')}::text as json`,
   deleteVehicle: `with contracts as (${contractsGone('c.vehicle_id = $3')}), v as (
       delete from vehicle where company = '${WRITER}' and id = $3 returning *
+    ), counted as (
+      insert into vehicle_tally (company, fleet_id, status, delta) select company, fleet_id, status, -1 from v
     ), told as (${fact('vehicle.removed', `fleet_id, null, array[id], array[vin], '{}' from v`)})
     select ${object(vehicle)}::text as json from v`,
   createContract: `with v as (

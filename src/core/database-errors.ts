@@ -48,13 +48,22 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
+/**
+ * The rule of the database that an error says was broken. Citus tells its name in the message only, as that of a part of the
+ * table: with a number at its end.
+ */
+export function brokenRule(error: Error): string | undefined {
+  const { constraint } = error as { constraint?: unknown };
+  return typeof constraint === 'string' ? constraint : /constraint "(.+?)(?:_\d{5,})?"/.exec(error.message)?.[1];
+}
+
 /** The error behind any error, or null for an error of our own. Both interfaces go through here and nowhere else. */
 export function domainErrorOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;
-    const { constraint, code } = cause as { constraint?: unknown; code?: unknown };
+    const { code } = cause as { code?: unknown };
     const known =
-      (typeof constraint === 'string' && byConstraint[constraint]) ||
+      byConstraint[brokenRule(cause) ?? ''] ||
       (typeof code === 'string' && (byCode[code] ?? byCode[code.slice(0, 3)] ?? byCode[code.slice(0, 2)])) ||
       (connectionMessages.test(cause.message) && unreachable);
     if (known) return Object.assign(known(), { cause: error });

@@ -6,7 +6,7 @@ import { socketOf } from './prepared.ts';
 const MOST_CONNECTIONS = 3;
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
-/** Planning takes longer than such a statement; and each has one plan that is right for all values. */
+/** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus refuses it. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 /** Times come as PostgreSQL writes them, as on MikroORM's own connections. */
@@ -36,10 +36,14 @@ export class Pipelines {
   readonly #repeatable: boolean;
   readonly #pipelines = new Set<Pipeline>();
 
-  /** `repeatable`: doing a statement twice does no harm. */
-  constructor(Client: typeof pg.Client, config: pg.ClientConfig, repeatable: boolean) {
+  /** `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
+  constructor(
+    Client: typeof pg.Client,
+    config: pg.ClientConfig,
+    { repeatable, onePlan }: { repeatable: boolean; onePlan: boolean },
+  ) {
     this.#Client = Client;
-    const options = `${config.options ?? ''} ${ONE_PLAN}`;
+    const options = onePlan ? `${config.options ?? ''} ${ONE_PLAN}` : config.options;
     this.#config = { ...config, types, options, statement_timeout: SHORT_MS, pipeline: true };
     this.#repeatable = repeatable;
   }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ClientConfig, Pool } from 'pg';
+import { hasCitus } from './citus.ts';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
@@ -35,8 +36,10 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     closeWatches();
     throw notReached(direct.url, error);
   }
-  const pipelines = openPipelines(primary, replicas);
   const { orm, pool } = await openPools(primary, replicas);
+  // By MikroORM, which otherwise thinks that there is no connection to close.
+  const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
+  const pipelines = openPipelines(primary, replicas, found?.citus ?? false);
   // The pool sends with a callback, which PreparingClient does not trace.
   const send: Database['send'] = async (statement, values) =>
     (await traceStatement(statement, () => pool.query(statement, [...values]))).rows;
@@ -69,13 +72,14 @@ function notReached(url: string, error: unknown): StartError {
 }
 
 /** For short statements: reads, from the replicas in turn if there are any, and additions. */
-function openPipelines(primary: Watched, replicas: readonly Watched[]) {
+function openPipelines(primary: Watched, replicas: readonly Watched[], citus: boolean) {
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
-    ({ url, watch }) => new Pipelines(watch.Client, { ...session(url), ...bounds }, true),
+    ({ url, watch }) =>
+      new Pipelines(watch.Client, { ...session(url), ...bounds }, { repeatable: true, onePlan: !citus }),
   );
   // What is added waits for nobody; whoever does all the same must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
-  const additions = new Pipelines(primary.watch.Client, addition, false);
+  const additions = new Pipelines(primary.watch.Client, addition, { repeatable: false, onePlan: !citus });
   let turn = 0;
   return {
     async read(statement: string, values: readonly unknown[]) {

@@ -37,26 +37,3 @@ export const json = <T>() => p.json<T>().$type<T, string>();
 
 /** Text of one to so many characters; to be given to `check`, as PostgreSQL prints it. */
 export const lengthOf = (column: string, most: number) => `length(${column}) >= 1 AND length(${column}) <= ${most}`;
-
-/**
- * A trigger that runs the function of its name, which a migration makes. MikroORM compares the name only; the rest is in
- * the list of test/schema.test.ts.
- */
-export const trigger = (name: string, event: 'insert' | 'update' | 'delete', on: string) => ({
-  name,
-  timing: 'after' as const,
-  events: [event],
-  expression: `create trigger ${name} after ${event} on ${on} execute function ${name}()`,
-});
-
-/**
- * Fills the company of rows that the version before writes, from the row that they belong to. It goes when no process of
- * that version runs any more.
- */
-export const companyFrom = (parent: string, table: string) => ({
-  name: `company_of_${parent}`,
-  timing: 'before' as const,
-  events: ['insert' as const, 'update' as const],
-  expression: `create trigger company_of_${parent} before insert or update on ${table}
-    for each row when (new.company is null) execute function company_of_${parent}()`,
-});

@@ -1,5 +1,4 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { trigger } from './columns.ts';
 
 /** One row for each company that has, or had, a fleet or a webhook: it is locked for what only one may do for a company. */
 export const Company = defineEntity({
@@ -11,6 +10,3 @@ export const Company = defineEntity({
     position: p.bigint().defaultRaw('0'),
   },
 });
-
-/** The first fleet or webhook of a company makes its row. */
-export const makesCompany = (table: string) => trigger('company_insert', 'insert', `${table} for each row`);

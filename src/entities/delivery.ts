@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { companyFrom, json, time } from './columns.ts';
+import { json, time } from './columns.ts';
 import { Event } from './event.ts';
 import { Webhook } from './webhook.ts';
 
@@ -19,7 +19,6 @@ export const Delivery = defineEntity({
     { name: 'delivery_due', properties: ['webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
     { name: 'delivery_asked', properties: ['webhookId', 'dueAt'], where: 'asked AND (due_at IS NOT NULL)' },
   ],
-  triggers: [companyFrom('webhook', 'delivery')],
   properties: {
     company: p.text().primary(),
     id: p.uuid().primary().defaultRaw('new_uuid()'),

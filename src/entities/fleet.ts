@@ -1,6 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { lengthOf, time, trigger } from './columns.ts';
-import { makesCompany } from './company.ts';
+import { lengthOf, time } from './columns.ts';
 
 /** A company-level grouping of vehicles. */
 export const Fleet = defineEntity({
@@ -9,8 +8,6 @@ export const Fleet = defineEntity({
   // Whoever needs no token names a fleet, and the fleet its company.
   uniques: [{ name: 'fleet_by_id', properties: ['id'] }],
   indexes: [{ name: 'fleet_name', expression: 'create index fleet_name on fleet (company, name text_pattern_ops)' }],
-  // Takes its vehicles along, which have no foreign key.
-  triggers: [trigger('fleet_vehicles_delete', 'delete', 'fleet for each row'), makesCompany('fleet')],
   properties: {
     company: p.text().primary().check(`company <> ''`),
     id: p.uuid().primary(),

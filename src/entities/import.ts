@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { booleans, companyFrom, integers, json, texts, time } from './columns.ts';
+import { booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
@@ -63,7 +63,6 @@ export type Import = InferEntity<typeof Import>;
 export const ImportBatch = defineEntity({
   name: 'ImportBatch',
   tableName: 'import_batch',
-  triggers: [companyFrom('import', 'import_batch')],
   properties: {
     company: p.text().persist(false),
     importId: p.uuid().persist(false),
@@ -88,7 +87,6 @@ export const ImportBatch = defineEntity({
 export const ImportRejection = defineEntity({
   name: 'ImportRejection',
   tableName: 'import_rejection',
-  triggers: [companyFrom('import', 'import_rejection')],
   properties: {
     company: p.text().persist(false),
     importId: p.uuid().persist(false),

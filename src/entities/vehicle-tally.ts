@@ -1,9 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { companyFrom } from './columns.ts';
+
 import { Fleet } from './fleet.ts';
 
 /**
- * How many vehicles of each status a fleet has, as a sum of small changes that triggers append.
+ * How many vehicles of each status a fleet has, as a sum of small changes.
  * A counter in one row would make every writer of a fleet wait for the slowest; see docs/decisions.
  */
 export const VehicleTally = defineEntity({
@@ -14,7 +14,6 @@ export const VehicleTally = defineEntity({
     // For statements of the version before.
     { name: 'vehicle_tally_fleet', properties: ['fleetId', 'status'], include: ['delta'] },
   ],
-  triggers: [companyFrom('fleet', 'vehicle_tally')],
   properties: {
     company: p.text().primary(),
     id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),

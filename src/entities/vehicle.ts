@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { json, texts, time, trigger } from './columns.ts';
+import { json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 /** How far a vehicle's verification is, and its outcome. */
@@ -30,16 +30,6 @@ export const Vehicle = defineEntity({
     // For statements of the version before.
     { name: 'vehicle_list', properties: ['fleetId', 'id'] },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
-  ],
-  // They count into vehicle_tally.
-  triggers: [
-    trigger('vehicle_tally_insert', 'insert', 'vehicle referencing new table as added for each statement'),
-    trigger('vehicle_tally_delete', 'delete', 'vehicle referencing old table as removed for each statement'),
-    trigger(
-      'vehicle_tally_update',
-      'update',
-      'vehicle referencing old table as removed new table as added for each statement',
-    ),
   ],
   properties: {
     company: p.text().primary(),

@@ -1,6 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { texts, time } from './columns.ts';
-import { makesCompany } from './company.ts';
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 
@@ -11,7 +10,6 @@ export const Webhook = defineEntity({
   // For statements of the version before.
   uniques: [{ name: 'webhook_by_id', properties: ['id'] }],
   indexes: [{ name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' }],
-  triggers: [makesCompany('webhook')],
   properties: {
     company: p.text().primary(),
     id: p.uuid().primary(),

@@ -1,5 +1,13 @@
 import { contextOf } from '../../src/core/context.ts';
-import { addVehicles, createContract, createFleet, newVins, unknownId, uploadForm } from '../support/factories.ts';
+import {
+  addVehicles,
+  createContract,
+  createFleet,
+  newVins,
+  recount,
+  unknownId,
+  uploadForm,
+} from '../support/factories.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { publishEvents } from '../support/publish.ts';
 import { cursorOf, type Rows } from '../support/reference.ts';
@@ -44,6 +52,7 @@ const states = [
    from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
      (3, 'FAILED', '{"code":"X","message":"“x”","actor":"OPERATOR","retryable":true}', '{}', 'UNKNOWN')) s(n, status, reason, ways, connected)
    where get_byte(uuid_send(v.id), 15) % 5 = s.n`,
+  recount,
   `update delivery set state = 'FAILED', attempts = 2, url = 'https://example.com/events', headers = '{"b":"1","a":"2"}',
      status = 500, answer = 'é"', duration_ms = 12, attempted_at = timestamptz '2026-01-01 10:00Z', due_at = null
    where get_byte(uuid_send(id), 15) % 2 = 0`,

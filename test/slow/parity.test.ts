@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import type { Answer, Client, Json } from '../support/client.ts';
 import { openStream } from '../support/event-stream.ts';
+import { recount } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 import { askGraphql, askRest, type Call, rest, type Twin, textOf } from '../support/operation.ts';
 import { operations, paired } from '../support/operations.ts';
@@ -94,6 +95,7 @@ beforeAll(async () => {
     `update vehicle set status = 'ELIGIBLE', data_delivery = '{PULL}', attempts = 1, verified_at = now()
      where company = 'shared' and vin = '${shared.otherVin}'`,
   );
+  await gateway.execute(recount);
   const ctx = contextOf(gateway.services, 'test', null);
   while (await publishEvents(ctx));
   const [{ id: eventId } = { id: '' }] = (await shared.client.get('/events')).body;

@@ -42,7 +42,7 @@ function askAfresh(options: UpstreamOptions = {}) {
 }
 
 beforeEach(async () => {
-  await gateway.execute('delete from fleet');
+  for (const table of ['vehicle', 'fleet']) await gateway.execute(`delete from ${table}`);
   upstream.received.length = 0;
   script.clear();
   const scripted: Behaviour = (response, received) => {

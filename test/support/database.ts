@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
 import { type Database, type DatabaseConfig, openDatabase } from '../../src/database/database.ts';
+import { type Cluster, createOn, dropOn } from './citus-database.ts';
 
 /** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */
 type Template =
   | { kind: 'embedded'; folder: string; template: string }
-  | { kind: 'postgresql'; folder: string; template: string; server: string };
+  | { kind: 'postgresql'; folder: string; template: string; server: string; cluster?: undefined }
+  | { kind: 'postgresql'; folder: string; cluster: Cluster };
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -37,11 +39,17 @@ export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}
     return { DATA_DIR };
   }
   const name = `fleet_gateway_${randomUUID().replaceAll('-', '')}`;
-  await administer(given.server, `create database ${name} template ${given.template}`);
-  afterAll(() => administer(given.server, `drop database ${name} with (force)`));
   // Nothing may depend on how a session writes times, so every test is one of that.
   const odd = [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard'];
-  for (const setting of usualSession ? [`timezone to 'UTC'`] : odd) {
+  const settings = usualSession ? [`timezone to 'UTC'`] : odd;
+  const { cluster } = given;
+  if (cluster) {
+    afterAll(() => dropOn(cluster, name));
+    return { DATA_DIR, DATABASE_URL: await createOn(cluster, name) };
+  }
+  await administer(given.server, `create database ${name} template ${given.template}`);
+  afterAll(() => administer(given.server, `drop database ${name} with (force)`));
+  for (const setting of settings) {
     await administer(given.server, `alter database ${name} set ${setting}`);
   }
   return { DATA_DIR, DATABASE_URL: Object.assign(new URL(given.server), { pathname: name }).href };

@@ -67,3 +67,16 @@ function created({ status, body }: { status: number; body: Json }): Json {
   if (status !== 201) throw new Error(`Could not be made: ${status} ${JSON.stringify(body)}`);
   return body;
 }
+
+/** Counts anew after statements past the service: tallies are its own, and no trigger looks after them. */
+export const recount = `with gone as (delete from vehicle_tally)
+  insert into vehicle_tally (company, fleet_id, status, delta)
+  select company, fleet_id, status, count(*) from vehicle group by company, fleet_id, status`;
+
+/** Fleets and statuses of which tallies say something else than the vehicles. */
+export const miscounted = `
+  select fleet_id, status, sum(counted)::int as counted, sum(tallied)::int as tallied
+  from (
+    select fleet_id, status, 1 as counted, 0 as tallied from vehicle
+    union all select fleet_id, status, 0, delta from vehicle_tally
+  ) both_ways group by fleet_id, status having sum(counted) <> sum(tallied)`;

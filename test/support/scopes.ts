@@ -22,7 +22,7 @@ export async function worldWithDeliveries(gateway: Gateway): Promise<World> {
   while (await publishEvents(contextOf(gateway.services, 'test', null)));
   await gateway.execute(
     `update delivery d set state = 'FAILED', due_at = null, attempts = 1, attempted_at = now(), url = 'https://example.com/',
-       headers = '{}', status = 500, answer = e.data::text from event e where e.id = d.event_id and e.type <> 'webhook.test'`,
+       headers = '{}', status = 500, answer = e.data::text from event e where e.company = d.company and e.id = d.event_id and e.type <> 'webhook.test'`,
   );
   return world;
 }

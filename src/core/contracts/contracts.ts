@@ -150,7 +150,7 @@ const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock
 
 /** What stands beside a contract `c`: its vehicle, and the time that its status follows from. */
 const beside = (ctx: Context) =>
-  sql`join vehicle v on v.id = c.vehicle_id cross join (select ${ctx.now()}::timestamptz as now) clock`;
+  sql`join vehicle v on v.company = c.company and v.id = c.vehicle_id cross join (select ${ctx.now()}::timestamptz as now) clock`;
 const source = (ctx: Context) => sql`contract c ${beside(ctx)}`;
 
 const contractJson = jsonTable('contract', 'c', contractWithVehicle, {

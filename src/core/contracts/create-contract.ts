@@ -1,10 +1,11 @@
 import { type Insertable, type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
+import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { contractDataOf, record } from '../events/record-events.ts';
-import { holdFleet } from '../fleets/fleets.ts';
+import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -35,7 +36,14 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    const period = { company: caller, fleet_id: fleetId, vin, pack: fields.pack, from, to };
+    const period = {
+      company: await ownerOfFleet(ctx, caller, fleetId),
+      fleet_id: fleetId,
+      vin,
+      pack: fields.pack,
+      from,
+      to,
+    };
     const rows = await conflicting(onPrimary(ctx), period);
     throw new ContractOverlap(rows.map(({ id }) => id));
   }
@@ -99,29 +107,30 @@ const insert = prepare((p: Omit<Insertable<Tables['contract']>, 'due_at'>) =>
   }),
 );
 
-const isOverlap = (error: unknown): boolean =>
-  error instanceof Error && 'constraint' in error && error.constraint === 'contract_no_overlap';
+const isOverlap = (error: unknown): boolean => error instanceof Error && brokenRule(error) === 'contract_no_overlap';
 
-/** Contracts of a vehicle (of this company, where it is known) for a pack that are in force within a period. */
-const conflicting = prepareVariants<
-  Pick<Selectable<Tables['contract']>, 'fleet_id' | 'pack'> & {
-    company: string | null;
-    vin: string | null;
-    from: Date;
-    to: Date;
-  }
->()(['company'], (p, has) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
-    .select('c.id')
-    .where('v.fleet_id', '=', p.fleet_id)
-    .where('v.vin', '=', p.vin)
-    .where('c.pack', '=', p.pack)
-    .where(
-      ({ ref }) =>
-        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
-    )
-    .$if(has.company, (q) => q.where('c.company', '=', p.company).where('v.company', '=', p.company))
-    .orderBy('c.id'),
+/** Contracts of a vehicle for a pack that are in force within a period. */
+const conflicting = prepare(
+  (
+    p: Pick<Selectable<Tables['contract']>, 'fleet_id' | 'pack'> & {
+      company: string;
+      vin: string | null;
+      from: Date;
+      to: Date;
+    },
+  ) =>
+    db
+      .selectFrom('contract as c')
+      .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+      .select('c.id')
+      .where('v.fleet_id', '=', p.fleet_id)
+      .where('v.vin', '=', p.vin)
+      .where('c.pack', '=', p.pack)
+      .where(
+        ({ ref }) =>
+          sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
+      )
+      .where('c.company', '=', p.company)
+      .where('v.company', '=', p.company)
+      .orderBy('c.id'),
 );

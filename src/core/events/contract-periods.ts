@@ -12,7 +12,7 @@ type Claimed = QueryCreator<Tables & { due: { [K in keyof Tables['contract']]: T
 
 const recordPeriod = (
   q: Claimed,
-  now: string,
+  p: { company: string; now: string },
   type: 'contract.started' | 'contract.ended',
   column: 'c.starts_at' | 'c.ends_at',
 ) =>
@@ -22,11 +22,11 @@ const recordPeriod = (
     .expression((from) =>
       from
         .selectFrom('due as c')
-        .innerJoin('vehicle as v', (on) => on.onRef('v.id', '=', 'c.vehicle_id').onRef('v.company', '=', 'c.company'))
+        .innerJoin('vehicle as v', (on) => on.onRef('v.id', '=', 'c.vehicle_id').on('v.company', '=', p.company))
         .select(({ cast, val }) => [
           cast<string>(val(type), 'text').as('type'),
           cast<string>(val('system'), 'text').as('actor'),
-          cast<string>(val(now), 'timestamptz').as('at'),
+          cast<string>(val(p.now), 'timestamptz').as('at'),
           'c.company',
           'c.fleet_id',
           'c.id as contract_id',
@@ -37,12 +37,28 @@ const recordPeriod = (
         .whereRef('c.due_at', '=', column),
     );
 
-const recordDue = prepare((p: { now: string }) =>
+const findCompanies = prepare((p: { now: string }) =>
+  db
+    .selectFrom((q) =>
+      q
+        .selectFrom('contract')
+        .select('company')
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .limit(CONTRACTS_AT_ONCE)
+        .as('due'),
+    )
+    .select('company')
+    .distinct(),
+);
+
+const recordDue = prepare((p: { company: string; now: string }) =>
   db
     .with('due', (q) =>
       q
         .selectFrom('contract')
         .selectAll()
+        .where('company', '=', p.company)
         .where('due_at', '<=', p.now)
         .orderBy('due_at')
         .limit(CONTRACTS_AT_ONCE)
@@ -54,11 +70,11 @@ const recordDue = prepare((p: { now: string }) =>
         .updateTable('contract as c')
         .from('due')
         .set({ due_at: sql<string | null>`case when due.due_at = due.starts_at then due.ends_at end` })
-        .whereRef('c.company', '=', 'due.company')
+        .where('c.company', '=', p.company)
         .whereRef('c.id', '=', 'due.id'),
     )
-    .with('started', (q) => recordPeriod(q, p.now, 'contract.started', 'c.starts_at'))
-    .with('ended', (q) => recordPeriod(q, p.now, 'contract.ended', 'c.ends_at'))
+    .with('started', (q) => recordPeriod(q, p, 'contract.started', 'c.starts_at'))
+    .with('ended', (q) => recordPeriod(q, p, 'contract.ended', 'c.ends_at'))
     .selectFrom('due')
     .select('id'),
 );
@@ -68,8 +84,13 @@ const recordDue = prepare((p: { now: string }) =>
  * Gives false when there were none left.
  */
 export async function recordContractPeriods(ctx: Context): Promise<boolean> {
-  const due = await recordDue(onPrimary(ctx), { now: ctx.now().toISOString() });
-  return due.length > 0;
+  const now = ctx.now().toISOString();
+  let any = false;
+  for (const { company } of await findCompanies(onPrimary(ctx), { now })) {
+    const due = await recordDue(onPrimary(ctx), { company, now });
+    any ||= due.length > 0;
+  }
+  return any;
 }
 
 const readNextDue = prepare((_: object) =>

@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db } from '../sql/tables.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
@@ -19,12 +19,14 @@ export async function readEndOfLog(ctx: Context, company: string): Promise<strin
   return row?.end ?? '0';
 }
 
-const addCompany = prepare((p: { company: string }) =>
-  db
+/** As a step of a statement: makes the row of a company that has none. */
+export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
+  q
     .insertInto('company')
-    .values({ company: p.company })
-    .onConflict((conflict) => conflict.doNothing()),
-);
+    .values({ company })
+    .onConflict((conflict) => conflict.doNothing());
+
+const addCompany = prepare((p: { company: string }) => knowCompany(p.company)(db));
 
 /** Makes the row of a company that has none. */
 export async function ensureCompany(ctx: Context, company: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { ensureCompany, holdVersionBefore } from './log.ts';
+import { holdVersionBefore } from './log.ts';
 import { wanted } from './wanted.ts';
 
 /** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
@@ -12,41 +12,22 @@ export const PUBLISHED_AT_ONCE = 100;
 /** A company with recorded events that are not in its log yet. */
 export type Unpublished = Awaited<ReturnType<typeof companiesToPublish>>[number];
 
-/** One step in the index for each company, however many events it has. */
+/** One look into the index for each company, however many events it has. */
 const findCompanies = prepare((_: object) =>
   db
-    .withRecursive('turn(company)', (q) =>
-      q
-        .selectNoFrom((first) =>
-          first
-            .selectFrom('event')
-            .select(({ fn }) => fn.min('company').as('company'))
-            .where('position', 'is', null)
-            .as('company'),
-        )
-        .unionAll(
-          q
-            .selectFrom('turn')
-            .select((next) =>
-              next
-                .selectFrom('event')
-                .select(({ fn }) => fn.min('event.company').as('company'))
-                .where('position', 'is', null)
-                .whereRef('event.company', '>', 'turn.company')
-                .as('company'),
-            )
-            .where('turn.company', 'is not', null),
-        ),
+    .selectFrom('company as c')
+    .select(['c.company', sql<boolean>`to_regclass('event_position') is not null`.as('together')])
+    .where(
+      (of) =>
+        of
+          .selectFrom('event as e')
+          .select(({ fn }) => fn.min('e.seq').as('first'))
+          .whereRef('e.company', '=', 'c.company')
+          .where('e.position', 'is', null),
+      'is not',
+      null,
     )
-    .selectFrom('turn')
-    .leftJoin('company as c', 'c.company', 'turn.company')
-    .select((row) => [
-      'turn.company',
-      row('c.company', 'is not', null).as('known'),
-      sql<boolean>`to_regclass('event_position') is not null`.as('together'),
-    ])
-    .where('turn.company', 'is not', null)
-    .$narrowType<{ company: string; known: boolean }>(),
+    .orderBy('c.company'),
 );
 
 /** The companies that have something to publish. Locks nothing. */
@@ -142,8 +123,7 @@ const publish = prepare((p: { company: string; now: Date }) =>
  * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
  * transaction. Gives how many these were, at most PUBLISHED_AT_ONCE: none where somebody else holds the company's log.
  */
-export async function publishEventsOf(ctx: Context, { company, known, together }: Unpublished): Promise<number> {
-  if (!known) await ensureCompany(ctx, company);
+export async function publishEventsOf(ctx: Context, { company, together }: Unpublished): Promise<number> {
   return ctx.em.transactional(async () => {
     if (together) await holdVersionBefore(onPrimary(ctx), {});
     const [free] = await lockFreeLog(onPrimary(ctx), { company });

@@ -19,8 +19,10 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
     await lockFleet(ctx, company, input.id);
     const fleet = await readFleet(ctx, onPrimary, company, input.id);
     await removeContractsOfFleet(ctx, company, fleet.id);
-    // Nobody else takes vehicles away while the fleet is locked, and its deletion takes them all.
+    // Nobody else takes vehicles away while the fleet is locked.
     await tellOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleet.id });
+    await removeVehicles(onPrimary(ctx), { company, fleet_id: fleet.id });
+    // Its tallies go with it. Whoever has added vehicles unseen cannot count them any more, and is undone.
     await remove(onPrimary(ctx), { company, id: fleet.id });
     const { name, vehicleCount } = fleet;
     await record(ctx, { type: 'fleet.deleted', company, fleetId: fleet.id, data: { name, vehicleCount } });
@@ -58,6 +60,10 @@ const tellOfVehicles = prepare((p: By & { company: string; fleet_id: string }) =
     .columns(eventColumns)
     .expression(eventsOf('vehicle.removed', p, facts.as('f')));
 });
+
+const removeVehicles = prepare((p: { company: string; fleet_id: string }) =>
+  db.deleteFrom('vehicle').where('company', '=', p.company).where('fleet_id', '=', p.fleet_id),
+);
 
 const remove = prepare((p: { company: string; id: string }) =>
   db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id),

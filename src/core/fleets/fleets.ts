@@ -2,13 +2,14 @@ import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
+import { knowCompany } from '../events/log.ts';
 import { announceEvents, record } from '../events/record-events.ts';
 import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { prepare } from '../sql/prepare.ts';
 import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
 import { given, isId, newId } from '../sql/sql.ts';
@@ -33,6 +34,7 @@ type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at'>;
 // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
 const addFleet = prepare((p: Row & By & { data: string }) =>
   db
+    .with('known', knowCompany(p.company))
     .with('made', (q) =>
       q.insertInto('fleet').values({
         id: p.id,
@@ -168,24 +170,27 @@ export async function readFleet(
   return JSON.parse(row.json);
 }
 
-/** A company's fleet, or one of any company when that is null. */
-const ownFleet = (p: { id: string; company: string }, { company }: { company: boolean }) =>
-  db
-    .selectFrom('fleet')
-    .select('company')
-    .where('id', '=', p.id)
-    .$if(company, (q) => q.where('company', '=', p.company));
+const anyFleet = prepare((p: { id: string }) => db.selectFrom('fleet').select('company').where('id', '=', p.id));
 
-const prepareFleet = prepareVariants<{ id: string; company: string | null }>();
+interface Place {
+  company: string;
+  id: string;
+}
+const ownFleet = (p: Place) =>
+  db.selectFrom('fleet').select('company').where('id', '=', p.id).where('company', '=', p.company);
+
 /** By what else may happen to the fleet until the transaction ends. */
 const fleetBy = {
-  anything: prepareFleet(['company'], (p, has) => ownFleet(p, has)),
-  change: prepareFleet(['company'], (p, has) => ownFleet(p, has).forKeyShare()),
-  nothing: prepareFleet(['company'], (p, has) => ownFleet(p, has).forUpdate()),
+  anything: prepare((p: Place) => ownFleet(p)),
+  change: prepare((p: Place) => ownFleet(p).forKeyShare()),
+  nothing: prepare((p: Place) => ownFleet(p).forUpdate()),
 };
 
 async function companyOf(ctx: Context, allowed: keyof typeof fleetBy, company: string | null, id: string) {
-  const [row] = isId(id) ? await fleetBy[allowed](onPrimary(ctx), { id, company }) : [];
+  // Rows of a company that is not known are not locked: Citus does not know where to.
+  const [found] = isId(id) && company === null ? await anyFleet(onPrimary(ctx), { id }) : [{ company }];
+  const owner = found?.company ?? null;
+  const [row] = isId(id) && owner !== null ? await fleetBy[allowed](onPrimary(ctx), { id, company: owner }) : [];
   if (!row) throw new FleetNotFound();
   return row.company;
 }
@@ -205,20 +210,25 @@ export const holdFleet = (ctx: Context, company: string | null, fleetId: string)
 export const lockFleet = (ctx: Context, company: string, fleetId: string): Promise<string> =>
   companyOf(ctx, 'nothing', company, fleetId);
 
-const holdOfVehicles = prepare((p: { ids: readonly string[] }) =>
+const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   db
     .selectFrom('fleet')
     .select('id')
+    .where('company', '=', p.company)
     .where('id', 'in', (q) =>
-      q.selectFrom('vehicle').select('fleet_id').where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+      q
+        .selectFrom('vehicle')
+        .select('fleet_id')
+        .where('company', '=', p.company)
+        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
     )
     .forKeyShare()
     .skipLocked(),
 );
 
 /** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
-export async function holdFleetsOf(ctx: Context, vehicleIds: readonly string[]): Promise<string[]> {
-  const held = await holdOfVehicles(onPrimary(ctx), { ids: vehicleIds });
+export async function holdFleetsOf(ctx: Context, company: string, vehicleIds: readonly string[]): Promise<string[]> {
+  const held = await holdOfVehicles(onPrimary(ctx), { company, ids: vehicleIds });
   return held.map(({ id }) => id);
 }
 

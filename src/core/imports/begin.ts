@@ -6,7 +6,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { type ImportRow, importColumns } from './imports.ts';
+import { type ImportRow, importColumns, readImport } from './imports.ts';
 import { forgetRows, LEASE_SECONDS } from './run.ts';
 
 const RETRY_SECONDS = 5;
@@ -43,9 +43,10 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
     const lease = new Date(now.getTime() + LEASE_SECONDS * 1000);
     if (before) await forgetRows(ctx, before);
     const { fleetId, mode, dryRun } = wanted;
-    const [run] = before
+    const [opened] = before
       ? await startAnew(onPrimary(ctx), { company, id: before.id, now, lease })
       : await open(onPrimary(ctx), { id: importId, company, fleetId, mode, dryRun, key: key || null, now, lease });
+    const [run] = opened ? await readImport(onPrimary(ctx), { company, id: opened.id }) : [];
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
     ctx.services.changes.announce('import', run.id);
     return { run, repeated: false };
@@ -94,7 +95,7 @@ const startAnew = prepare((p: { company: string; id: string; now: Date; lease: D
     })
     .where('import.id', '=', p.id)
     .where('import.company', '=', p.company)
-    .returning(importColumns),
+    .returning('id'),
 );
 
 interface Opened extends Omit<Wanted, 'importId'> {
@@ -119,7 +120,7 @@ const open = prepare((p: Opened) =>
       due_at: p.lease,
     })
     .onConflict((conflict) => conflict.doNothing())
-    .returning(importColumns),
+    .returning('id'),
 );
 
 const isSame = (before: ImportRow, { fleetId, mode, dryRun }: Wanted) =>

@@ -64,27 +64,45 @@ async function* rejections(ctx: Context, { company, id: importId }: ImportRow) {
 const IMPORTS_AT_ONCE = 100;
 const REJECTIONS_AT_ONCE = 5000;
 
-const lockOld = prepare((p: { before: Date }) =>
+const findOld = prepare((p: { before: Date }) =>
   db
     .selectFrom('import')
-    .select('id')
+    .select(['company', 'id'])
     .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
     .where('state', '<>', sql.lit('RUNNING'))
     .orderBy('finished_at')
-    .limit(IMPORTS_AT_ONCE)
+    .limit(IMPORTS_AT_ONCE),
+);
+
+/** Imports of a company. */
+interface Some {
+  company: string;
+  ids: readonly string[];
+}
+
+const lockOld = prepare((p: Some & { before: Date }) =>
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
+    .where('state', '<>', sql.lit('RUNNING'))
     .forUpdate()
     .skipLocked(),
 );
 
-const forgetRejections = prepare((p: { ids: readonly string[] }) =>
+const forgetRejections = prepare((p: Some) =>
   db
     .deleteFrom('import_rejection')
+    .where('company', '=', p.company)
     .where(({ eb, refTuple, selectFrom }) =>
       eb(
         refTuple('import_id', 'row'),
         'in',
         selectFrom('import_rejection')
           .select(['import_id', 'row'])
+          .where('company', '=', p.company)
           .where('import_id', '=', sql<string>`any(${p.ids}::uuid[])`)
           .limit(REJECTIONS_AT_ONCE)
           .$asTuple('import_id', 'row'),
@@ -93,15 +111,16 @@ const forgetRejections = prepare((p: { ids: readonly string[] }) =>
     .returning('row'),
 );
 
-const forgetImports = prepare((p: { ids: readonly string[] }) =>
+const forgetImports = prepare((p: Some) =>
   db
     .deleteFrom('import')
+    .where('import.company', '=', p.company)
     .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
           selectFrom('import_rejection as r')
-            .whereRef('r.company', '=', 'import.company')
+            .where('r.company', '=', p.company)
             .whereRef('r.import_id', '=', 'import.id'),
         ),
       ),
@@ -111,13 +130,18 @@ const forgetImports = prepare((p: { ids: readonly string[] }) =>
 /** Forgets imports past their time with their refused rows, in small steps; gives whether there may be more. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
-  return ctx.em.transactional(async () => {
-    const old = await lockOld(onPrimary(ctx), { before });
-    const ids = old.map(({ id }) => id);
-    const rejections = await forgetRejections(onPrimary(ctx), { ids });
-    await forgetImports(onPrimary(ctx), { ids });
-    return old.length === IMPORTS_AT_ONCE || rejections.length === REJECTIONS_AT_ONCE;
-  });
+  const old = await findOld(onPrimary(ctx), { before });
+  let more = old.length === IMPORTS_AT_ONCE;
+  for (const [company, own] of Map.groupBy(old, (one) => one.company)) {
+    await ctx.em.transactional(async () => {
+      const held = await lockOld(onPrimary(ctx), { company, before, ids: own.map(({ id }) => id) });
+      const ids = held.map(({ id }) => id);
+      const rejections = await forgetRejections(onPrimary(ctx), { company, ids });
+      await forgetImports(onPrimary(ctx), { company, ids });
+      more ||= rejections.length === REJECTIONS_AT_ONCE;
+    });
+  }
+  return more;
 }
 
 /** Writes conditions on imports. */
@@ -145,15 +169,16 @@ export const importColumns = [
   isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
 ] as const;
 
-const importOf = prepare((p: { company: string; id: string }) =>
+/** An import as it is. */
+export const readImport = prepare((p: { company: string; id: string }) =>
   db.selectFrom('import').select(importColumns).where('import.id', '=', p.id).where('import.company', '=', p.company),
 );
-export type ImportRow = Awaited<ReturnType<typeof importOf>>[number];
+export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
 
 // Imports are read from the primary: who asks is following one that moves on.
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = isId(id) ? await importOf(onPrimary(ctx), { company, id }) : [];
+  const [row] = isId(id) ? await readImport(onPrimary(ctx), { company, id }) : [];
   if (!row) throw new ImportNotFound();
   return row;
 }

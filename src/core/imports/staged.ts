@@ -115,6 +115,17 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
+/** How many vehicles of each status have ids up to that of the last row that was staged. */
+export const countInserted = prepare((p: Ids & { company: string; staged: number }) =>
+  db
+    .selectFrom('vehicle')
+    .select(['status', count.as('delta')])
+    .where('company', '=', p.company)
+    .where('id', '>', idAt(p, sql`0`))
+    .where('id', '<=', idAt(p, sql`${p.staged}::int`))
+    .groupBy('status'),
+);
+
 interface Told extends By, Ids {
   company: string;
   fleet_id: string;
@@ -128,7 +139,8 @@ export const tellOfNew = prepare((p: Told) => {
     sql`s(first)`,
   );
   const facts = db
-    .selectFrom(first)
+    .selectFrom('company as c')
+    .crossJoin(first)
     .crossJoinLateral((of) => {
       const from = of.ref('s.first');
       return of
@@ -142,8 +154,9 @@ export const tellOfNew = prepare((p: Told) => {
         .where('v.id', '<=', idAt(p, sql`(${from} + ${EVENT_VEHICLES}::int)`))
         .as('batch');
     })
+    .where('c.company', '=', p.company)
     .select([
-      sql<string>`${p.company}::text`.as('company'),
+      'c.company',
       sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
       sql<string | null>`null::uuid`.as('contract_id'),
       'batch.ids as vehicle_ids',

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { byCaller } from '../events/recording.ts';
@@ -9,10 +10,20 @@ import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
+import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
-import { type ImportRow, importColumns } from './imports.ts';
+import { type ImportRow, readImport } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { countNew, countStaged, findDuplicates, type Ids, insertStaged, rejectStaged, tellOfNew } from './staged.ts';
+import {
+  countInserted,
+  countNew,
+  countStaged,
+  findDuplicates,
+  type Ids,
+  insertStaged,
+  rejectStaged,
+  tellOfNew,
+} from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
@@ -43,8 +54,7 @@ export async function storeImport(
   }
 }
 
-const isTakenVin = (error: unknown) =>
-  error instanceof Error && 'constraint' in error && error.constraint === 'vehicle_vin';
+const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
 
 const takeTime = prepare(() =>
   db.selectNoFrom(
@@ -86,7 +96,7 @@ const endImport = prepare((p: Ended) =>
       finished_at: p.now,
     })
     .where(stillRunning(p))
-    .returning(importColumns),
+    .returning('id'),
 );
 
 async function store(
@@ -103,6 +113,7 @@ async function store(
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
+    if (created > 0 && how !== 'count') await countCreated(ctx, run, ids, staging.good);
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -114,7 +125,7 @@ async function store(
     await forgetBatches(ctx, run);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
-    const [done] = await endImport(onPrimary(ctx), {
+    const [ended] = await endImport(onPrimary(ctx), {
       ...startOf(run),
       state: kept ? 'COMPLETED' : 'FAILED',
       digest,
@@ -126,6 +137,7 @@ async function store(
       failure,
       now: ctx.now(),
     });
+    const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
     ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids);
@@ -172,6 +184,14 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: bo
     known: known ? true : null,
     beside: beside || null,
   });
+}
+
+async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
+  const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
+  await countVehicles(
+    ctx,
+    counts.map((one) => ({ ...one, company, fleetId })),
+  );
 }
 
 function idsOfOneStatement(): Ids {

@@ -28,14 +28,16 @@ const waitingVehicles = (now: Expression<string>) =>
       turn
         .selectFrom((q) =>
           q
-            .selectFrom('turn')
+            .selectFrom('company as c')
             .crossJoinLateral((due) =>
               due
                 .selectFrom('vehicle')
-                .whereRef('vehicle.company', '=', 'turn.company')
+                .select('due_at')
+                .whereRef('vehicle.company', '=', 'c.company')
                 .where('vehicle.due_at', '<=', now)
                 .as('own'),
             )
+            .select('own.due_at')
             .limit(BACKLOG_MOST)
             .as('due'),
         )
@@ -70,7 +72,7 @@ const waitingDeliveries = (now: Expression<string>) =>
     now,
     db
       .selectFrom('delivery as d')
-      .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
+      .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
       .where('w.state', '=', sql.lit('ACTIVE'))
       .select('d.due_at')
       .where('d.due_at', '<=', now)

@@ -4,33 +4,37 @@ import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
+import { addCounts } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-const fold = prepare((p: { rows: number }) =>
+const findGrown = prepare((p: { rows: number }) =>
   db
-    .with('grown', (q) =>
-      q
-        .selectFrom('vehicle_tally')
-        .select(['company', 'fleet_id'])
-        .groupBy(['company', 'fleet_id'])
-        .having((t) => t.fn.countAll(), '>', p.rows)
-        .limit(1000),
-    )
+    .selectFrom('vehicle_tally')
+    .select(['company', 'fleet_id'])
+    .groupBy(['company', 'fleet_id'])
+    .having((t) => t.fn.countAll(), '>', p.rows)
+    .limit(1000),
+);
+
+const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
+  db
     .with('held', (q) =>
       q
-        .selectFrom('fleet as f')
-        .innerJoin('grown', (on) => on.onRef('grown.company', '=', 'f.company').onRef('grown.fleet_id', '=', 'f.id'))
-        .select(['f.company', 'f.id'])
-        .forKeyShare('f')
+        .selectFrom('fleet')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+        .forKeyShare()
         .skipLocked(),
     )
     .with('folded', (q) =>
       q
         .selectFrom('vehicle_tally as t')
-        .innerJoin('held', (on) => on.onRef('held.company', '=', 't.company').onRef('held.id', '=', 't.fleet_id'))
-        .select(['t.company', 't.id'])
+        .innerJoin('held', 'held.id', 't.fleet_id')
+        .select('t.id')
+        .where('t.company', '=', p.company)
         .limit(50_000)
         .forUpdate('t')
         .skipLocked(),
@@ -39,19 +43,13 @@ const fold = prepare((p: { rows: number }) =>
       q
         .deleteFrom('vehicle_tally as t')
         .using('folded')
-        .whereRef('t.company', '=', 'folded.company')
+        .where('t.company', '=', p.company)
         .whereRef('t.id', '=', 'folded.id')
-        .returning(['t.company', 't.fleet_id', 't.status', 't.delta']),
+        .returning(['t.fleet_id', 't.status', 't.delta']),
     )
-    .insertInto('vehicle_tally')
-    .columns(['company', 'fleet_id', 'status', 'delta'])
-    .expression((q) =>
-      q
-        .selectFrom('gone')
-        .select((t) => ['company', 'fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
-        .groupBy(['company', 'fleet_id', 'status'])
-        .having((t) => t.fn.sum('delta'), '<>', 0),
-    ),
+    .selectFrom('gone')
+    .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
+    .groupBy(['fleet_id', 'status']),
 );
 
 /**
@@ -59,7 +57,16 @@ const fold = prepare((p: { rows: number }) =>
  * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
  */
 export async function foldTallies(ctx: Context): Promise<void> {
-  await fold(onPrimary(ctx), { rows: TALLY_ROWS });
+  const grown = await findGrown(onPrimary(ctx), { rows: TALLY_ROWS });
+  for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
+    await ctx.em.transactional(async () => {
+      const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
+      await addCounts(
+        ctx,
+        sums.map(({ fleet_id: fleetId, status, delta }) => ({ company, fleetId, status, delta })),
+      );
+    });
+  }
 }
 
 const forget = prepare((p: { before: string }) =>

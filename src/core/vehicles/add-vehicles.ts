@@ -17,6 +17,7 @@ import {
   type ReadVin,
   warningsText,
 } from './new-vehicle.ts';
+import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
@@ -36,6 +37,10 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
     const made = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
     const createdVins = new Set(made.map(({ vin }) => vin));
+    await countVehicles(
+      ctx,
+      made.map(({ status }) => ({ company, fleetId, status, delta: 1 })),
+    );
     const known = await knownVehicles(ctx, company, [...wanted]);
 
     const report: AddedVehicles = {
@@ -117,7 +122,7 @@ const insertNew = prepare((p: NewVehicles & Columns) =>
         .orderBy('r.vin'),
     )
     .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
-    .returning(['id', 'vin']),
+    .returning(['id', 'vin', 'status']),
 );
 
 /** Inserts what the company does not have yet and gives what that was. */

@@ -10,6 +10,7 @@ import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
+import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type DeletedVehicles, deleteVehiclesInput } from './vin-lists.ts';
@@ -103,14 +104,22 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 }
 
 const deleteAll = prepare((p: { company: string; ids: readonly string[] }) =>
-  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+  db
+    .deleteFrom('vehicle')
+    .where('company', '=', p.company)
+    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .returning('status'),
 );
 
 /** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
 async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
   const ids = vehicles.map(({ id }) => id);
   await removeContractsOfVehicles(ctx, company, ids);
-  await deleteAll(onPrimary(ctx), { company, ids });
+  const gone = await deleteAll(onPrimary(ctx), { company, ids });
+  await countVehicles(
+    ctx,
+    gone.map(({ status }) => ({ company, fleetId, status, delta: -1 })),
+  );
   await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles });
   ctx.services.changes.announceRemoval(company, vehicles);
 }

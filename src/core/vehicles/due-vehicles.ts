@@ -1,10 +1,11 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { spread } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
 export interface ClaimedVehicle {
@@ -28,30 +29,25 @@ export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
   Date.parse(until) - STORING_TIMEOUTS * timeoutMs(ctx);
 
 /**
- * Each company with vehicles that await something, and when the first of them does, as a table `turn`. One step in the
+ * Each company with vehicles that await something, and when the first of them does, as a table `turn`. One look into the
  * index for each company, however many vehicles it has.
  */
 export const withCompaniesDue = () =>
-  db.withRecursive('turn(company, due_at)', (q) =>
+  db.with('turn', (q) =>
     q
-      .selectFrom((first) => firstDue(first).as('first'))
-      .select(['first.company', 'first.due_at'])
-      .unionAll((step) =>
-        step
-          .selectFrom('turn')
-          .crossJoinLateral((after) => firstDue(after).where('company', '>', after.ref('turn.company')).as('next'))
-          .select(['next.company', 'next.due_at']),
-      ),
+      .selectFrom('company as c')
+      .crossJoinLateral((of) =>
+        of
+          .selectFrom('vehicle')
+          .select('due_at')
+          .whereRef('vehicle.company', '=', 'c.company')
+          .where('due_at', 'is not', null)
+          .orderBy('due_at')
+          .limit(sql.lit(1))
+          .as('first'),
+      )
+      .select(['c.company', 'first.due_at']),
   );
-
-const firstDue = (q: Pick<ExpressionBuilder<Tables, never>, 'selectFrom'>) =>
-  q
-    .selectFrom('vehicle')
-    .select(['company', 'due_at'])
-    .where('due_at', 'is not', null)
-    .orderBy('company')
-    .orderBy('due_at')
-    .limit(sql.lit(1));
 
 const findCompanies = prepare((p: { now: Date }) =>
   withCompaniesDue()
@@ -121,6 +117,8 @@ interface Postponed {
   seconds: number;
   reason: string;
   now: Date;
+  /** The same in seconds since 1970. */
+  since: number;
 }
 
 const postpone = prepare((p: Postponed) => {
@@ -150,7 +148,9 @@ const postpone = prepare((p: Postponed) => {
     .from('due')
     .set({
       claimed: false,
-      due_at: sql<string>`${now} + make_interval(secs => ${p.seconds}::real * (1 + random() / 4))`,
+      due_at: ({ ref }) =>
+        // Not by an interval, which is added by the session's time zone: Citus takes nothing here that depends on a session.
+        sql<string>`to_timestamp(${p.since}::float8 + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
       reason: ({ ref }) =>
         sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
     })
@@ -167,5 +167,12 @@ export async function postponeVehicles(
   { company, brands, seconds, reason }: { company: string; brands: readonly string[]; seconds: number; reason: Reason },
 ): Promise<void> {
   const now = ctx.now();
-  await postpone(onPrimary(ctx), { company, brands, seconds, reason: JSON.stringify(reason), now });
+  await postpone(onPrimary(ctx), {
+    company,
+    brands,
+    seconds,
+    reason: JSON.stringify(reason),
+    now,
+    since: now.getTime() / 1000,
+  });
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
@@ -6,6 +6,7 @@ import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, onReplica } from '../sql/send.ts';
+import { spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
@@ -137,18 +138,23 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
         .orderBy('v.vin')
         .forUpdate(),
     )
-    .updateTable('vehicle as v')
-    .from('wanted')
-    .set({
-      due_at({ eb, and, ref }) {
-        const now = sql<string>`${p.now}::timestamptz`;
-        const asked = and([ref('v.claimed'), eb('v.due_at', '>', now)]);
-        return eb.case().when(asked).then(ref('v.due_at')).else(now).end();
-      },
-    })
-    .where('v.company', '=', p.company)
-    .whereRef('v.id', '=', 'wanted.id')
-    .returning(vehicleObject.as('json')),
+    .with('v', (q) =>
+      q
+        .updateTable('vehicle')
+        .from('wanted')
+        .set({
+          due_at({ eb, and, ref }) {
+            const now = sql<string>`${p.now}::timestamptz`;
+            const asked = and([ref('vehicle.claimed'), eb('vehicle.due_at', '>', now)]);
+            return eb.case().when(asked).then(ref('vehicle.due_at')).else(now).end();
+          },
+        })
+        .where('vehicle.company', '=', p.company)
+        .whereRef('vehicle.id', '=', 'wanted.id')
+        .returningAll('vehicle'),
+    )
+    .selectFrom('v')
+    .select(vehicleObject.as('json')),
 );
 
 /**
@@ -185,4 +191,5 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
 }
 
 /** Such a time as SQL: spread over a tenth of it, so that a big upload does not come due at once. */
-export const recheckAfter = (hours: number) => sql`make_interval(hours => ${hours}) * (1 + random() / 10)`;
+export const recheckAfter = (hours: number, vin: Expression<string>) =>
+  sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;

@@ -56,6 +56,8 @@ export function newVehicle(p: NewVehicles) {
     sql<EligibilityStatus>`case when ${supported} then 'PENDING' else 'UNSUPPORTED' end`.as('status'),
     sql<string | null>`case when ${supported} then null when ${ref('r.manufacturer')} is null
       then ${p.unknownMaker}::jsonb else ${p.unsupportedMaker}::jsonb end`.as('reason'),
-    sql<Date>`case when ${supported} then ${now} else ${now} + ${recheckAfter(p.recheckHours)} end`.as('due_at'),
+    sql<Date>`case when ${supported} then ${now} else ${now} + ${recheckAfter(p.recheckHours, ref('r.vin'))} end`.as(
+      'due_at',
+    ),
   ];
 }

@@ -1,6 +1,7 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import { prepare } from '../sql/prepare.ts';
+import { spread } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { recheckAfter } from './eligibility.ts';
 import type { EligibilityStatus } from './vehicle.ts';
@@ -8,7 +9,6 @@ import type { EligibilityStatus } from './vehicle.ts';
 /** What `facts` is read as; what is JSON there is written as it is. */
 interface FactRow {
   id: string;
-  company: string;
   until: string;
   status: EligibilityStatus;
   reason: string | null;
@@ -22,10 +22,11 @@ interface FactRow {
 }
 const factRows = (facts: string) =>
   sql<FactRow>`jsonb_to_recordset(${facts}::jsonb)`.as<'f'>(sql`f(
-    id uuid, company text, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
+    id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
     retry_after real, manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)`);
 
 interface Facts {
+  company: string;
   facts: string;
   fleets: readonly string[];
   now: Date;
@@ -43,8 +44,9 @@ const heldClaims = (p: Facts) =>
     .with('mine', (q) =>
       q
         .selectFrom('vehicle as v')
-        .innerJoin('fact', (on) => on.onRef('fact.id', '=', 'v.id').onRef('fact.company', '=', 'v.company'))
-        .select(['v.id', 'v.company', 'v.status as was'])
+        .innerJoin('fact', 'fact.id', 'v.id')
+        .select(['v.id', 'v.status as was'])
+        .where('v.company', '=', p.company)
         .where('v.claimed', '=', sql.lit(true))
         // Not by `=`: the rows of a claim end together, so that an index of that time would find all of them for each.
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
@@ -57,10 +59,15 @@ const heldClaims = (p: Facts) =>
 const RETRY_CAP_SECONDS = 900;
 
 /** How many seconds to wait after no answer. */
-const secondsToRetry = (asked: Expression<boolean>, retryAfter: Expression<number>, faults: Expression<number>) =>
+const secondsToRetry = (
+  vin: Expression<string>,
+  asked: Expression<boolean>,
+  retryAfter: Expression<number>,
+  faults: Expression<number>,
+) =>
   sql<number>`case when ${asked}
-    then greatest(${retryAfter}, least(${RETRY_CAP_SECONDS}, power(2, least(${faults}, 20))) * (0.75 + random() / 2))
-    else ${retryAfter} * (1 + random() / 4) end`;
+    then greatest(${retryAfter}, least(${RETRY_CAP_SECONDS}, power(2, least(${faults}, 20))) * (0.75 + ${spread(vin)} / 2))
+    else ${retryAfter} * (1 + ${spread(vin)} / 4) end`;
 
 const stored = [
   'v.id',
@@ -75,10 +82,10 @@ const stored = [
 
 type WithClaims = Tables & {
   fact: FactRow;
-  mine: { id: string; company: string; was: EligibilityStatus };
+  mine: { id: string; was: EligibilityStatus };
 };
 
-/** An answer stands until it has aged. */
+/** An answer stands until it has aged. `case … when` with conditions: the short form is none that Citus passes on right. */
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
   return q
@@ -98,13 +105,13 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       verified_at: now,
       claimed: false,
       due_at: ({ ref }) =>
-        sql<Date>`${now} + case ${ref('fact.status')} when 'ELIGIBLE' then ${recheckAfter(p.eligible)}
-          when 'INELIGIBLE' then ${recheckAfter(p.ineligible)}
-          when 'UNSUPPORTED' then ${recheckAfter(p.unsupported)} else ${recheckAfter(p.failed)} end`,
+        sql<Date>`${now} + case when ${ref('fact.status')} = 'ELIGIBLE' then ${recheckAfter(p.eligible, ref('v.vin'))}
+          when ${ref('fact.status')} = 'INELIGIBLE' then ${recheckAfter(p.ineligible, ref('v.vin'))}
+          when ${ref('fact.status')} = 'UNSUPPORTED' then ${recheckAfter(p.unsupported, ref('v.vin'))} else ${recheckAfter(p.failed, ref('v.vin'))} end`,
     })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')
-    .whereRef('mine.company', '=', 'v.company')
+    .where('v.company', '=', p.company)
     .where('fact.status', '<>', sql.lit('PENDING'))
     .returning([...stored, sql.lit(true).as('answered')]);
 }
@@ -132,11 +139,11 @@ function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
       },
       due_at: ({ ref }) =>
         sql<Date>`${now} + make_interval(secs =>
-          ${secondsToRetry(ref('fact.asked'), ref('fact.retry_after'), ref('v.faults'))})`,
+          ${secondsToRetry(ref('v.vin'), ref('fact.asked'), ref('fact.retry_after'), ref('v.faults'))})`,
     })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')
-    .whereRef('mine.company', '=', 'v.company')
+    .where('v.company', '=', p.company)
     .where('fact.status', '=', sql.lit('PENDING'))
     .returning([...stored, sql.lit(false).as('answered')]);
 }

@@ -6,6 +6,7 @@ import { onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckHours } from './eligibility.ts';
 import { storeFacts } from './store-facts.ts';
+import { countVehicles } from './tally.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
@@ -31,32 +32,37 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
-    await record(ctx, ...answered.filter(({ was, status }) => was !== status).map(eligibilityChanged));
+    const changed = answered.filter(({ was, status }) => was !== status);
+    await countVehicles(ctx, changed.flatMap(moved));
+    await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
   });
 }
 
+/** Each company's by statements of its own. */
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
   const hours = recheckHours(ctx);
-  const fleets = await holdFleetsOf(
-    ctx,
-    done.map(({ vehicle }) => vehicle.id),
-  );
-  return storeFacts(onPrimary(ctx), {
-    facts: JSON.stringify(done.map(factOf)),
-    fleets,
-    now: ctx.now(),
-    eligible: hours.ELIGIBLE,
-    ineligible: hours.INELIGIBLE,
-    unsupported: hours.UNSUPPORTED,
-    failed: hours.FAILED,
-  });
+  const stored: StoredVehicle[] = [];
+  for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
+    const ids = own.map(({ vehicle }) => vehicle.id);
+    const rows = await storeFacts(onPrimary(ctx), {
+      company,
+      facts: JSON.stringify(own.map(factOf)),
+      fleets: await holdFleetsOf(ctx, company, ids),
+      now: ctx.now(),
+      eligible: hours.ELIGIBLE,
+      ineligible: hours.INELIGIBLE,
+      unsupported: hours.UNSUPPORTED,
+      failed: hours.FAILED,
+    });
+    stored.push(...rows);
+  }
+  return stored;
 }
 
 /** As the statement reads it. */
 const factOf = ({ vehicle, verification: v }: Verified) => ({
   id: vehicle.id,
-  company: vehicle.company,
   until: vehicle.until,
   status: v.status,
   reason: v.reason,
@@ -72,6 +78,11 @@ const factOf = ({ vehicle, verification: v }: Verified) => ({
 });
 
 type StoredVehicle = Awaited<ReturnType<typeof storeFacts>>[number];
+
+const moved = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
+  { company, fleetId, status: was, delta: -1 },
+  { company, fleetId, status, delta: 1 },
+];
 
 const eligibilityChanged = ({
   id,

@@ -117,16 +117,21 @@ const claiming = (kind: Kind) =>
             .orderBy('due.due_at')
             .limit(p.limit),
       )
-      .updateTable('delivery as d')
-      .from(['due', 'webhook as w', 'event as e'])
-      .set({ due_at: p.until, claimed: true })
-      .where('d.company', '=', p.company)
-      .whereRef('d.id', '=', 'due.id')
+      .with('d', (q) =>
+        q
+          .updateTable('delivery')
+          .from('due')
+          .set({ due_at: p.until, claimed: true })
+          .where('delivery.company', '=', p.company)
+          .whereRef('delivery.id', '=', 'due.id')
+          .returning(['delivery.id', 'delivery.webhook_id', 'delivery.event_id', 'delivery.attempts']),
+      )
+      .selectFrom(['d', 'webhook as w', 'event as e'])
       .whereRef('w.id', '=', 'd.webhook_id')
       .where('w.company', '=', p.company)
       .whereRef('e.id', '=', 'd.event_id')
       .where('e.company', '=', p.company)
-      .returning(({ ref }) => [
+      .select(({ ref }) => [
         'd.id',
         'd.webhook_id',
         'd.attempts',

@@ -104,7 +104,8 @@ const deliveryJson = jsonTable('delivery', 'd', sent, {
     bare: true,
   }),
 });
-const source = sql`delivery d join event e on e.id = d.event_id join webhook w on w.id = d.webhook_id`;
+const source = sql`delivery d join event e on e.company = d.company and e.id = d.event_id
+  join webhook w on w.company = d.company and w.id = d.webhook_id`;
 const object = jsonObject(deliveryJson);
 const event = eventWithFewVehicles(PAYLOAD_VEHICLES);
 const columns = sql`${object} as json, ${event} as event`;

@@ -70,6 +70,7 @@ const bringForward = prepare((p: WebhookKey & { now: string }) =>
         .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
         .select('d.id')
         .where('w.company', '=', p.company)
+        .where('d.company', '=', p.company)
         .where('d.webhook_id', '=', p.id)
         .where('d.due_at', '>', p.now)
         .whereRef('d.attempted_at', '<', 'w.due_at')
@@ -82,6 +83,7 @@ const bringForward = prepare((p: WebhookKey & { now: string }) =>
     .updateTable('delivery as d')
     .from('later')
     .set({ due_at: p.now })
+    .where('d.company', '=', p.company)
     .whereRef('d.id', '=', 'later.id')
     .returning('d.id'),
 );

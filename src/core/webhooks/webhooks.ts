@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
-import { holdPublishing } from '../events/log.ts';
+import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -170,6 +170,7 @@ type Texts = Pick<Selectable<Tables['webhook']>, 'url' | 'description'> & { type
 
 const insert = prepare((p: Place & Texts & { secret: string; now: Date }) =>
   db
+    .with('known', knowCompany(p.company))
     .with('w', (q) =>
       q
         .insertInto('webhook')

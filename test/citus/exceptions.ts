@@ -1,0 +1,58 @@
+/** Statements that Citus does not plan as one task, by what stands in them, with the plan that they may have and why. */
+export interface Exception {
+  plan: 'all shards' | 'all shards, subplans' | 'one, subplans' | 'subplans';
+  why: string;
+  statements: RegExp[];
+}
+
+export const exceptions: Exception[] = [
+  {
+    plan: 'all shards',
+    why: 'Looks for companies with something to do, without locks; what is done is done for each company.',
+    statements: [
+      /^select "company", "kind", max\("room"\)/,
+      /as "due_at" from "webhook" as "w" cross join lateral/,
+      /^select "company", "id" from "webhook" where "due_at" <=/,
+      /^with "turn" as .*as "companies"/s,
+      /^select "company", "fleet_id" from "vehicle_tally" group by/,
+      /^select "company", "id" from "import" where "finished_at" </,
+      /^select "import"\."id".* where "import"\."due_at" <=/s,
+      /as "next" from "contract" where "due_at" is not null/,
+      /^select "c"\."company", to_regclass\('event_position'\)/,
+    ],
+  },
+  {
+    plan: 'all shards',
+    why: 'Whoever needs no token names a fleet, and the fleet its company.',
+    statements: [/^select "company" from "fleet" where "id" = \$1$/],
+  },
+  {
+    plan: 'all shards',
+    why: 'Upkeep: what belongs to no import that runs, once a minute at most.',
+    statements: [/^delete from "import_batch" as "b" where not exists/],
+  },
+  {
+    plan: 'all shards, subplans',
+    why: 'Upkeep: what is past its time, some thousand rows at a time, whosesoever they are.',
+    statements: [/^with "old" as/, /^select distinct "company" from \(select "company" from "contract"/],
+  },
+  {
+    plan: 'all shards, subplans',
+    why: 'A contract that is deleted without a token: nobody says whose it is.',
+    statements: [/^with "c" as \(delete from "contract" as "c" where "c"\."id" = \$1 returning/],
+  },
+  {
+    plan: 'all shards, subplans',
+    why: 'What waits, of all companies, for operators.',
+    statements: [/^with "turn" as .*'vehicle'::text as "kind"/s],
+  },
+  {
+    plan: 'one, subplans',
+    why: 'Writes of several tables in one statement: Citus runs each step by itself, all of them on the node of the company.',
+    statements: [
+      /^with "(known|c|test|next|held|kept|due|log)" as/,
+      /^insert into "event" .* from \(select "company", "fleet_id", null::uuid as "contract_id", array_agg/s,
+      /^insert into "event" .*generate_series/s,
+    ],
+  },
+];

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
+import { expect, inject, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { foldTallies } from '../src/core/operations/upkeep.ts';
+import { connectDatabase, openDatabase } from '../src/database/database.ts';
+import type { Client, Json } from './support/client.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { createFleet, miscounted, newVins, uploadForm } from './support/factories.ts';
+import { type Gateway, startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+// What writes vehicles counts them: afterwards the tallies are what can be counted, in the whole and by status.
+
+/** A database that the version before has used, as it is until `npm run migrate -- finish`. */
+async function upgraded() {
+  const env = await databaseEnv();
+  const config = databaseConfig(env);
+  const first = await connectDatabase(config);
+  await first.orm.em.fork().execute('drop schema public cascade; create schema public');
+  await first.orm.migrator.up({ to: 'Migration20261121000160' });
+  await first.orm.em
+    .fork()
+    .execute(`insert into fleet values (gen_random_uuid(), 'acme', 'n', 'a', 'e', 'v', now(), now())`);
+  await first.close();
+  return { env, database: await openDatabase(config) };
+}
+
+const write = fc.record({
+  what: fc.constantFrom('add', 'upload', 'delete', 'delete many', 'delete fleet', 'fold'),
+  /** Which of the fleets and vehicles. */
+  fleet: fc.nat(2),
+  from: fc.nat(19),
+  count: fc.integer({ min: 1, max: 8 }),
+});
+type Write = typeof write extends fc.Arbitrary<infer W> ? W : never;
+
+/** Does these at once; whether each succeeds is the business of others. */
+async function writeAtOnce(gateway: Gateway, client: Client, fleets: Json[], vins: string[], writes: readonly Write[]) {
+  const does: Record<Write['what'], (one: Write, fleet: Json, some: string[]) => Promise<unknown>> = {
+    add: (_, { id }, some) => client.post('/vehicles', { fleetId: id, vins: some }),
+    upload: (_, { id }, some) => client.post('/vehicles/file', uploadForm(id, some.join('\n'))),
+    async delete(_, { id }, [vin]) {
+      const { body } = await client.get(`/fleets/${id}/vehicles`);
+      const found = Array.isArray(body) && body.find((one: Json) => one.vin === vin);
+      return found && client.delete(`/vehicles/${found.id}`);
+    },
+    'delete many': (_, { id }, some) => client.post('/vehicles/delete', { fleetId: id, vins: some }),
+    'delete fleet': ({ count }, { id }) => (count === 1 ? client.delete(`/fleets/${id}`) : Promise.resolve()),
+    fold: () => foldTallies(contextOf(gateway.services, 'test', null)),
+  };
+  await Promise.all(
+    writes.map((one) => does[one.what](one, fleets[one.fleet], vins.slice(one.from, one.from + one.count))),
+  );
+}
+
+/** Half of them of a maker that nobody can be asked about. */
+const someVins = () => [...newVins(10), ...newVins(10, undefined).map((vin) => `XYZ${vin.slice(3)}`)];
+
+async function tryWrites(gateway: Gateway, numRuns: number) {
+  const client = await gateway.as('acme');
+  await fc.assert(
+    fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 20 }), async (writes) => {
+      const fleets = [await createFleet(client), await createFleet(client), await createFleet(client)];
+      await writeAtOnce(gateway, client, fleets, someVins(), writes);
+      // While answers come in, each changes a vehicle and its count in one transaction.
+      expect(await gateway.execute(miscounted)).toEqual([]);
+    }),
+    { numRuns },
+  );
+  // And when all have come in.
+  await until(async () => {
+    const [row] = await gateway.execute<{ count: number }>(
+      `select count(*)::int as count from vehicle where status = 'PENDING'`,
+    );
+    return row?.count === 0;
+  });
+  expect(await gateway.execute(miscounted)).toEqual([]);
+}
+
+const fresh = await startGateway({ workers: true });
+
+test('a new database has no trigger', async () => {
+  expect(await fresh.execute('select tgname from pg_trigger where not tgisinternal')).toEqual([]);
+});
+
+test('whatever is written at once, tallies are what can be counted', { timeout: 60_000 }, async () => {
+  await tryWrites(fresh, 8);
+});
+
+const before = await startGateway({ on: await upgraded(), workers: true });
+
+test('where the version before runs as well, triggers count, and statements from their end on', {
+  timeout: 90_000,
+}, async () => {
+  const triggers = () => before.execute('select tgname from pg_trigger where not tgisinternal');
+  expect(await triggers()).toHaveLength(10);
+  await tryWrites(before, 3);
+  // The embedded database belongs to one process.
+  if (inject('database').kind === 'embedded') return;
+  const finish = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'finish'], {
+    env: { ...process.env, ...before.env },
+  });
+  await Promise.all([tryWrites(before, 5), finish]);
+  expect(await triggers()).toEqual([]);
+  expect((await finish).stdout).toContain('Removed');
+  expect(await before.execute(`select to_regproc('drop_triggers') as left`)).toEqual([{ left: null }]);
+  await tryWrites(before, 3);
+});
