@@ -140,7 +140,7 @@ async function store(
     const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
     ctx.services.changes.announce('import', run.id);
-    if (how !== 'count' && kept) await tellOf(ctx, done, ids);
+    if (how !== 'count' && kept) await tellOf(ctx, done, ids, staging.good);
     return done;
   });
 }
@@ -208,11 +208,11 @@ async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStag
 }
 
 /** The events of an import, and the work that has come due with it. */
-async function tellOf(ctx: Context, run: ImportRow, ids: Ids): Promise<void> {
+async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): Promise<void> {
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    const told = { company, fleet_id: fleetId, last: created - 1, data: JSON.stringify({ importId: run.id }) };
+    const told = { company, fleet_id: fleetId, last: staged - 1, data: JSON.stringify({ importId: run.id }) };
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     ctx.services.changes.announce('due', 'vehicle');
   }
