@@ -36,7 +36,7 @@ export class PGlitePool implements PostgresPool {
   private constructor(dataDir: string, unlock: () => void) {
     this.#unlock = unlock;
     const script = new URL('./pglite-worker.ts', import.meta.url);
-    // Without this process's own flags, some of which a thread refuses.
+    // Without this process's own flags, some of which a thread rejects.
     this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv: [] });
     this.#worker.on('message', (reply: Reply) => this.#receive(reply));
     this.#worker.on('error', (error) => {

@@ -6,7 +6,7 @@ import { socketOf } from './prepared.ts';
 const MOST_CONNECTIONS = 3;
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
-/** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus refuses it. */
+/** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus rejects it. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 /** Times come as PostgreSQL writes them, as on MikroORM's own connections. */

@@ -74,7 +74,7 @@ export class ServerWatch {
     const hello = client.connect().then(() => client.query('select 1'));
     const tooLate = new AbortController();
     const silence = delay(ANSWER_MS, true, { signal: tooLate.signal }).catch(() => false);
-    // A refusal is an answer too: whoever asks for something is told the same.
+    // An error is an answer too: whoever asks for something is told the same.
     const silent = await Promise.race([
       silence,
       hello.then(

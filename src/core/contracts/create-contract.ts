@@ -28,7 +28,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   }
   const vin = vinOrNull(vinAsGiven);
   try {
-    // A transaction of its own, also within another: after a refusal the one around it can go on.
+    // A transaction of its own, also within another: after an error the one around it can go on.
     return await ctx.em.transactional(async () => {
       const company = await holdFleet(ctx, caller, fleetId);
       return insertContract(ctx, await lockVehicle(ctx, company, fleetId, vin), { from, to, ...fields });

@@ -21,7 +21,7 @@ export interface Wanted {
 
 /**
  * Opens the import, or finds the one that this id, or in the last 24 hours this key, has opened before: one that completed
- * is `repeated`, and so is one whose rows were refused under this key; one that failed or was abandoned starts anew. Throws IdempotencyInProgress for one that runs, IdempotencyKeyReused for one
+ * is `repeated`, and so is one whose rows were rejected under this key; one that failed or was abandoned starts anew. Throws IdempotencyInProgress for one that runs, IdempotencyKeyReused for one
  * that was asked something else, RateLimited when the company has too many uploads under way, and ValidationFailed.
  */
 export async function beginImport(ctx: Context, company: string, wanted: Wanted, key = '') {

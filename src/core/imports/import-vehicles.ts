@@ -30,7 +30,7 @@ const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows
  * Adds the vehicles of a CSV file to a fleet, as one whole: rows are set aside while the file arrives and stored in one
  * transaction at its end, so a client that goes away or a process that dies leaves the fleet as it was.
  * Throws FleetIdMissing and FleetNotFound; UnsupportedMediaType, ValidationFailed and PayloadTooLarge for files that cannot be read;
- * ValidationFailed (with the report in `details`) when every row is refused, or any in mode atomic; RateLimited,
+ * ValidationFailed (with the report in `details`) when every row is rejected, or any in mode atomic; RateLimited,
  * IdempotencyInProgress and IdempotencyKeyReused.
  */
 export async function importVehicles(ctx: Context, input: unknown, upload: Upload): Promise<ImportedVehicles> {

@@ -26,7 +26,7 @@ export const importSchema = z
   .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });
 export type Import = z.output<typeof importSchema>;
 
-/** A row of a file that was refused. */
+/** A row of a file that was rejected. */
 export const rejectedRow = z
   .object({ row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4), ...refused })
   .meta({ id: 'RejectedRow', description: 'A row of a file that was refused.' });

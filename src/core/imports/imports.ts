@@ -24,7 +24,7 @@ const firstRejections = prepare((p: { company: string; importId: string; limit: 
     .limit(p.limit),
 );
 
-/** The first refused rows of an import. */
+/** The first rejected rows of an import. */
 export async function listRejections(
   ctx: Context,
   input: { company: string; importId: string; limit: number },
@@ -34,7 +34,7 @@ export async function listRejections(
 
 const REJECTIONS_PAGE = 1000;
 
-/** The refused rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
+/** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
 export async function streamRejectedCsv(ctx: Context, input: { importId: string }): Promise<AsyncIterable<string>> {
   const run = await importRow(ctx, input.importId);
   return rejectedCsv({ delimiter: run.delimiter, columns: run.columns }, rejections(ctx, run));
@@ -127,7 +127,7 @@ const forgetImports = prepare((p: Some) =>
     ),
 );
 
-/** Forgets imports past their time with their refused rows, in small steps; gives whether there may be more. */
+/** Forgets imports past their time with their rejected rows, in small steps; gives whether there may be more. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
   const old = await findOld(onPrimary(ctx), { before });

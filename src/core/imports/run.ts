@@ -105,7 +105,7 @@ const isThere = prepare((p: { company: string; id: string }) =>
   db.selectFrom('import').select('id').where('id', '=', p.id).where('company', '=', p.company),
 );
 
-/** Deletes what an earlier start of an import has set aside and refused. */
+/** Deletes what an earlier start of an import has set aside and rejected. */
 export async function forgetRows(ctx: Context, { company, id }: Which): Promise<void> {
   await forgetBatches(ctx, { company, id });
   await forgetRejected(onPrimary(ctx), { company, id });

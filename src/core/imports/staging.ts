@@ -13,7 +13,7 @@ import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 const TOLD_EVERY_MS = 200;
 
 /**
- * Where the rows of a file are set aside until its end: the good ones to be stored, the refused ones to be reported.
+ * Where the rows of a file are set aside until its end: the good ones to be stored, the rejected ones to be reported.
  * Each batch is a row of its own statement, so that no transaction is open while the file arrives.
  */
 export class ImportStaging {
@@ -98,7 +98,7 @@ export class ImportStaging {
     const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
     if (kept.length === 0) return;
     this.kept += kept.length;
-    await keepRefused(onPrimary(this.#ctx), {
+    await keepRejected(onPrimary(this.#ctx), {
       company: this.#run.company,
       importId: this.#run.id,
       rows: kept.map(({ row }) => row),
@@ -179,7 +179,7 @@ interface Rejections {
   cells: readonly (string | null)[];
 }
 
-const keepRefused = prepare((p: Rejections) =>
+const keepRejected = prepare((p: Rejections) =>
   db
     .insertInto('import_rejection')
     .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])

@@ -29,11 +29,11 @@ import type { ImportStaging } from './staging.ts';
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
 type How = 'insert' | 'beside' | 'count' | 'refuse';
 
-/** Marks a rollback that is no fault: an atomic import with a row that is refused in the end. */
-class AtomicRefusal extends Error {}
+/** Marks a rollback that is no error: an atomic import with a row that is rejected in the end. */
+class AtomicRejection extends Error {}
 
 /**
- * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a refused row it stores none.
+ * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none.
  * `digest` is the file's. Throws Unavailable when the database has lost some of it.
  */
 export async function storeImport(
@@ -47,7 +47,7 @@ export async function storeImport(
     try {
       return await store(ctx, run, staging, digest, how);
     } catch (error) {
-      if (error instanceof AtomicRefusal) how = 'refuse';
+      if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
       else throw error;
     }
@@ -121,7 +121,7 @@ async function store(
     const existing = staging.good - created - elsewhere;
     const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
     const rejected = staging.rejected + elsewhere;
-    if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRefusal();
+    if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
     await forgetBatches(ctx, run);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
@@ -145,7 +145,7 @@ async function store(
   });
 }
 
-/** Why nothing of the file was stored, as its sender is told; null where there is nothing to refuse. */
+/** Why nothing of the file was stored, as its sender is told; null where there is nothing to reject. */
 function domainErrorOf(how: How, received: number, rejected: number): string | null {
   if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
   return how === 'refuse' ? `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).` : null;
@@ -200,7 +200,7 @@ function idsOfOneStatement(): Ids {
   return { prefix: digits.slice(0, 20), start: 2 ** 46 + (Number.parseInt(digits.slice(20), 16) % 2 ** 46) };
 }
 
-/** Refuses the rows whose vehicle another fleet of the company has; gives how many there are. */
+/** Rejects the rows whose vehicle another fleet of the company has; gives how many there are. */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
   const [row] = await rejectStaged(onPrimary(ctx), { ...stagedBy(run), room });

@@ -25,7 +25,7 @@ import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.
 /**
  * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
  * Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every value is
- * refused, or any in mode atomic. A dry run stores nothing and refuses nothing: it reports.
+ * rejected, or any in mode atomic. A dry run stores nothing and rejects nothing: it reports.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');

@@ -12,7 +12,7 @@ const vinsMeaning = {
   examples: [['WBA3A5C50CF256985']],
 };
 
-/** partial: what is good is stored though other values are refused. atomic: any refusal and nothing is stored. */
+/** partial: what is good is stored though other values are rejected. atomic: any error and nothing is stored. */
 export const addMode = z.enum(addModes, 'is partial or atomic');
 export type AddMode = z.output<typeof addMode>;
 
@@ -50,7 +50,7 @@ export const summary = z
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
 export type Summary = z.output<typeof summary>;
 
-/** What is told of a value that was refused. */
+/** What is told of a value that was rejected. */
 export const refused = {
   value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
   code: field(

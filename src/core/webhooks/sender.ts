@@ -85,7 +85,7 @@ export function openSender({ loopback, timeoutMs = TIMEOUT_MS, lookup = lookupNa
 /** Why there was no answer, in words that give nothing away of where names lead to. */
 class Refused extends Error {}
 
-/** Resolves a name and refuses it if any of its addresses may not be reached; the connection uses what was checked. */
+/** Resolves a name and rejects it if any of its addresses may not be reached; the connection uses what was checked. */
 const publicOnly =
   (lookup: Lookup, loopback: boolean): LookupFunction =>
   (hostname, options, callback) => {

@@ -37,7 +37,7 @@ const ROW_ERRORS = {
 
 export type RowErrorCode = keyof typeof ROW_ERRORS;
 
-/** A row that makes the rest of the file unreadable, so the whole file is refused. */
+/** A row that makes the rest of the file unreadable, so the whole file is rejected. */
 export function unreadableRow(row: number, code: RowErrorCode, limit = 0): ValidationFailed {
   return unreadableFile(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
 }

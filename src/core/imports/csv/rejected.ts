@@ -18,7 +18,7 @@ const BYTE_ORDER_MARK = '\ufeff';
 const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /**
- * Writes refused rows as CSV lines in the layout of the file they came from, error_code and error_message behind its
+ * Writes rejected rows as CSV lines in the layout of the file they came from, error_code and error_message behind its
  * columns, so that the rows can be mended in place and uploaded again. A file without a header is given one. The text begins
  * with a byte order mark.
  * Cells more than the header has follow the error columns, which so stay below their names.
