@@ -62,4 +62,3 @@ export const contractFilter = z
     status: contractStatus.nullish().describe('With this status.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
-export type ContractFilter = z.output<typeof contractFilter>;

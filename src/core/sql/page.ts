@@ -1,4 +1,3 @@
-import { type RawBuilder, sql } from 'kysely';
 import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
@@ -24,8 +23,6 @@ export interface Page {
   before: string | null;
   /** Counts from the end. */
   backward: boolean;
-  /** The items at `after` and `before` themselves belong to it. */
-  inclusive?: true;
 }
 
 /** Items of a page, oldest first, and whether it would have had more without its limit. */
@@ -64,51 +61,10 @@ function idOfCursor(cursor: string, path: string): string {
   return id;
 }
 
-/** `and` conditions for what lies between the cursors of a page, whose places `place` makes of their ids. */
-export function betweenSql(
-  { after, before, inclusive }: Page,
-  key: RawBuilder<unknown>,
-  place: (id: string) => RawBuilder<unknown>,
-): RawBuilder<unknown> {
-  const equal = inclusive ? sql`=` : sql``;
-  return sql`${after === null ? sql`` : sql`and ${key} >${equal} ${place(after)}`}
-    ${before === null ? sql`` : sql`and ${key} <${equal} ${place(before)}`}`;
-}
-
-/** Written out: PostgreSQL plans for a tenth of the table where it does not see the number, and a page is never that. */
-export const limitSql = (rows: number): RawBuilder<unknown> => sql`limit ${sql.lit(rows)}`;
-
-/** `where` conditions and the tail of a statement that reads one row more than the page holds. */
-export function pageSql(
-  page: Page,
-  id: RawBuilder<unknown>,
-): { within: RawBuilder<unknown>; tail: RawBuilder<unknown> } {
-  return {
-    within: betweenSql(page, id, (bound) => sql`${bound}::uuid`),
-    tail: sql`order by ${id}${page.backward ? sql` desc` : sql``} ${limitSql(page.limit + 1)}`,
-  };
-}
-
-/** Makes a slice of the rows that pageSql's statement gave. */
+/** Makes a slice of the rows of a page, of which one more was read. */
 export function sliceOf<T>(rows: T[], page: Page): Slice<T> {
   const more = rows.length > page.limit;
   const items = more ? rows.slice(0, page.limit) : rows;
   if (page.backward) items.reverse();
   return { items, more };
 }
-
-/** Reads a page of one list. */
-export type ReadPage<T> = (page: Page) => Promise<Slice<T>>;
-
-/** Whether the list has items after the page of which `more` was read; looks only where the page alone does not tell. */
-export const hasNext = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (!page.backward && more) || (page.before !== null && isThere({ ...edge, after: page.before }, read));
-
-/** Whether the list has items before the page, like hasNext. */
-export const hasPrevious = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (page.backward && more) || (page.after !== null && isThere({ ...edge, before: page.after, backward: true }, read));
-
-/** What lies at a cursor and beyond. */
-const edge: Page = { ...firstPage(1), inclusive: true };
-
-const isThere = async <T>(page: Page, read: ReadPage<T>): Promise<boolean> => (await read(page)).items.length > 0;

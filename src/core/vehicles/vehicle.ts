@@ -105,4 +105,3 @@ export const vehicleFilter = z
       .describe('Whose VIN begins like this, in any case.'),
   })
   .describe('Which vehicles: those that fit everything that is given.');
-export type VehicleFilter = z.input<typeof vehicleFilter>;

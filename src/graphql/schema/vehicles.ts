@@ -3,7 +3,6 @@ import { meaningOf } from '../../core/fields.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
 import { vehicle, vehicleFilter } from '../../core/vehicles/vehicle.ts';
-import { everyVehicleMember, getVehicle } from '../../core/vehicles/vehicles.ts';
 import {
   addedVehicles,
   addMode,
@@ -16,6 +15,7 @@ import {
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
@@ -29,16 +29,13 @@ builder.objectFields(VehicleRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
     description: meaningOf(vehicle.shape.fleetId),
-    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
+    resolve: read,
   }),
 }));
 
 addManufacturer(VehicleRef, vehicle);
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
-
-/** What core has to read for the fields above. */
-export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
 
 export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
 
@@ -57,7 +54,7 @@ builder.queryField('vehicle', (t) =>
     nullable: true,
     description: 'One vehicle. Errors: VEHICLE_NOT_FOUND.',
     args: { by: t.arg({ type: VehicleBy, required: true, description: 'Which one.' }) },
-    resolve: (_root, { by }, { ctx }) => getVehicle(ctx, by.id == null ? { vin: by.vin ?? '' } : { id: by.id }),
+    resolve: read,
   }),
 );
 
