@@ -49,7 +49,8 @@ const plainTimes = `
 export async function distribute(database: Database): Promise<string[]> {
   const rows = async <Row>(statement: string) => (await database.send(statement, [])) as Row[];
   const [state] = await rows<{ citus: boolean; unfinished: boolean }>(
-    `select ${hasCitus} as citus, to_regproc('drop_triggers') is not null or to_regclass('event_position') is not null as unfinished`,
+    `select ${hasCitus} as citus, to_regproc('drop_triggers') is not null or to_regclass('event_position') is not null
+       or to_regclass('vehicle_by_id') is not null as unfinished`,
   );
   if (!state?.citus) throw new Error('This database does not have the extension citus, so nothing can be distributed.');
   if (state.unfinished)

@@ -7,15 +7,12 @@ import { Vehicle } from './vehicle.ts';
 export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
-  // For statements of the version before.
+  // For whoever needs no token.
   uniques: [{ name: 'contract_by_id', properties: ['id'] }],
   indexes: [
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
-    // For statements of the version before, and for whoever needs no token.
-    { name: 'contract_fleet', properties: ['fleetId', 'id'] },
-    { name: 'contract_vehicle', properties: ['vehicleId', 'id'] },
-    { name: 'contract_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'contract_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   checks: [
     { name: 'contract_period', expression: 'starts_at < ends_at' },

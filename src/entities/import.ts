@@ -9,11 +9,7 @@ export const addModes = ['partial', 'atomic'] as const;
 export const Import = defineEntity({
   name: 'Import',
   tableName: 'import',
-  uniques: [
-    { name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] },
-    // For statements of the version before.
-    { name: 'import_by_id', properties: ['id'] },
-  ],
+  uniques: [{ name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] }],
   indexes: [
     { name: 'import_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'import_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },

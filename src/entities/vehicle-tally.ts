@@ -9,11 +9,7 @@ import { Fleet } from './fleet.ts';
 export const VehicleTally = defineEntity({
   name: 'VehicleTally',
   tableName: 'vehicle_tally',
-  indexes: [
-    { name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] },
-    // For statements of the version before.
-    { name: 'vehicle_tally_fleet', properties: ['fleetId', 'status'], include: ['delta'] },
-  ],
+  indexes: [{ name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] }],
   properties: {
     company: p.text().primary(),
     id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),

@@ -14,11 +14,7 @@ export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 export const Vehicle = defineEntity({
   name: 'Vehicle',
   tableName: 'vehicle',
-  uniques: [
-    { name: 'vehicle_vin', properties: ['company', 'vin'] },
-    // For statements of the version before.
-    { name: 'vehicle_by_id', properties: ['id'] },
-  ],
+  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
   indexes: [
     { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'id'] },
@@ -27,8 +23,6 @@ export const Vehicle = defineEntity({
       name: 'vehicle_by_vin_prefix',
       expression: 'create index vehicle_by_vin_prefix on vehicle (company, fleet_id, vin text_pattern_ops)',
     },
-    // For statements of the version before.
-    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   properties: {
