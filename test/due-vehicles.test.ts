@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { readBacklog } from '../src/core/operations/backlog.ts';
 import { companiesDue } from '../src/core/due-companies.ts';
+import { readBacklog } from '../src/core/operations/backlog.ts';
 import { claimDueVehicles, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { startGateway } from './support/gateway.ts';
 

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { lengthOf, time } from './columns.ts';
+import { belongsTo, lengthOf, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 import { Vehicle } from './vehicle.ts';
 
@@ -25,23 +25,9 @@ export const Contract = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     vehicleId: p.uuid().persist(false),
-    vehicle: () =>
-      p
-        .manyToOne(Vehicle)
-        .ref()
-        .joinColumns('company', 'vehicle_id')
-        .ownColumns('vehicle_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    vehicle: () => belongsTo(Vehicle, 'vehicle_id'),
     name: p.text().check(lengthOf('name', 255)),
     description: p.text().check(lengthOf('description', 2000)),
     pack: p.text().check(lengthOf('pack', 255)),

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { booleans, integers, json, texts, time } from './columns.ts';
+import { belongsTo, booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
@@ -19,14 +19,7 @@ export const Import = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     state: p.enum(importStates).default('RUNNING'),
     mode: p.enum(addModes),
     dryRun: p.boolean(),

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-
+import { belongsTo } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 /**
@@ -14,14 +14,7 @@ export const VehicleTally = defineEntity({
     company: p.text().primary(),
     id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     status: p.text(),
     delta: p.integer(),
   },

@@ -173,7 +173,7 @@ const findNext = prepare((p: { now: string }) =>
         .limit(sql.lit(1))
         .as('next'),
     )
-    .select(({ fn }) => isoOf(fn.min('next.due_at')).as('due_at'))
+    .select(({ fn }) => isoOf(fn.min<string | null>('next.due_at')).as('due_at'))
     .where(active),
 );
 
