@@ -59,7 +59,6 @@ const takeTime = prepare(() =>
   db.selectNoFrom(
     Object.entries({
       statement_timeout: '30min',
-      lock_timeout: '0',
       work_mem: '64MB',
       jit: 'off',
       enable_seqscan: 'off',
@@ -109,6 +108,8 @@ async function store(
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
     await takeTime(onPrimary(ctx), {});
+    // Others' uncommitted vehicles are waited for. Citus tells its nodes only of settings that are made like this.
+    await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
