@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
-import { announceEvents } from '../events/record-events.ts';
-import { type By, byCaller } from '../events/recording.ts';
+import { announceEvents, type By, byCaller } from '../events/record-events.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
@@ -14,7 +13,7 @@ import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Contract, type ContractStatus, contractFilter, contractWithVehicle } from './contract.ts';
+import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound. */
 export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
@@ -30,7 +29,7 @@ export const getContract = (ctx: Context, input: { id: string }): Promise<Contra
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
 /**
- * A page of a company's contracts as JSON, oldest first. A caller with a token may name its own company only: Forbidden.
+ * A page of a company's contracts as JSON. A caller with a token may name its own company only: Forbidden.
  */
 export async function listContractsJson(
   ctx: Context,
@@ -71,6 +70,7 @@ export const contractRows: Resource = {
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
   },
+  orders: contractOrders,
   scope: 'contracts:read',
   missing: () => new ContractNotFound(),
 };
@@ -79,7 +79,7 @@ const removeContract = prepareVariants<By & { id: string; company: string | null
   const company = has.company ? p.company : null;
   return removing(p, company, removed('c.id', '=', p.id))
     .selectFrom('c')
-    .innerJoin('vehicle as cv', 'cv.id', 'c.vehicle_id')
+    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('cv.company', '=', p.company))
     .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
     .select(jsonObject<Contract>(contractJson).as('json'));

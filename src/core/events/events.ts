@@ -3,6 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { readOne, readSlice } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import { BY_CREATION } from '../sql/order.ts';
 import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -25,7 +26,7 @@ export async function listEvents(
   { page, filter }: { page: Page; filter?: EventFilter | null | undefined },
 ): Promise<Slice<Event>> {
   const company = authorize(ctx, 'fleets:read');
-  if (page.after !== null) await positionOf(ctx, page.after);
+  if (page.after !== null) await positionOf(ctx, page.after.id);
   return readSlice(ctx, eventRows, { company, page, filter, on: [PUBLISHED, {}] });
 }
 
@@ -66,8 +67,8 @@ const trim = prepare((p: { before: string }) =>
  */
 export async function positionOf(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const id = readPage({ after: eventCursor(after) }).after;
-  const [row] = id === null ? [] : await findPosition(onPrimary(ctx), { company, id });
+  const place = readPage({ after: eventCursor(after) }).after;
+  const [row] = place === null ? [] : await findPosition(onPrimary(ctx), { company, id: place.id });
   if (row) return row.position;
   throw notInLog('after');
 }
@@ -88,7 +89,8 @@ const findPosition = prepare((p: { company: string; id: string }) =>
 );
 
 /** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
-export const eventCursor = (value: string): string => (isId(value) ? cursorOf(value) : value);
+export const eventCursor = (value: string): string =>
+  isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
 
 /** Connection arguments of a list of events; throws ValidationFailed. */
 const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>

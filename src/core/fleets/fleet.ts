@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { asIn, field } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
+import type { Orders } from '../sql/order.ts';
 
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
@@ -36,3 +37,8 @@ export const fleetFilter = z
     vat: storable(z.string().max(255)).nullish().describe('With this VAT number.'),
   })
   .meta({ description: 'Which fleets: those that fit everything that is given.' });
+
+export const fleetOrders = {
+  CREATED_AT: { meaning: 'When they were created.' },
+  NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
+} as const satisfies Orders;

@@ -3,8 +3,7 @@ import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
-import { announceEvents, record } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
@@ -15,7 +14,7 @@ import { json, type Selection } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { createFleetInput, type Fleet, fleet, fleetFilter, updateFleetInput } from './fleet.ts';
+import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
@@ -105,7 +104,14 @@ export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
 export const readFleet = (ctx: Context, company: string, id: string): Promise<Fleet> =>
   readOne(ctx, fleetRows, { id }, { company, send: onPrimary });
 
-/** A page of the caller's fleets as JSON, oldest first. */
+/** A fleet that the caller has just changed something in, as it is now; null when somebody has deleted it since. */
+export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
+  readFleet(ctx, authorize(ctx, 'fleets:write'), input.id).catch((error) => {
+    if (error instanceof FleetNotFound) return null;
+    throw error;
+  });
+
+/** A page of the caller's fleets as JSON. */
 export const listFleetsJson = (ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> =>
   readJsonPage(ctx, fleetRows, input.fields, { company: authorize(ctx, 'fleets:read'), page: input.page });
 
@@ -188,5 +194,6 @@ export const fleetRows: Resource = {
     nameStartsWith: ['f.name like ?', likePrefix],
     vat: ['f.vat = ?'],
   },
+  orders: fleetOrders,
   missing: () => new FleetNotFound(),
 };

@@ -5,7 +5,7 @@ import { importRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, ObjectField, OneField, Resource } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
 import { eligibilityStatus } from '../vehicles/vehicle.ts';
-import { eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
+import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
 
@@ -41,11 +41,13 @@ const fleet: Resource = withFields(fleetRows, {
   timeline: timeline('e.fleet_id = f.id'),
 });
 
-const vehicle: Resource = withFields(vehicleRows, {
+const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
   timeline: timeline('e.vehicle_ids @> array[v.id]'),
-});
+};
+const vehicle: Resource = withFields(vehicleRows, vehicleFields);
+const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
 
 const contract: Resource = withFields(contractRows, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
@@ -76,6 +78,10 @@ const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ ki
 export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
   fleet: byArgs(fleet),
+  vehicles: all(anyVehicle, {
+    kept: { sum: 't.delta', from: 'vehicle_tally t where t.company = $company', conditions: countedBy },
+    indexed: ['fleetIdsAlone'],
+  }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
   eligibility: byArgs(eligibilityRows),
   manufacturers: { kind: 'manufacturer' },

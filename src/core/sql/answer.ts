@@ -2,10 +2,11 @@ import { authorize, type Context, hasScope, needScope, type Scope } from '../con
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
+import { placesOf } from './json-page.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX } from './page-size.ts';
-import { givenOf, type ListField, type OneField, orderOf, type Resource } from './resource.ts';
+import { givenOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
 
 /** What a field was given, as it was read. */
@@ -51,11 +52,10 @@ export function readArguments(ctx: Context, field: OneField | ListField, args: o
 
 function readList(field: ListField, args: object): Read {
   const of = field.of();
-  const page = (of.readPage ?? readPage)(args);
+  const page = of.readPage?.(args) ?? readPage(args, of.orders);
   const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
-  const { after, before, limit } = page;
-  return { ...given, page, values: { ...given.values, after, before, limit } };
+  return { ...given, page, values: { ...given.values, ...placesOf(page), limit: page.limit } };
 }
 
 /** Of the text of an answer: it is made, sent and, where it has errors, parsed in one piece. */
@@ -86,7 +86,7 @@ export async function readAnswers(
   const reads = given.slice();
   for (const { read, path, column } of checks) {
     const lost = found.some((row) => row[column] === false);
-    const order = plan.fields[read] && orderOf(plan.fields[read].of());
+    const order = plan.fields[read]?.of().order;
     if (lost && order?.lost) reads[read] = order.lost(path);
   }
   return found.map((row) => ({ texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[`f${at}`])), reads }));
@@ -180,7 +180,7 @@ const MOST_STATEMENTS = 16;
 const shapeOf = (read: Read | Error): string => {
   if (read instanceof Error) return '!';
   const { names, page } = read;
-  return `${names}:${page ? `${page.after !== null}${page.before !== null}${page.backward}` : ''}`;
+  return `${names}:${page ? `${page.after !== null}${page.before !== null}${page.backward}${page.order.name}` : ''}`;
 };
 
 function write(

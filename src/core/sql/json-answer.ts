@@ -33,6 +33,7 @@ export type Part =
   /** In a list: its items, each an object; what is known of its page; and how many it has in all. */
   | { kind: 'items'; members: Members }
   | { kind: 'fact'; fact: PageFact }
+  | { kind: 'cursor' }
   | { kind: 'count' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
@@ -112,7 +113,7 @@ export class Writer {
       case 'object':
         return this.#other(part.members, part.from, part.unless);
       case 'items':
-        return list?.item(this.object(part.members)) ?? '';
+        return list?.item(this.object(part.members, list)) ?? '';
       case 'fact':
         return list?.fact(part.fact) ?? '';
       case 'count':
@@ -134,6 +135,7 @@ export class Writer {
       format.text(`${at === 0 ? '{' : ','}"${name}":`);
       if (part.kind === 'text') format.text(part.text);
       else if (part.kind === 'value') format.value(part.value);
+      else if (part.kind === 'cursor') format.value({ sql: list?.rowCursor() ?? '', bare: true });
       else if (part.kind === 'object' && !part.from && !part.unless) this.#members(format, part.members, list);
       else if (part.kind === 'items') {
         format.text('[');
@@ -178,12 +180,12 @@ export class Writer {
     const list = new ListSql(part, given as Required<Given>, where);
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
-      if (list.order.lost && given.page[path] !== null)
+      if (list.sort.lost && given.page[path] !== null)
         this.checks.push({
           read: part.read,
           path,
           column: `${path}_${part.read}`,
-          sql: `${list.order.placeOf(list.param(path))} is not null`,
+          sql: list.isThere(path),
         });
     }
     return list.sql(object);

@@ -1,17 +1,11 @@
 import type { Given, ListPart, PageFact } from './json-answer.ts';
+import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
 import { PAGE_MAX } from './page-size.ts';
-import { compareSql, conditionsSql, fromSql, type Order, orderOf, type Resource } from './resource.ts';
-import { json, type ValueSql } from './selection.ts';
-
-/** The place of a row in its list, as page.ts's cursorOf writes it. */
-export const cursorSql = (id: string): ValueSql => ({
-  sql: `translate(rtrim(encode(uuid_send(${id}), 'base64'), '='), '+/', '-_')`,
-  bare: true,
-});
+import { conditionsSql, fromSql, type Resource } from './resource.ts';
 
 /** One page of a list, as it is being written. */
 export class ListSql {
-  readonly order: Order;
+  readonly sort: Sort;
   readonly #of: Resource;
   readonly #part: ListPart;
   readonly #given: Required<Given>;
@@ -26,9 +20,9 @@ export class ListSql {
     this.#part = part;
     this.#given = given;
     this.#of = part.field.of();
-    this.order = orderOf(this.#of);
+    this.sort = sortOf(given.page.order, this.#of.id, this.#of.order);
     this.#where = where;
-    this.#keys = this.order.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
+    this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
   }
 
   param(name: string): string {
@@ -53,17 +47,35 @@ export class ListSql {
   fact(fact: PageFact): string {
     this.#aggregates.add('id');
     const { after, before, backward } = this.#given.page;
-    const orNull = (id: string) => json.orNull(cursorSql(id)).sql;
     switch (fact) {
       case 'startCursor':
-        return orNull('p.id[1]');
+        return this.#cursor('1');
       case 'endCursor':
-        return orNull('p.id[cardinality(p.id)]');
+        return this.#cursor('cardinality(p.id)');
       case 'hasNextPage':
         return this.#beyond('>', 'cardinality(p.id)', before === null ? null : 'before', backward && before === null);
       default:
         return this.#beyond('<', '1', after === null ? null : 'after', !backward && after === null);
     }
+  }
+
+  /** The cursor of a row as a value of it. */
+  rowCursor(): string {
+    return this.sort.cursor(this.#of.id, this.sort.text ?? '');
+  }
+
+  #cursor(at: string): string {
+    if (this.sort.text !== null) this.#aggregates.add('text');
+    return `coalesce('"' || ${this.sort.cursor(`p.id[${at}]`, `p.text[${at}]`)} || '"', 'null')`;
+  }
+
+  #place(cursor: 'after' | 'before'): string {
+    return this.sort.placeOf(this.param(cursor), this.param(`${cursor}_text`));
+  }
+
+  /** Whether there is (still) a place for a cursor. */
+  isThere(cursor: 'after' | 'before'): string {
+    return `${this.#place(cursor)} is not null`;
   }
 
   /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
@@ -72,12 +84,12 @@ export class ListSql {
     for (const key of this.#keys) this.#aggregates.add(key);
     const edge = this.#keys.map((key) => `p.${key}[${at}]`).join(', ');
     const rows = this.#exists(operator, this.#keys.length === 1 ? edge : `(${edge})`);
-    const ofEmpty = cursor ? this.#exists(`${operator}=`, this.order.placeOf(this.param(cursor))) : 'false';
+    const ofEmpty = cursor ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
     return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
   }
 
-  #exists(operator: string, place: string): string {
-    const where = `${this.#where} and ${compareSql(this.order.columns, operator, place)}`;
+  #exists(operator: '<' | '>' | '<=' | '>=', place: string): string {
+    const where = `${this.#where} and ${comparedSql(this.sort, operator, place)}`;
     return `exists (select from ${fromSql(this.#of, where)} where ${where})`;
   }
 
@@ -97,19 +109,22 @@ export class ListSql {
    */
   #page(): string {
     const { after, before, backward } = this.#given.page;
-    const { columns, placeOf } = this.order;
+    const { columns, text } = this.sort;
     const where = [
       this.#where,
-      ...(after === null ? [] : [compareSql(columns, '>', placeOf(this.param('after')))]),
-      ...(before === null ? [] : [compareSql(columns, '<', placeOf(this.param('before')))]),
+      ...(after === null ? [] : [comparedSql(this.sort, '>', this.#place('after'))]),
+      ...(before === null ? [] : [comparedSql(this.sort, '<', this.#place('before'))]),
     ].join(' and ');
-    const own = columns.flatMap((column, at) => (this.#keys[at] === 'id' ? [] : `${column} as ${this.#keys[at]}`));
-    const values = [`${this.#of.id} as id`, ...own, ...this.#items.map((item, at) => `${item} as j${at}`)].join(', ');
-    const order = columns.map((column) => `${column}${backward ? ' desc' : ''}`).join(', ');
+    const values = [
+      `${this.#of.id} as id`,
+      ...columns.flatMap((column, at) => (this.#keys[at] === 'id' ? [] : `${column} as ${this.#keys[at]}`)),
+      ...(text !== null && this.#aggregates.has('text') ? [`${text} as text`] : []),
+      ...this.#items.map((item, at) => `${item} as j${at}`),
+    ].join(', ');
+    const order = orderSql(this.sort, columns, backward);
     const rows = `select ${values} from ${fromSql(this.#of, values + where)} where ${where} order by ${order} limit ${PAGE_MAX}`;
     const page = `select * from (${rows}) i limit ${this.param('limit')}`;
-    return backward
-      ? `(select * from (${page}) i order by ${this.#keys.map((key) => `i.${key}`).join(', ')})`
-      : `(${page})`;
+    const keys = this.#keys.map((key) => `i.${key}`);
+    return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;
   }
 }

@@ -1,16 +1,17 @@
 import { type Context, hasScope } from '../context.ts';
 import { readInput } from '../input.ts';
 import { numbered } from './named.ts';
-import { type Page, type Slice, sliceOf } from './page.ts';
-import { compareSql, conditionsSql, fromSql, givenOf, ofCompany, orderOf, type Resource } from './resource.ts';
+import { comparedSql, orderSql, type Place, sortOf } from './order.ts';
+import { type Page, placeOf, type Slice, sliceOf } from './page.ts';
+import { conditionsSql, fromSql, givenOf, ofCompany, type Resource } from './resource.ts';
 import { isValue, type JsonTable, jsonText, rowValueOf, type Selection } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
 
 /** A page of a list as it is sent: a JSON array that nobody needs to take apart. */
 export interface JsonPage {
   json: string;
-  /** The id of the last item, where the next page begins; null for an empty page. */
-  last: string | null;
+  /** Where the last item stands and the next page begins; null for an empty page. */
+  last: Place | null;
   hasNext: boolean;
 }
 
@@ -25,7 +26,7 @@ export interface AskedList extends Asked {
   filter?: object | null | undefined;
 }
 
-type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
 
 /** What is selected of a row, and the row as JSON. */
 interface RowWriter {
@@ -41,15 +42,14 @@ export async function readJsonPage<T>(
   asked: AskedList,
 ): Promise<JsonPage> {
   const { columns, write } = writerOf(of.members, selection);
-  const rows = await readRows(ctx, of, `${of.id} as id, ${columns}`, asked);
-  const { items, more } = sliceOf(rows, asked.page);
-  return { json: `[${items.map(write).join()}]`, last: (items.at(-1)?.id as string) ?? null, hasNext: more };
+  const slice = await readRows(ctx, of, columns, asked);
+  return { json: `[${slice.items.map(write).join()}]`, last: placeOf(slice, -1), hasNext: slice.more };
 }
 
 /** Reads a page as objects. */
 export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
-  const rows = await readRows(ctx, of, `${jsonText(of.members)} as json`, asked);
-  return sliceOf(JSON.parse(`[${rows.map(({ json }) => json).join()}]`) as T[], asked.page);
+  const { items, ...slice } = await readRows(ctx, of, `${jsonText(of.members)} as json`, asked);
+  return { ...slice, items: JSON.parse(`[${items.map(({ json }) => json).join()}]`) };
 }
 
 /** Reads the one row that meets these conditions; throws what the resource says where there is none. */
@@ -90,26 +90,36 @@ export function whereSql(ctx: Context, of: Resource, { company, on }: Asked, nam
   );
 }
 
-/** Reads the rows of a page, and one more where there is one. */
-async function readRows(ctx: Context, of: Resource, columns: string, asked: AskedList): Promise<Row[]> {
+async function readRows(ctx: Context, of: Resource, columns: string, asked: AskedList): Promise<Slice<Row>> {
   const { page, filter, company, on } = asked;
+  const { limit, after, before, backward } = page;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
-  const { columns: order, placeOf } = orderOf(of);
+  const sort = sortOf(page.order, of.id, of.order);
   const where = [
     whereSql(ctx, of, asked, given.names),
-    ...(page.after === null ? [] : [compareSql(order, '>', placeOf('$after'))]),
-    ...(page.before === null ? [] : [compareSql(order, '<', placeOf('$before'))]),
+    ...(after === null ? [] : [comparedSql(sort, '>', sort.placeOf('$after', '$after_text'))]),
+    ...(before === null ? [] : [comparedSql(sort, '<', sort.placeOf('$before', '$before_text'))]),
   ].join(' and ');
-  // Written out: PostgreSQL plans for a tenth of the table where it does not see the number.
-  const tail = `order by ${order.map((one) => (page.backward ? `${one} desc` : one)).join(', ')} limit ${page.limit + 1}`;
-  const { text, names } = numbered(`select ${columns} from ${fromSql(of, columns + where)} where ${where} ${tail}`);
-  const all: Record<string, unknown> = { ...page, ...given.values, ...on?.[1], company, now: ctx.now() };
-  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, given.names.length > 0 ? ALL_ROWS : page.limit);
-  return (await send(
+  const own = `${of.id} as id, ${sort.text ? `${sort.text} as text, ` : ''}${columns}`;
+  // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
+  const tail = `order by ${orderSql(sort, sort.columns, backward)} limit ${limit + 1}`;
+  const { text, names } = numbered(`select ${own} from ${fromSql(of, own + where)} where ${where} ${tail}`);
+  const all: Record<string, unknown> = { ...placesOf(page), ...given.values, ...on?.[1], company, now: ctx.now() };
+  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, given.names.length > 0 ? ALL_ROWS : limit);
+  const rows = (await send(
     text,
     names.map((name) => all[name]),
   )) as Row[];
+  return sliceOf(rows, page, sort.text === null ? null : rows.map((row) => row.text ?? null));
 }
+
+/** The values of a page's bounds, by the names that statements have for them. */
+export const placesOf = ({ after, before }: Page) => ({
+  after: after?.id,
+  after_text: after?.text,
+  before: before?.id,
+  before_text: before?.text,
+});
 
 /** By table and selection: those of REST are constants. */
 const writers = new WeakMap<object, WeakMap<object, RowWriter>>();

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
+import type { FixedOrder, Orders } from './order.ts';
 import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
@@ -8,15 +9,6 @@ import { isId } from './sql.ts';
 /** A condition with `?` in place of a value, and what makes that of what was given; null fits nothing. */
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type Conditions = Readonly<Record<string, Condition>>;
-
-/** The order of a list: its columns, of which the last tells any two rows apart. */
-export interface Order {
-  columns: readonly string[];
-  /** SQL for the columns of the row with this id, from where a page goes on. */
-  placeOf(id: string): string;
-  /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
-  lost?(path: string): DomainError;
-}
 
 /**
  * Rows of a table as both interfaces show them. SQL in it may name `$company`, the caller's, and `$now`. Aliases of joins
@@ -35,8 +27,9 @@ export interface Resource {
   /** What reads a list's filter; each of its members is a condition. */
   filter?: z.ZodType<object>;
   conditions: Conditions;
-  /** By default that of the ids. */
-  order?: Order;
+  /** What its lists can be sorted by, or the one order that they have; by default that of the ids. */
+  orders?: Orders;
+  order?: FixedOrder;
   readPage?(args: object): Page;
   /** What it takes beside `fleets:read`. */
   scope?: Scope;
@@ -99,9 +92,6 @@ export interface ListField {
   indexed?: readonly string[];
 }
 
-export const byId = (id: string): Order => ({ columns: [id], placeOf: (place) => `${place}::uuid` });
-export const orderOf = ({ order, id }: Resource): Order => order ?? byId(id);
-
 /** What a malformed id is looked up as: nothing has it. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
@@ -113,15 +103,19 @@ export const fromSql = ({ table, joins = {} }: Resource, text: string): string =
   [table, ...Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []))].join(' ');
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
 
-/** The names and values of what is given, as conditions take them. */
+/** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */
 export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     if (value == null) continue;
-    names.push(name);
-    const [, readAs] = conditions[name] ?? [];
-    values[name] = readAs ? readAs(value as never) : value;
+    const alone = `${name}Alone`;
+    const isAlone = Array.isArray(value) && value.length === 1 && alone in conditions;
+    const own = isAlone ? alone : name;
+    const one = isAlone ? value[0] : value;
+    const [, readAs] = conditions[own] ?? [];
+    names.push(own);
+    values[own] = readAs ? readAs(one as never) : one;
   }
   return { names, values };
 }
@@ -133,7 +127,3 @@ export const conditionsSql = (conditions: Conditions, names: readonly string[], 
     if (sql === undefined) throw new Error(`there is no condition for ${name}`);
     return sql.replace('?', param(name));
   });
-
-/** Compares columns with a place. */
-export const compareSql = (columns: readonly string[], operator: string, place: string): string =>
-  `${columns.length === 1 ? columns[0] : `(${columns.join(', ')})`} ${operator} ${place}`;

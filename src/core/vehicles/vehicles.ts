@@ -4,11 +4,22 @@ import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
-import { type Fields, idOrNull, type Resource } from '../sql/resource.ts';
+import { type Conditions, type Fields, idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, type Selection } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Eligibility, eligibility, reason, type Vehicle, vehicle, vehicleFilter } from './vehicle.ts';
+import {
+  type Eligibility,
+  eligibility,
+  reason,
+  type Vehicle,
+  type VehiclesFilter,
+  vehicle,
+  vehicleFilter,
+  vehicleOrders,
+  vehiclesFilter,
+} from './vehicle.ts';
 
 /** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
@@ -18,7 +29,7 @@ export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): 
 export const getEligibility = (ctx: Context, { vin }: { vin: string }, send: typeof onReplica = onReplica) =>
   readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), send });
 
-/** A page of one fleet's vehicles as JSON, oldest first; throws FleetNotFound. */
+/** A page of one fleet's vehicles as JSON; throws FleetNotFound. */
 export async function listVehiclesJson(
   ctx: Context,
   { fleetId, fields, page }: { fleetId: string; page: Page; fields: Selection<Vehicle> },
@@ -30,6 +41,12 @@ export async function listVehiclesJson(
   if (slice.last === null) await ownerOfFleet(ctx, company, fleetId);
   return slice;
 }
+
+/** A page of the vehicles of all fleets of the caller's company as JSON. */
+export const listAllVehiclesJson = async (
+  ctx: Context,
+  { fields, ...asked }: { page: Page; filter?: VehiclesFilter | null | undefined; fields: Selection<Vehicle> },
+): Promise<JsonPage> => readJsonPage(ctx, allVehicleRows, fields, { company: authorize(ctx, 'fleets:read'), ...asked });
 
 const OF_FLEET = 'v.fleet_id = (select id from fleet where id = $fleet::uuid and company = $company)';
 
@@ -68,8 +85,36 @@ export const vehicleRows: Resource = {
     manufacturer: ['v.manufacturer = ?'],
     vinStartsWith: ['v.vin like ?', likePrefix],
   },
+  orders: vehicleOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
 
 /** What a vehicle's manufacturer says of it, by itself. */
 export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
+
+const idsOf = (ids: readonly string[]) => ids.filter(isId);
+
+/** Those of all fleets. Of one fleet, and one status in it, an index knows the order; of several it does not. */
+export const allVehicleRows: Resource = {
+  ...vehicleRows,
+  filter: vehiclesFilter,
+  conditions: {
+    ...vehicleRows.conditions,
+    eligibility: ['v.status = any(?::text[])'],
+    eligibilityAlone: ['v.status = ?::text'],
+    fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
+    fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
+    reasonCode: [`v.reason->>'code' = ?`],
+    actor: [`v.reason->>'actor' = ?`],
+    verifiedBefore: ['v.verified_at < ?::timestamptz'],
+    verifiedAfter: ['v.verified_at >= ?::timestamptz'],
+  },
+};
+
+/** Of the tallies of vehicles `t`. */
+export const countedBy: Conditions = {
+  eligibility: ['t.status = any(?::text[])'],
+  eligibilityAlone: ['t.status = ?::text'],
+  fleetIds: ['t.fleet_id = any(?::uuid[])', idsOf],
+  fleetIdsAlone: ['t.fleet_id = ?::uuid', idOrNull],
+};

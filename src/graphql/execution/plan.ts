@@ -14,7 +14,6 @@ import {
 import { queries } from '../../core/reads/reads.ts';
 import type { Plan } from '../../core/sql/answer.ts';
 import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
-import { cursorSql } from '../../core/sql/json-list.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBounds } from './guards.ts';
@@ -145,9 +144,7 @@ class Planner {
           return {
             kind: 'items',
             members: this.#members(nodes.type, nodes.sets, (below) =>
-              below.field.name === 'cursor'
-                ? { kind: 'value', value: cursorSql(of.id) }
-                : { kind: 'object', members: this.#object(of, below) },
+              below.field.name === 'cursor' ? { kind: 'cursor' } : { kind: 'object', members: this.#object(of, below) },
             ),
           };
         case 'totalCount':

@@ -53,7 +53,7 @@ export function connectionType<Item>(name: string, node: ReturnType<typeof build
   });
   const connection = builder.objectRef<Planned>(`${name}Connection`);
   builder.objectType(connection, {
-    description: `A page of a list of ${name} objects, oldest first.`,
+    description: `A page of a list of ${name} objects.`,
     fields: (t) => ({
       edges: t.field({
         type: [edge],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   contract,
   contractFilter,
+  contractOrders,
   contractStatus,
   contractWithVehicle,
   createContractInput,
@@ -17,6 +18,7 @@ import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
+import { orderDescription, orderOf } from './order.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands to the present.', {
@@ -50,9 +52,12 @@ const ContractConnection = connectionType('Contract', ContractRef);
 
 const ContractFilter = inputOf('ContractFilter', contractFilter);
 
+const ContractOrder = orderOf('ContractOrder', contractOrders, 'contracts');
+
 const contractArgs = builder.args((t) => ({
   ...pageArgs,
   filter: t.field({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
+  orderBy: t.field({ type: ContractOrder, description: orderDescription }),
 }));
 
 /** The contracts of one thing, as a field of it. */
@@ -62,15 +67,15 @@ function addContracts(ref: typeof FleetRef | typeof VehicleRef, description: str
   );
 }
 
-addContracts(FleetRef, 'The contracts of its vehicles, oldest first.');
-addContracts(VehicleRef, 'Its contracts, oldest first.');
+addContracts(FleetRef, 'The contracts of its vehicles.');
+addContracts(VehicleRef, 'Its contracts.');
 
 const readsContracts = { scope: 'contracts:read' } satisfies Needs;
 
 builder.queryField('contracts', (t) =>
   t.field({
     type: ContractConnection,
-    description: 'The contracts of the company, oldest first.',
+    description: 'The contracts of the company.',
     args: contractArgs,
     extensions: readsContracts,
     resolve: read,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
-import { createFleetInput, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
+import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
 import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
@@ -8,15 +8,20 @@ import { addById, connectionType, pageArgs } from './connection.ts';
 import { inputOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { VehicleConnection, VehicleFilter } from './vehicles.ts';
+import { orderDescription, orderOf } from './order.ts';
+import { VehicleConnection, VehicleFilter, VehicleOrder } from './vehicles.ts';
 
 export const FleetRef = objectOf('Fleet', fleet);
 
 builder.objectFields(FleetRef, (t) => ({
   vehicles: t.field({
     type: VehicleConnection,
-    description: 'Its vehicles, oldest first.',
-    args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
+    description: 'Its vehicles.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
+      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
+    },
     resolve: read,
   }),
   eligibilitySummary: t.field({
@@ -29,12 +34,17 @@ builder.objectFields(FleetRef, (t) => ({
 const FleetConnection = connectionType('Fleet', FleetRef);
 
 const FleetFilter = inputOf('FleetFilter', fleetFilter);
+const FleetOrder = orderOf('FleetOrder', fleetOrders, 'fleets');
 
 builder.queryField('fleets', (t) =>
   t.field({
     type: FleetConnection,
-    description: 'The fleets of the company, oldest first.',
-    args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
+    description: 'The fleets of the company.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }),
+      orderBy: t.arg({ type: FleetOrder, description: orderDescription }),
+    },
     resolve: read,
   }),
 );
