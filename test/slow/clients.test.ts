@@ -90,10 +90,10 @@ describe('Apollo Client', () => {
   afterAll(() => sse.dispose());
   /** The link that the documentation of graphql-sse gives. */
   const events = new ApolloLink(
-    ({ query, variables, operationName }) =>
+    (operation) =>
       new Observable((sink) =>
         sse.subscribe(
-          { query: print(query), variables, operationName },
+          { ...operation, query: print(operation.query) },
           {
             next: (value) => sink.next(value as never),
             error: (error) => sink.error(error),

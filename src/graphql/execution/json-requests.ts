@@ -15,7 +15,7 @@ import { traceOperation } from './traced-operation.ts';
 
 /** As it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
-const params = z.strictObject({
+const params = z.object({
   query: z.string(),
   variables: object.nullish(),
   operationName: z.string().nullish(),
