@@ -76,7 +76,8 @@ const allowed: Record<string, readonly string[]> = {
   database: ['entities'],
   entities: [],
   migrations: [],
-  config: ['manufacturers'],
+  config: ['manufacturers', 'trusted-documents'],
+  'trusted-documents': [],
   telemetry: [],
 };
 /** What every room may import. */
