@@ -30,7 +30,7 @@ const roomOf = (path: string) =>
 /** The rooms from the top of the house to its ground; each may import only those that are named. Types of config: everyone. */
 const allowed: Record<string, readonly string[]> = {
   main: [
-    ...['app', 'config', 'database', 'manufacturers', 'core', 'jobs', 'http'],
+    ...['app', 'config', 'database', 'graphql/transport', 'manufacturers', 'core', 'jobs', 'http'],
     ...['http/connections', 'http/identity', 'http/observability', 'http/pages'],
   ],
   'compile-cache': [],
@@ -44,9 +44,7 @@ const allowed: Record<string, readonly string[]> = {
     ...['rest', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
     ...['core/vehicles', 'core/webhooks'],
   ],
-  graphql: [
-    ...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core', 'core/sql'],
-  ],
+  graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
@@ -55,7 +53,9 @@ const allowed: Record<string, readonly string[]> = {
     ...['graphql/schema', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
     'core/vehicles',
   ],
-  'graphql/transport': ['http', 'http/identity', 'core', 'core/imports'],
+  'graphql/transport': [
+    ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/identity', 'core', 'core/imports'],
+  ],
   jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
   http: ['http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
@@ -86,7 +86,10 @@ const everyones = 'telemetry';
 /** Packages that have their place in some rooms only. */
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
-  { packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/, rooms: ['app', 'rest', 'graphql', 'http'] },
+  {
+    packages: /^(express$|graphql-yoga$|graphql-upload-minimal|graphql-ws$|ws$)/,
+    rooms: ['app', 'rest', 'graphql', 'http'],
+  },
   { packages: /^(graphql$|@pothos\/)/, rooms: ['graphql', 'commands'] },
   { packages: /^@opentelemetry\//, rooms: ['telemetry'] },
 ];
