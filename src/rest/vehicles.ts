@@ -3,6 +3,7 @@ import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
+import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import type { Vehicle } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
@@ -56,6 +57,14 @@ export const vehicleRoutes: Route[] = [
     body: 'json',
     docs: vehicleDocs.deleteManyByPost,
     answer: deleteMany,
+  },
+  {
+    method: 'POST',
+    path: '/vehicles/move',
+    scope: 'fleets:write',
+    body: 'json',
+    docs: vehicleDocs.move,
+    answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
   },
   {
     method: 'GET',

@@ -11,6 +11,7 @@ export const eventTypes = [
   'fleet.updated',
   'fleet.deleted',
   'vehicle.added',
+  'vehicle.moved',
   'vehicle.removed',
   'eligibility.changed',
   'import.completed',

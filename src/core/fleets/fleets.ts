@@ -101,6 +101,15 @@ export async function getFleet(ctx: Context, input: { id: string }): Promise<Fle
   return readFleet(ctx, onReplica, authorize(ctx, 'fleets:read'), input.id);
 }
 
+/** A fleet that the caller has just changed something in, as it is now; null when somebody has deleted it since. */
+export async function fleetAfterChange(ctx: Context, input: { id: string }): Promise<Fleet | null> {
+  const company = authorize(ctx, 'fleets:write');
+  return readFleet(ctx, onPrimary, company, input.id).catch((error) => {
+    if (error instanceof FleetNotFound) return null;
+    throw error;
+  });
+}
+
 /** The caller's fleets with these ids, in their order; null where there is none. */
 export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
   const company = authorize(ctx, 'fleets:read');
