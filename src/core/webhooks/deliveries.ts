@@ -4,8 +4,7 @@ import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
-import { announceEvents } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { announceEvents, type By, byCaller, eventBy } from '../events/record-events.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -26,7 +25,7 @@ export async function listDeliveries(
   input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined; requests?: boolean },
 ): Promise<Slice<Delivery>> {
   const webhook = await getWebhook(ctx, { id: input.webhookId });
-  const { within, tail } = pageSql(input.page, sql`d.id`);
+  const { within, tail } = pageSql(input.page, 'd');
   const rows = await execute<Row>(
     onPrimary(ctx),
     sql`select ${input.requests === false ? withoutEvent : columns} from ${source}
