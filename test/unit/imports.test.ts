@@ -86,7 +86,10 @@ const everyones = 'telemetry';
 /** Packages that have their place in some rooms only. */
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
-  { packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/, rooms: ['app', 'console', 'rest', 'graphql', 'http'] },
+  {
+    packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/,
+    rooms: ['app', 'console', 'rest', 'graphql', 'http'],
+  },
   { packages: /^(graphql$|@pothos\/)/, rooms: ['graphql', 'commands'] },
   { packages: /^@opentelemetry\//, rooms: ['telemetry'] },
 ];
