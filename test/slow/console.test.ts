@@ -1,9 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, inject, test } from 'vitest';
 import { axeFindings, browserPages, hasBrowser } from '../support/browser.ts';
 import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { status, WebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -112,19 +114,18 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
   });
 
   /** Drops a file on the page as a person does: it is held over it first. */
-  async function drop(page: Page, name: string, type: string, text: string) {
-    const held = await page.evaluateHandle(
-      ([name, type, text]) => {
-        const transfer = new DataTransfer();
-        transfer.items.add(new File([text], name, { type }));
-        return transfer;
-      },
-      [name, type, text] as const,
-    );
-    const target = page.locator('main');
-    await target.dispatchEvent('dragenter', { dataTransfer: held });
+  async function drop(page: Page, name: string, text: string) {
+    const folder = temporaryFolder('drop');
+    const path = join(folder, name);
+    await writeFile(path, text);
+    const session = await page.context().newCDPSession(page);
+    const held = { x: 700, y: 500, data: { items: [], files: [path], dragOperationsMask: 1 } };
+    const move = (type: 'dragEnter' | 'dragOver' | 'drop') =>
+      session.send('Input.dispatchDragEvent', { type, ...held });
+    await move('dragEnter');
     await page.getByText('Drop to add the vehicles').waitFor();
-    await target.dispatchEvent('drop', { dataTransfer: held });
+    await move('dragOver');
+    await move('drop');
   }
 
   test('a file that is dropped tells what became of it, and gives its refused rows back', async () => {
@@ -132,12 +133,7 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     const page = await openConsole(`#/fleets/${fleet.id}`);
     await page.getByText('No vehicles yet').waitFor();
     const [first, second] = newVins(2);
-    await drop(
-      page,
-      'cars.csv',
-      'text/csv',
-      `Plate;VIN\nB-A 1;${first}\nB-A 2;${second}\nB-A 3;WBA123\nB-A 4;${first}\n`,
-    );
+    await drop(page, 'cars.csv', `Plate;VIN\nB-A 1;${first}\nB-A 2;${second}\nB-A 3;WBA123\nB-A 4;${first}\n`);
     const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
     await upload.getByText('Why it was refused').click();
     await upload.getByText('A VIN has 17 characters').waitFor();
