@@ -12,6 +12,10 @@ export const Contract = defineEntity({
   indexes: [
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
+    { name: 'contract_by_start', properties: ['company', 'startsAt', 'id'] },
+    { name: 'contract_of_fleet_by_start', properties: ['company', 'fleetId', 'startsAt', 'id'] },
+    { name: 'contract_by_end', properties: ['company', 'endsAt', 'id'] },
+    { name: 'contract_of_fleet_by_end', properties: ['company', 'fleetId', 'endsAt', 'id'] },
     // For statements of the version before, and for whoever needs no token.
     { name: 'contract_fleet', properties: ['fleetId', 'id'] },
     { name: 'contract_vehicle', properties: ['vehicleId', 'id'] },

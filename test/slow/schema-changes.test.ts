@@ -91,8 +91,8 @@ test.each([
 
 test.each([
   index('vehicle_by_fleet on vehicle (company text_pattern_ops, fleet_id, id)'),
-  index('fleet_name on fleet (company, name)'),
-  index('fleet_name on fleet (company, email text_pattern_ops)'),
+  index('fleet_by_name on fleet (company, name, id)'),
+  index('fleet_by_name on fleet (company, email collate "C", id)'),
   index('event_company_position_key on event (company, position) where position is not null'),
   index('event_fleet on event (fleet_id, position) where position is not null'),
   `update pg_index set indisvalid = false where indexrelid = 'vehicle_by_fleet'::regclass`,

@@ -7,7 +7,7 @@ import { readInput } from '../input.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { type Page, pageSql, type Slice, sliceOf, textColumn, textsColumn } from '../sql/page.ts';
 import { prepareVariants } from '../sql/prepare.ts';
 import { json, jsonObject, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onPrimary, onReplica } from '../sql/send.ts';
@@ -44,20 +44,21 @@ export async function getContract(ctx: Context, input: { id: string }): Promise<
   return row.json;
 }
 
-/** A page of a company's contracts, oldest first. A caller with a token may name its own company only: Forbidden. */
+/** A page of a company's contracts. A caller with a token may name its own company only: Forbidden. */
 export async function listContracts(
   ctx: Context,
   input: { company: string; page: Page; filter?: ContractFilter | null | undefined },
 ): Promise<Slice<Contract>> {
   const company = companyAsked(ctx, input.company);
-  const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await execute<{ json: Contract }>(
+  const { within, tail, text } = pageSql(input.page, 'c');
+  const rows = await execute<{ json: Contract; text: string | null }>(
     onReplica(ctx, input.filter ? ALL_ROWS : input.page.limit),
-    sql`select ${contractObject} as json from ${source(ctx)} where c.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
+    sql`select ${contractObject} as json ${textColumn(text)} from ${source(ctx)} where c.company = ${company} ${matching(input.filter)} ${within} ${tail}`,
   );
   return sliceOf(
     rows.map(({ json }) => json),
     input.page,
+    text && rows.map((row) => row.text),
   );
 }
 
@@ -67,7 +68,8 @@ export async function listContractsJson(
   input: { company: string; page: Page; fields: Selection<Contract> },
 ): Promise<JsonPage> {
   const ofCompanyAsked = sql`${source(ctx)} where c.company = ${companyAsked(ctx, input.company)}`;
-  return readJsonPage(ctx, { table: contractJson, selection: input.fields }, ofCompanyAsked, sql`c.id`, input.page);
+  const object = { table: contractJson, selection: input.fields };
+  return readJsonPage(ctx, object, { source: ofCompanyAsked, alias: 'c' }, input.page);
 }
 
 /** How many contracts listContracts has in all. */
@@ -95,24 +97,24 @@ interface ContractsOfParents {
   filter?: ContractFilter | null | undefined;
 }
 
-/** A page of contracts for each of these fleets or vehicles, oldest first. */
+/** A page of contracts for each of these fleets or vehicles. */
 export async function contractsOfParents(
   ctx: Context,
   input: ContractsOfParents & { page: Page },
 ): Promise<Map<string, Slice<Contract>>> {
   const company = authorizeContracts(ctx, 'contracts:read');
-  const { within, tail } = pageSql(input.page, sql`c.id`);
-  const rows = await execute<{ parent: string; contracts: Contract[] }>(
+  const { within, tail, text } = pageSql(input.page, 'c');
+  const rows = await execute<{ parent: string; contracts: Contract[]; texts: (string | null)[] | null }>(
     onReplica(ctx, input.filter ? ALL_ROWS : input.ids.length * input.page.limit),
-    sql`select parent.id as parent, page.contracts from unnest(${input.ids}::uuid[]) parent(id)
+    sql`select parent.id as parent, page.* from unnest(${input.ids}::uuid[]) parent(id)
         cross join lateral (
-          select coalesce(json_agg(c.json), '[]') as contracts from (
-            select ${contractObject} as json from ${source(ctx)}
+          select coalesce(json_agg(c.json), '[]') as contracts ${textsColumn(text, 'c')} from (
+            select ${contractObject} as json ${textColumn(text)} from ${source(ctx)}
             where ${parentColumn[input.parent]} = parent.id ${ofCompany(company)} ${matching(input.filter)} ${within} ${tail}
           ) c
         ) page`,
   );
-  return new Map(rows.map(({ parent, contracts }) => [parent, sliceOf(contracts, input.page)]));
+  return new Map(rows.map(({ parent, contracts, texts }) => [parent, sliceOf(contracts, input.page, texts)]));
 }
 
 /** How many contracts contractsOfParents has in all for each. */

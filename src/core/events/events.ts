@@ -3,6 +3,7 @@ import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import { BY_CREATION } from '../sql/order.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { json, jsonObject, type ValueSql } from '../sql/selection.ts';
@@ -91,8 +92,8 @@ const trim = prepare((p: { before: string }) =>
  */
 export async function positionOf(ctx: Context, after: string, path = 'after'): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const id = readPage({ after: eventCursor(after) }).after;
-  const [row] = id === null ? [] : await findPosition(onPrimary(ctx), { company, id });
+  const place = readPage({ after: eventCursor(after) }).after;
+  const [row] = place === null ? [] : await findPosition(onPrimary(ctx), { company, id: place.id });
   if (row) return row.position;
   const message = 'is no event that is still kept; read the present state, and follow on from now';
   throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
@@ -109,7 +110,8 @@ const findPosition = prepare((p: { company: string; id: string }) =>
 );
 
 /** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
-export const eventCursor = (value: string): string => (isId(value) ? cursorOf(value) : value);
+export const eventCursor = (value: string): string =>
+  isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
 
 /** Connection arguments of a list of events; throws ValidationFailed. */
 export const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
@@ -123,11 +125,15 @@ type EventPageInput = { after?: string | null | undefined; before?: string | nul
 export async function pageOfLog(ctx: Context, page: Page) {
   const { after, before, backward, limit } = page;
   const bounds = {
-    after: after === null ? null : await positionOf(ctx, after),
-    before: before === null ? null : await positionOf(ctx, before, 'before'),
+    after: after && (await positionOf(ctx, after.id)),
+    before: before && (await positionOf(ctx, before.id, 'before')),
   };
   return {
-    within: betweenSql({ ...page, ...bounds }, sql`e.position`, (position) => sql`${position}::bigint`),
+    within: betweenSql(
+      { ...page, ...bounds },
+      (operator, orEqual, position) =>
+        sql`e.position ${sql.raw(`${operator}${orEqual ? '=' : ''}`)} ${position}::bigint`,
+    ),
     tail: sql`order by ${backward ? sql`e.position desc` : sql`e.position`} limit ${limit + 1}`,
   };
 }

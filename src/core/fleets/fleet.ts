@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { asIn, field } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
+import type { Orders } from '../sql/order.ts';
 
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
@@ -33,3 +34,8 @@ export const fleetFilter = z
   })
   .meta({ description: 'Which fleets: those that fit everything that is given.' });
 export type FleetFilter = z.output<typeof fleetFilter>;
+
+export const fleetOrders = {
+  CREATED_AT: { meaning: 'When they were created.' },
+  NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
+} as const satisfies Orders;

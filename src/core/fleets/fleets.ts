@@ -8,7 +8,7 @@ import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { type Page, pageSql, type Slice, sliceOf, textColumn } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
@@ -112,26 +112,26 @@ export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<
   return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
 }
 
-/** A page of the caller's fleets, oldest first; with `fields`, only these members of them. */
+/** A page of the caller's fleets; with `fields`, only these members of them. */
 export async function listFleets(
   ctx: Context,
   input: { page: Page; filter?: FleetFilter | null | undefined; fields?: Selection<Fleet> | undefined },
 ): Promise<Slice<Fleet>> {
   const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`f.id`);
-  const rows = await execute<{ json: string }>(
+  const { within, tail, text } = pageSql(input.page, 'f');
+  const rows = await execute<{ json: string; text: string | null }>(
     onReplica(ctx, input.filter ? ALL_ROWS : input.page.limit),
-    sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
+    sql`select ${jsonText(fleetJson, input.fields)} as json ${textColumn(text)} from fleet f
         where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
   );
-  return sliceOf(parseAll<Fleet>(rows), input.page);
+  return sliceOf(parseAll<Fleet>(rows), input.page, text && rows.map((row) => row.text));
 }
 
-/** A page of the caller's fleets as JSON, oldest first. */
+/** A page of the caller's fleets as JSON. */
 export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
   const company = authorize(ctx, 'fleets:read');
   const object = { table: fleetJson, selection: input.fields };
-  return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
+  return readJsonPage(ctx, object, { source: sql`fleet f where f.company = ${company}`, alias: 'f' }, input.page);
 }
 
 /** How many fleets listFleets has in all. */

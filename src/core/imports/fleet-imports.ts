@@ -73,8 +73,8 @@ export async function importsOfFleets(
   const rows = await pageOfEach(onPrimary(ctx), {
     company,
     fleetIds,
-    after,
-    before,
+    after: after?.id ?? null,
+    before: before?.id ?? null,
     inclusive: page.inclusive ?? null,
     backward: page.backward || null,
     limit: limit + 1,

@@ -10,8 +10,8 @@ export type Args = Readonly<Record<string, unknown>>;
 /** Rows that SQL can write as objects, with the lists that hang on each. */
 export interface JsonSource {
   table: JsonTable;
-  /** The column of the id, in whose order lists are. */
-  id: string;
+  /** What a row is called. */
+  alias: string;
   lists: Readonly<Record<string, JsonSource>>;
   /** What follows `from`, up to and with the conditions that confine it to the caller, or to the row it hangs on. */
   from(ctx: Context, args: Args): RawBuilder<unknown>;
@@ -125,8 +125,8 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
   const { source, item, connection } = part;
   const own = args[part.args] ?? {};
   const page = readPage(own);
-  if (page.backward) throw new NotInSql();
-  const id = sql.raw(source.id);
+  if (page.backward || own.orderBy) throw new NotInSql();
+  const id = sql.ref(`${source.alias}.id`);
   const list = {
     page,
     holds: (condition: RawBuilder<unknown>) =>
@@ -140,7 +140,7 @@ function listSql(ctx: Context, part: Extract<Rows, { kind: 'list' }>, args: read
     values.push(items ? sql`array_to_string(p.items[1:${page.limit}], ',')` : facts[piece.fact](list));
     return items ? '[%s]' : '%s';
   };
-  const { within } = pageSql(page, id);
+  const { within } = pageSql(page, source.alias);
   const looksOn = connection.some(([, { kind }]) => kind === 'object');
   return sql`(select ${formatSql(shapeOf(connection, place), values)} from (
       select array_agg(i.id) as ids, array_agg(i.json) as items from (
@@ -163,9 +163,9 @@ const facts: Record<PageFact, (list: List) => RawBuilder<unknown>> = {
   startCursor: () => cursorOrNull('p.ids[1]'),
   endCursor: ({ page }) => cursorOrNull(`p.ids[least(${page.limit}, cardinality(p.ids))]`),
   hasPreviousPage: ({ page: { after }, holds }) =>
-    after === null ? sql.raw(`'false'`) : sql`(${holds(sql`<= ${after}::uuid`)})::text`,
+    after === null ? sql.raw(`'false'`) : sql`(${holds(sql`<= ${after.id}::uuid`)})::text`,
   hasNextPage({ page: { limit, before }, holds }) {
     const more = sql`coalesce(cardinality(p.ids) > ${limit}, false)`;
-    return before === null ? sql`(${more})::text` : sql`(${more} or ${holds(sql`>= ${before}::uuid`)})::text`;
+    return before === null ? sql`(${more})::text` : sql`(${more} or ${holds(sql`>= ${before.id}::uuid`)})::text`;
   },
 };

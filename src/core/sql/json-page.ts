@@ -1,18 +1,19 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Page, pageSql, sliceOf } from './page.ts';
+import type { Place } from './order.ts';
+import { type Page, pageSql, placeOf, sliceOf, textColumn } from './page.ts';
 import { isValue, type JsonSql, type JsonTable, rowValueOf, type Selection } from './selection.ts';
-import { execute, onReplica } from './send.ts';
+import { ALL_ROWS, execute, onReplica } from './send.ts';
 
 /** A page of a list as it is sent: a JSON array that nobody needs to take apart. */
 export interface JsonPage {
   json: string;
-  /** The id of the last item, where the next page begins; null for an empty page. */
-  last: string | null;
+  /** Where the last item stands and the next page begins; null for an empty page. */
+  last: Place | null;
   hasNext: boolean;
 }
 
-type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
 
 /** What is selected of a row, and the row as JSON. */
 interface RowWriter {
@@ -21,24 +22,24 @@ interface RowWriter {
 }
 
 /**
- * Reads a page in the order of its ids, and writes it as JSON: the same text that jsonText has the database write, which
- * takes twice as long there as here. `source` is what follows `from`, up to and with its conditions.
+ * Reads a page and writes it as JSON: the same text that jsonText has the database write, which takes twice as long there as
+ * here. `source` is what follows `from`, up to and with its conditions; `alias` its row in there. A source that is `filtered`
+ * may look at any number of rows.
  */
 export async function readJsonPage<T>(
   ctx: Context,
   { table, selection }: { table: JsonSql<T>; selection: Selection<T> },
-  source: RawBuilder<unknown>,
-  id: RawBuilder<unknown>,
+  { source, alias, filtered = false }: { source: RawBuilder<unknown>; alias: string; filtered?: boolean },
   page: Page,
 ): Promise<JsonPage> {
   const { columns, write } = writerOf(table, selection);
-  const { within, tail } = pageSql(page, id);
+  const { within, tail, text } = pageSql(page, alias);
   const rows = await execute<Row>(
-    onReplica(ctx, page.limit),
-    sql`select ${id} as id, ${columns} from ${source} ${within} ${tail}`,
+    onReplica(ctx, filtered ? ALL_ROWS : page.limit),
+    sql`select ${sql.ref(`${alias}.id`)} as id ${textColumn(text)}, ${columns} from ${source} ${within} ${tail}`,
   );
-  const { items, more } = sliceOf(rows, page);
-  return { json: `[${items.map(write).join()}]`, last: (items.at(-1)?.id as string) ?? null, hasNext: more };
+  const slice = sliceOf(rows, page, text && rows.map((row) => row.text ?? null));
+  return { json: `[${slice.items.map(write).join()}]`, last: placeOf(slice, -1), hasNext: slice.more };
 }
 
 /** By table and selection: those of REST are constants. */

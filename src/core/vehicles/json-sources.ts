@@ -8,7 +8,7 @@ import { vehicleJson, vehiclesMatching } from './vehicles.ts';
 /** The vehicles of a fleet `f`. */
 export const vehiclesOfFleet: JsonSource = {
   table: vehicleJson,
-  id: 'v.id',
+  alias: 'v',
   lists: {},
   from: (_ctx, { filter }) =>
     sql`vehicle v where v.company = f.company and v.fleet_id = f.id ${vehiclesMatching(filter)}`,
@@ -17,7 +17,7 @@ export const vehiclesOfFleet: JsonSource = {
 /** The fleets of the caller's company. */
 export const fleets: JsonSource = {
   table: fleetJson,
-  id: 'f.id',
+  alias: 'f',
   lists: { vehicles: vehiclesOfFleet },
   from: (ctx, { filter }) => sql`fleet f where f.company = ${authorize(ctx, 'fleets:read')} ${fleetsMatching(filter)}`,
 };

@@ -5,7 +5,7 @@ import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import { type Page, pageSql, type Slice, sliceOf, textColumn, textsColumn } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
@@ -66,7 +66,7 @@ export async function vehiclesById(ctx: Context, ids: readonly string[]): Promis
 }
 
 /**
- * A page of vehicles for each of these fleets, oldest first, in one statement however many fleets there are; with
+ * A page of vehicles for each of these fleets, in one statement however many fleets there are; with
  * `fields`, only these members of them.
  */
 export async function vehiclesOfFleets(
@@ -79,20 +79,23 @@ export async function vehiclesOfFleets(
   },
 ): Promise<Map<string, Slice<Vehicle>>> {
   const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`v.id`);
-  const rows = await execute<{ parent: string; vehicles: string | null }>(
+  const { within, tail, text } = pageSql(input.page, 'v');
+  const rows = await execute<{ parent: string; vehicles: string | null; texts: (string | null)[] | null }>(
     onReplica(ctx, input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit),
-    sql`select parent.id as parent, page.vehicles from fleet parent
+    sql`select parent.id as parent, page.* from fleet parent
         cross join lateral (
-          select string_agg(v.json, ',') as vehicles from (
-            select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
+          select string_agg(v.json, ',') as vehicles ${textsColumn(text, 'v')} from (
+            select ${jsonText(vehicleJson, input.fields)} as json ${textColumn(text)} from vehicle v
             where v.company = parent.company and v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
           ) v
         ) page
         where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
   );
   const slices = new Map(
-    rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
+    rows.map(({ parent, vehicles, texts }) => [
+      parent,
+      sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page, texts),
+    ]),
   );
   return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
 }
@@ -175,7 +178,7 @@ export async function eligibilitySummaries(
   return summaries;
 }
 
-/** A page of one fleet's vehicles as JSON, oldest first; throws FleetNotFound. */
+/** A page of one fleet's vehicles as JSON; throws FleetNotFound. */
 export async function listVehiclesJson(
   ctx: Context,
   input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
@@ -183,19 +186,14 @@ export async function listVehiclesJson(
   const company = authorize(ctx, 'fleets:read');
   const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
     (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const slice = await readJsonPage(
-    ctx,
-    { table: vehicleJson, selection: input.fields },
-    ofFleet,
-    sql`v.id`,
-    input.page,
-  );
+  const object = { table: vehicleJson, selection: input.fields };
+  const slice = await readJsonPage(ctx, object, { source: ofFleet, alias: 'v' }, input.page);
   // Only an empty page leaves open whether there is such a fleet.
   if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
   return slice;
 }
 
-/** `and` conditions on vehicles `v`; throws ValidationFailed. */
+/** `and` conditions on vehicles `v` of a fleet; throws ValidationFailed. */
 export function vehiclesMatching(filter: unknown) {
   const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, filter ?? {});
   return sql`${given(eligibility, (status) => sql`and v.status = ${status}`)}

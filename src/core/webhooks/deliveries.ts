@@ -26,7 +26,7 @@ export async function listDeliveries(
   input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined; requests?: boolean },
 ): Promise<Slice<Delivery>> {
   const webhook = await getWebhook(ctx, { id: input.webhookId });
-  const { within, tail } = pageSql(input.page, sql`d.id`);
+  const { within, tail } = pageSql(input.page, 'd');
   const rows = await execute<Row>(
     onPrimary(ctx),
     sql`select ${input.requests === false ? withoutEvent : columns} from ${source}

@@ -95,7 +95,7 @@ export async function getWebhook(ctx: Context, input: { id: string }): Promise<W
 /** A page of the company's webhooks, oldest first. */
 export async function listWebhooks(ctx: Context, input: { page: Page }): Promise<Slice<Webhook>> {
   const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`w.id`);
+  const { within, tail } = pageSql(input.page, 'w');
   const rows = await execute<{ json: Webhook }>(
     onPrimary(ctx),
     sql`select ${webhookObject} as json from webhook w where w.company = ${company} ${within} ${tail}`,

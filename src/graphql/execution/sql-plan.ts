@@ -149,7 +149,7 @@ class Planner {
   #edge(source: JsonSource, nodes: Nodes): Members {
     return this.#membersOf<Part>(nodes.type, nodes.sets, ({ name }, below) =>
       name === 'cursor'
-        ? { kind: 'value', value: cursorSql(source.id) }
+        ? { kind: 'value', value: cursorSql(`${source.alias}.id`) }
         : { kind: 'object', members: this.#object(source.table, source, below) },
     );
   }

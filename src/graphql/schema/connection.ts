@@ -1,5 +1,5 @@
 import type { Context } from '../../core/context.ts';
-import { cursorOf, hasNext, hasPrevious, type Page, type ReadPage, type Slice } from '../../core/sql/page.ts';
+import { cursorOf, hasNext, hasPrevious, type Page, placeOf, type ReadPage, type Slice } from '../../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Cost } from '../execution/cost.ts';
 import type { Needs } from '../execution/scopes.ts';
@@ -53,43 +53,53 @@ const PageInfo = builder.objectRef<Connection<{ id: string }>>('PageInfo').imple
     startCursor: t.string({
       nullable: true,
       description: 'The cursor of the first item; null on an empty page.',
-      resolve: ({ slice: { items } }) => cursorOrNull(items.at(0)),
+      resolve: ({ page, slice }) => cursorAt(page, slice, 0),
     }),
     endCursor: t.string({
       nullable: true,
       description: 'The cursor of the last item, for `after`; null on an empty page.',
-      resolve: ({ slice: { items } }) => cursorOrNull(items.at(-1)),
+      resolve: ({ page, slice }) => cursorAt(page, slice, -1),
     }),
   }),
 });
 
-const cursorOrNull = (item: { id: string } | undefined) => (item ? cursorOf(item.id) : null);
+function cursorAt({ order }: Page, slice: Slice<{ id: string }>, at: number): string | null {
+  const place = placeOf(slice, at);
+  return place && cursorOf(place, order);
+}
+
+/** An item at its place of a page. */
+interface Edge<Item> {
+  node: Item;
+  connection: Connection<Item>;
+  at: number;
+}
 
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
 export function connectionType<Item extends { id: string }>(
   name: string,
   node: ReturnType<typeof builder.objectRef<Item>>,
 ) {
-  const edge = builder.objectRef<Item>(`${name}Edge`);
+  const edge = builder.objectRef<Edge<Item>>(`${name}Edge`);
   builder.objectType(edge, {
     description: `A ${name} and its place in the list.`,
     fields: (t) => ({
       cursor: t.string({
         description: 'The place in the list: stays right when items are added or deleted around it.',
-        resolve: ({ id }) => cursorOf(id),
+        resolve: ({ connection: { page, slice }, at }) => cursorAt(page, slice, at) ?? '',
       }),
-      node: t.field({ type: node, description: 'The item itself.', resolve: (item) => item as never }),
+      node: t.field({ type: node, description: 'The item itself.', resolve: (self) => self.node as never }),
     }),
   });
   const connection = builder.objectRef<Connection<Item>>(`${name}Connection`);
   builder.objectType(connection, {
-    description: `A page of a list of ${name} objects, oldest first.`,
+    description: `A page of a list of ${name} objects.`,
     fields: (t) => ({
       edges: t.field({
         type: [edge],
         extensions: { size: 'page' } satisfies Cost,
         description: 'The items of this page, each with its cursor.',
-        resolve: ({ slice }) => slice.items as never,
+        resolve: (connection) => connection.slice.items.map((node, at) => ({ node, connection, at })),
       }),
       nodes: t.field({
         type: [node],

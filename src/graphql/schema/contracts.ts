@@ -3,6 +3,7 @@ import { authorize } from '../../core/context.ts';
 import {
   contract,
   contractFilter,
+  contractOrders,
   contractStatus,
   contractWithVehicle,
   createContractInput,
@@ -24,6 +25,7 @@ import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
+import { orderDescription, orderOf } from './order.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands to the present.', {
@@ -57,9 +59,12 @@ const ContractConnection = connectionType('Contract', ContractRef);
 
 const ContractFilter = inputOf('ContractFilter', contractFilter);
 
+const ContractOrder = orderOf('ContractOrder', contractOrders, 'contracts');
+
 const contractArgs = builder.args((t) => ({
   ...pageArgs,
   filter: t.field({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
+  orderBy: t.field({ type: ContractOrder, description: orderDescription }),
 }));
 
 /** The contracts of one thing, as a field of it. */
@@ -71,7 +76,7 @@ function addContracts(ref: typeof FleetRef | typeof VehicleRef, parent: Contract
       args: contractArgs,
       resolve: ({ id }, { filter, ...args }, { loaders }) =>
         connect(
-          readPage(args),
+          readPage(args, contractOrders),
           (page) => loaders.contracts(id, { parent, page, filter }),
           () => loaders.countContracts(id, { parent, filter }),
         ),
@@ -79,19 +84,19 @@ function addContracts(ref: typeof FleetRef | typeof VehicleRef, parent: Contract
   );
 }
 
-addContracts(FleetRef, 'fleet', 'The contracts of its vehicles, oldest first.');
-addContracts(VehicleRef, 'vehicle', 'Its contracts, oldest first.');
+addContracts(FleetRef, 'fleet', 'The contracts of its vehicles.');
+addContracts(VehicleRef, 'vehicle', 'Its contracts.');
 
 builder.queryField('contracts', (t) =>
   t.field({
     type: ContractConnection,
-    description: 'The contracts of the company, oldest first.',
+    description: 'The contracts of the company.',
     args: contractArgs,
     extensions: { scope: 'contracts:read' } satisfies Needs,
     resolve(_root, { filter, ...args }, { ctx }) {
       const company = authorize(ctx, 'contracts:read');
       return connect(
-        readPage(args),
+        readPage(args, contractOrders),
         (page) => listContracts(ctx, { company, page, filter }),
         () => countContracts(ctx, { company, filter }),
       );

@@ -38,7 +38,7 @@ enumOf('ConnectivityStatus', connectivityStatus, 'Whether the vehicle is connect
   UNKNOWN: 'The manufacturer does not know.',
 });
 
-enumOf('Actor', actor, 'Who must act for a verification to succeed.', {
+enumOf('ReasonActor', actor, 'Who must act for a verification to succeed.', {
   CUSTOMER: 'The owner of the fleet.',
   MANUFACTURER: 'The manufacturer, or its provider.',
   OPERATOR: 'Who runs this gateway.',

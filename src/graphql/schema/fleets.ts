@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
-import { createFleetInput, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
+import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
 import {
   countFleets,
   createFleet,
@@ -11,6 +11,7 @@ import {
 } from '../../core/fleets/fleets.ts';
 import { readPage } from '../../core/sql/page.ts';
 import { fleetById, fleets, vehiclesOfFleet } from '../../core/vehicles/json-sources.ts';
+import { vehicleOrders } from '../../core/vehicles/vehicle.ts';
 import { itemsOf } from '../execution/selection.ts';
 import type { InSql } from '../execution/sql-plan.ts';
 import { builder } from './builder.ts';
@@ -18,20 +19,25 @@ import { addById, connect, connectionType, pageArgs } from './connection.ts';
 import { inputOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
+import { orderDescription, orderOf } from './order.ts';
+import { VehicleConnection, VehicleFilter, VehicleOrder, vehicleNeeds } from './vehicles.ts';
 
 export const FleetRef = objectOf('Fleet', fleet);
 
 builder.objectFields(FleetRef, (t) => ({
   vehicles: t.field({
     type: VehicleConnection,
-    description: 'Its vehicles, oldest first.',
+    description: 'Its vehicles.',
     extensions: { list: vehiclesOfFleet } satisfies InSql,
-    args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
+      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
+    },
     resolve({ id }, { filter, ...args }, { loaders }, info) {
       const fields = itemsOf(info, vehicleNeeds);
       return connect(
-        readPage(args),
+        readPage(args, vehicleOrders),
         (page) => loaders.vehiclesOfFleet(id, { page, filter }, fields),
         () => loaders.countVehiclesOfFleet(id, { filter }),
       );
@@ -47,17 +53,22 @@ builder.objectFields(FleetRef, (t) => ({
 const FleetConnection = connectionType('Fleet', FleetRef);
 
 const FleetFilter = inputOf('FleetFilter', fleetFilter);
+const FleetOrder = orderOf('FleetOrder', fleetOrders, 'fleets');
 
 builder.queryField('fleets', (t) =>
   t.field({
     type: FleetConnection,
-    description: 'The fleets of the company, oldest first.',
+    description: 'The fleets of the company.',
     extensions: { list: fleets } satisfies InSql,
-    args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }),
+      orderBy: t.arg({ type: FleetOrder, description: orderDescription }),
+    },
     resolve(_root, { filter, ...args }, { ctx }, info) {
       const fields = itemsOf(info, { every: everyFleetMember });
       return connect(
-        readPage(args),
+        readPage(args, fleetOrders),
         (page) => listFleets(ctx, { page, filter, fields }),
         () => countFleets(ctx, filter),
       );

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { meaningOf } from '../../core/fields.ts';
+import { readPage } from '../../core/sql/page.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
+import { countVehicles, listVehicles } from '../../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
-import { vehicle, vehicleFilter } from '../../core/vehicles/vehicle.ts';
+import { vehicle, vehicleFilter, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
 import { everyVehicleMember, getVehicle } from '../../core/vehicles/vehicles.ts';
 import {
   addedVehicles,
@@ -16,12 +18,14 @@ import {
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
+import { itemsOf } from '../execution/selection.ts';
 import { builder } from './builder.ts';
-import { connectionType } from './connection.ts';
+import { connect, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
+import { orderDescription, orderOf } from './order.ts';
 
 export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufacturer: false });
 
@@ -41,6 +45,31 @@ export const VehicleConnection = connectionType('Vehicle', VehicleRef);
 export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
 
 export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
+
+export const VehicleOrder = orderOf('VehicleOrder', vehicleOrders, 'vehicles');
+
+const VehiclesFilter = inputOf('VehiclesFilter', vehiclesFilter, { manufacturer: { type: 'ID' } });
+
+builder.queryField('vehicles', (t) =>
+  t.field({
+    type: VehicleConnection,
+    description:
+      'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: VehiclesFilter, description: 'Only vehicles that fit all of this.' }),
+      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
+    },
+    resolve(_root, { filter, ...args }, { ctx }, info) {
+      const fields = itemsOf(info, vehicleNeeds);
+      return connect(
+        readPage(args, vehicleOrders),
+        (page) => listVehicles(ctx, { page, filter, fields }),
+        () => countVehicles(ctx, filter),
+      );
+    },
+  }),
+);
 
 const VehicleBy = builder.inputType('VehicleBy', {
   description: 'Names one vehicle, in one of these ways.',

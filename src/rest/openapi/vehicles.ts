@@ -28,15 +28,31 @@ const deleteMany = {
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
 } satisfies Partial<RouteDocs>;
 
+const filters = [
+  ...(['vehicleEligibility', 'vehicleManufacturer', 'vinStartsWith', 'vehicleFleetId'] as const),
+  ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
+];
+
 export const vehicleDocs = {
   list: {
     operationId: 'listVehicles',
     tag: 'Vehicles',
     summary: 'List the vehicles of a fleet',
-    description: 'The vehicles of a fleet, oldest first.',
-    query: ['limit', 'after'],
+    description: 'The vehicles of a fleet, oldest first unless `sort` says otherwise.',
+    query: ['sortVehicles', 'limit', 'after'],
     answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
     errors: ['FLEET_NOT_FOUND'],
+  },
+  listAll: {
+    operationId: 'listAllVehicles',
+    tag: 'Vehicles',
+    summary: 'List the vehicles of all fleets',
+    description:
+      'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
+      'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
+    query: [...filters, 'sortVehicles', 'limit', 'after'],
+    answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
+    errors: ['PAYLOAD_TOO_LARGE'],
   },
   add: {
     operationId: 'addVehicles',
