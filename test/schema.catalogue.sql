@@ -28,7 +28,6 @@ CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id,
 CREATE INDEX vehicle_by_verified ON public.vehicle USING btree (company, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vin)
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX vehicle_list ON public.vehicle USING btree (fleet_id, id)
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)

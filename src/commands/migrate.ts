@@ -55,6 +55,8 @@ const forVersionBefore = [
   },
   // Triggers counted vehicles, and did more that statements do now (docs/decisions/tallies.md).
   { there: `to_regproc('drop_triggers') is not null`, remove: 'call drop_triggers()' },
+  // Statements read a fleet's vehicles without their company.
+  { there: `to_regclass('vehicle_list') is not null`, remove: 'drop index vehicle_list' },
 ];
 
 const ATTEMPTS = 300;

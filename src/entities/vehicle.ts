@@ -33,8 +33,6 @@ export const Vehicle = defineEntity({
       name: 'vehicle_of_fleet_by_verified',
       expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
     },
-    // For statements of the version before.
-    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   properties: {

@@ -43,7 +43,7 @@ test.each([
   'drop table rate_use',
   'create view extra as select 1 as one',
   'create index extra on fleet (vat)',
-  'drop index vehicle_list',
+  'drop index vehicle_by_vin',
   index('vehicle_by_fleet on vehicle (fleet_id, company, id)'),
   index('vehicle_by_fleet on vehicle (company desc, fleet_id, id)'),
   index('vehicle_due_by_company on vehicle (company, due_at)'),

@@ -109,6 +109,10 @@ const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
 // An event names many vehicles: 1,000 of them would be more than one GraphQL answer may hold.
 const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events');
 
+const nodeIds = ['fleetId', 'vehicleId', 'contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'] as const;
+const anyNode = `__typename id ... on Fleet { name owned: vehicles { nodes { vin } } } ... on Vehicle { vin } ... on Contract { pack }
+  ... on Import { received } ... on Event { type vehicles { id } } ... on Webhook { url } ... on Delivery { attempts request { body } }`;
+
 const filtered = (filters: Record<string, (world: World) => Json>): Operation['cases'] =>
   Object.fromEntries(
     Object.entries(filters).map(([what, filter]) => [
@@ -579,6 +583,27 @@ export const operations: Readonly<Record<string, Operation>> = {
     only: 'REST has vehicles at their ids, and their eligibilities at their VINs.',
     others: 'VEHICLE_NOT_FOUND',
     cases: { 'a VIN': ({ vin }) => ({ path: '', variables: { by: { vin } } }) },
+  },
+  'Query.node': {
+    ...query('node', '$id: ID!', anyNode),
+    only: 'REST has an address for each kind.',
+    hides: true,
+    cases: Object.fromEntries(
+      nodeIds.map((key) => [key, (world: World) => ({ path: '', variables: { id: world[key] } })]),
+    ),
+  },
+  'Query.nodes': {
+    ...query('nodes', '$ids: [ID!]!', anyNode),
+    only: 'REST has an address for each kind.',
+    hides: true,
+    cases: {
+      'one of each kind': (world) => ({ path: '', variables: { ids: nodeIds.map((key) => world[key]) } }),
+      'some that are not there': ({ vehicleId }) => ({
+        path: '',
+        variables: { ids: [unknownId, 'no id', vehicleId, vehicleId.toUpperCase(), vehicleId] },
+      }),
+      'more than are told': () => ({ path: '', variables: { ids: Array(101).fill(unknownId) } }),
+    },
   },
   'Query.contracts with a filter': {
     ...query('contracts', '$filter: ContractFilter', `totalCount ${listed(contract)}`),

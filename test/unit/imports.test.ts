@@ -49,11 +49,11 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/nodes', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
   'graphql/execution': [
-    ...['graphql/schema', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
-    'core/vehicles',
+    ...['graphql/schema', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/nodes'],
+    ...['core/sql', 'core/vehicles'],
   ],
   'graphql/transport': ['http', 'http/identity', 'core', 'core/imports'],
   jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
@@ -63,6 +63,10 @@ const allowed: Record<string, readonly string[]> = {
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
+  'core/nodes': [
+    ...['core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
+    'core/webhooks',
+  ],
   'core/operations': ['core', 'core/sql', 'core/vehicles'],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { authorizeContracts, type Context } from '../context.ts';
+import { authorizeContracts, type Context, hasScope } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { announceEvents } from '../events/record-events.ts';
 import { type By, byCaller } from '../events/recording.ts';
@@ -7,6 +7,7 @@ import { readInput } from '../input.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import type { NodeSource } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn, textsColumn } from '../sql/page.ts';
 import { prepareVariants } from '../sql/prepare.ts';
 import { json, jsonObject, type Selection } from '../sql/selection.ts';
@@ -163,6 +164,11 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
   status: json.code(statusSql),
 });
 const contractObject = jsonObject(contractJson);
+export const contractNode: NodeSource = {
+  alias: 'c',
+  from: (ctx, company) => (hasScope(ctx, 'contracts:read') ? sql`${source(ctx)} where c.company = ${company}` : null),
+  json: () => contractObject,
+};
 
 const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
   const company = has.company ? p.company : null;

@@ -3,6 +3,7 @@ import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import type { NodeSource } from '../sql/node.ts';
 import { BY_CREATION } from '../sql/order.ts';
 import { betweenSql, cursorOf, type Page, readPage, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -174,6 +175,12 @@ const none: ValueSql = { sql: `'[]'` };
 const withoutVehicles = jsonObject<Event>({ ...eventJson, vehicles: none });
 /** With its vehicles, unless they are not wanted. */
 export const eventOf = ({ vehicles = true }: { vehicles?: boolean }) => (vehicles ? eventObject : withoutVehicles);
+
+export const eventNode: NodeSource = {
+  alias: 'e',
+  from: (ctx) => (hasScope(ctx, 'fleets:read') ? sql`event e where true ${visibleTo(ctx)}` : null),
+  json: eventOf,
+};
 
 /** With its vehicles only where they are at most so many. */
 export const eventWithFewVehicles = (most: number): RawBuilder<unknown> =>

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, hasScope } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, record } from '../events/record-events.ts';
@@ -8,6 +8,7 @@ import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import type { NodeSource } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
@@ -238,4 +239,9 @@ export const fleetJson = jsonTable('fleet', 'f', fleet, {
   ),
 });
 const fleetObject = jsonObject(fleetJson);
+export const fleetNode: NodeSource = {
+  alias: 'f',
+  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`fleet f where f.company = ${company}` : null),
+  json: () => fleetObject,
+};
 export const everyFleetMember = everyMember(fleetJson);

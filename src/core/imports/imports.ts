@@ -1,13 +1,15 @@
 import { expressionBuilder, sql } from 'kysely';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, hasScope } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
+import { jsonTable } from '../sql/json-table.ts';
+import type { NodeSource } from '../sql/node.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoOf } from '../sql/selection.ts';
+import { isoOf, jsonObject } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
-import type { Import, RejectedRow } from './import.ts';
+import { type Import, importSchema, type RejectedRow } from './import.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
@@ -182,6 +184,13 @@ async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   if (!row) throw new ImportNotFound();
   return row;
 }
+
+const importObject = jsonObject(jsonTable('import', 'i', importSchema, {}));
+export const importNode: NodeSource = {
+  alias: 'i',
+  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`import i where i.company = ${company}` : null),
+  json: () => importObject,
+};
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,

@@ -2,13 +2,14 @@ import { type RawBuilder, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
+import { sortSql } from '../sql/order.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn } from '../sql/page.ts';
 import { prepareVariants } from '../sql/prepare.ts';
 import { jsonText, parseAll, type Selection } from '../sql/selection.ts';
 import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
 import { given, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { type EligibilityStatus, type Vehicle, type VehiclesFilter, vehiclesFilter } from './vehicle.ts';
+import { type EligibilityStatus, type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from './vehicle.ts';
 import { vehicleJson, vehiclesMatching } from './vehicles.ts';
 
 interface Asked {
@@ -66,6 +67,8 @@ const keptCount = prepareVariants<Kept>()(['statuses', 'fleetIds'], (p, has) =>
     .$if(has.fleetIds, (q) => q.where('t.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)),
 );
 
+const verified = sortSql(vehicleOrders.VERIFIED_AT.by, 'v');
+
 /**
  * The company's vehicles `v` that fit a filter: one fleet, and one status in it, is a matter of their indexes; by anything else,
  * rows are read in the order of the list until there are enough. Throws ValidationFailed.
@@ -80,10 +83,11 @@ function sourceOf(ctx: Context, filter: VehiclesFilter | null | undefined) {
     ${given(eligibility, (statuses) => sql`and ${among('v.status', statuses, 'text')}`)}
     ${given(reasonCode, (code) => sql`and v.reason->>'code' = ${code}`)}
     ${given(actor, (one) => sql`and v.reason->>'actor' = ${one}`)}
-    ${given(verifiedBefore, (time) => sql`and v.verified_at < ${time}::timestamptz`)}
-    ${given(verifiedAfter, (time) => sql`and v.verified_at >= ${time}::timestamptz`)}
+    ${given(verifiedBefore, (time) => sql`and ${verified} < ${time}::timestamptz`)}
+    ${given(verifiedAfter, (time) => sql`and ${verified} >= ${time}::timestamptz and v.verified_at is not null`)}
     ${vehiclesMatching(plain)}`;
-  return { source: sql`vehicle v where v.company = ${company} ${conditions}`, filtered: filter != null };
+  const filtered = Object.values(filter ?? {}).some((value) => value != null);
+  return { source: sql`vehicle v where v.company = ${company} ${conditions}`, filtered };
 }
 
 /** Of one value an index knows the order of what follows; of several it does not. */

@@ -1,12 +1,13 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
 import { announceEvents } from '../events/record-events.ts';
 import { type By, byCaller, eventBy } from '../events/recording.ts';
 import { jsonTable } from '../sql/json-table.ts';
+import type { NodeSource } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoSql, json, jsonObject } from '../sql/selection.ts';
@@ -110,6 +111,17 @@ const object = jsonObject(deliveryJson);
 const event = eventWithFewVehicles(PAYLOAD_VEHICLES);
 const columns = sql`${object} as json, ${event} as event`;
 const withoutEvent = sql`${object} as json, null as event`;
+
+export const deliveryNode: NodeSource = {
+  alias: 'd',
+  from: (ctx, company) =>
+    hasScope(ctx, 'fleets:read')
+      ? sql`${source} where d.company = ${company} and w.company = ${company} ${visibleTo(ctx)}`
+      : null,
+  json: () => object,
+  more: ({ requests }) => (requests ? event : sql`null::json`),
+  read: (json, more) => toDelivery({ json, event: more } as Row),
+};
 
 /** Which delivery. */
 interface Place {

@@ -8,6 +8,8 @@ import { countTimelines, type EventSubject, timelines } from '../../core/events/
 import type { Fleet } from '../../core/fleets/fleet.ts';
 import { fleetsById } from '../../core/fleets/fleets.ts';
 import { countImportsOfFleets, importsOfFleets } from '../../core/imports/fleet-imports.ts';
+import { nodesById } from '../../core/nodes/nodes.ts';
+import type { NodeParts } from '../../core/sql/node.ts';
 import type { Page } from '../../core/sql/page.ts';
 import type { Selection } from '../../core/sql/selection.ts';
 import type { Vehicle, VehicleFilter } from '../../core/vehicles/vehicle.ts';
@@ -56,7 +58,17 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     options,
   );
 
+  const nodes = byArguments(async (parts: NodeParts, ids) => {
+    const found = await nodesById(ctx, ids, parts);
+    return new Map(ids.map((id, at) => [id, { node: found[at] ?? null }]));
+  });
+
   return {
+    /** With the name of its type. */
+    async node(id: string, parts: NodeParts) {
+      const { node } = await nodes(id, parts);
+      return node && { ...node.value, __typename: node.type };
+    },
     fleet: (id: string) => fleets.load(id),
     vehicle: (id: string) => vehicles.load(id),
     vehiclesOfFleet: byArguments(

@@ -28,6 +28,9 @@ export function itemsOf<T extends { id: string }>(info: Info, needs: Needs<T>): 
   return withId;
 }
 
+/** Whether anything that a field selects at once has this name, on whatever type. */
+export const asksFor = (info: Info, name: string): boolean => fieldsOf(info, info.fieldNodes).has(name);
+
 function membersOf<T>(info: Info, fields: readonly FieldNode[], { every, also }: Needs<T>): Selection<T> {
   const members: Record<string, unknown> = {};
   for (const [name, nodes] of fieldsOf(info, fields)) {
