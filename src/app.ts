@@ -1,4 +1,5 @@
 import express, { type Express } from 'express';
+import { consoleRouter } from './console/router.ts';
 import { NotFound } from './core/errors.ts';
 import { graphqlApi } from './graphql/server.ts';
 import { crossOrigin } from './http/cross-origin.ts';
@@ -32,6 +33,7 @@ export function createApp(services: HttpServices): Express {
   onlyGet(app, '/metrics', metrics.expose);
   onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));
   app.use(pagesRouter(services));
+  app.use(consoleRouter(services));
   app.use(() => {
     throw new NotFound('There is nothing at this address.');
   });

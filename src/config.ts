@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
+import { trustedDocuments } from './trusted-documents.ts';
 
 const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
 const list = z.string().transform((value) =>
@@ -73,8 +74,10 @@ export const settings = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
   CORS_ORIGINS: origins.default([]),
+  CONSOLE: onOff.optional(),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
+  TRUSTED_DOCUMENTS: trustedDocuments.optional(),
   METRICS_TOKEN: z.string().min(16).optional(),
 });
 
@@ -91,6 +94,8 @@ export interface Config extends Settings {
   CONTRACTS_AUTH: 'open' | 'required';
   /** Lines for people where somebody looks on, JSON for programs otherwise. */
   LOG_FORMAT: 'json' | 'pretty';
+  /** Whether there is a page at /console. */
+  CONSOLE: boolean;
   /** Whether webhooks may go to this machine itself, and there over plain http: for trying them out. */
   WEBHOOK_LOOPBACK: boolean;
   /** No database and no issuer were named: the gateway issues its own tokens. */
@@ -128,6 +133,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ...data,
     CONTRACTS_AUTH: data.CONTRACTS_AUTH ?? 'open',
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    CONSOLE: data.CONSOLE ?? developmentIdentity,
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
     developmentIdentity,
   };

@@ -2,12 +2,10 @@ CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, i
 CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
 CREATE INDEX contract_by_start ON public.contract USING btree (company, starts_at, id)
 CREATE INDEX contract_by_vehicle ON public.contract USING btree (company, vehicle_id, id)
-CREATE INDEX contract_due ON public.contract USING btree (due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX contract_fleet ON public.contract USING btree (fleet_id, id)
+CREATE INDEX contract_due_by_company ON public.contract USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
 CREATE INDEX contract_of_fleet_by_end ON public.contract USING btree (company, fleet_id, ends_at, id)
 CREATE INDEX contract_of_fleet_by_start ON public.contract USING btree (company, fleet_id, starts_at, id)
-CREATE INDEX contract_vehicle ON public.contract USING btree (vehicle_id, id)
 CREATE INDEX delivery_asked ON public.delivery USING btree (webhook_id, due_at) WHERE (asked AND (due_at IS NOT NULL))
 CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhook_id, id)
 CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
@@ -30,7 +28,6 @@ CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vi
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
-CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_by_id ON public.contract USING btree (id)
@@ -45,16 +42,13 @@ CREATE UNIQUE INDEX fleet_by_id ON public.fleet USING btree (id)
 CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
 CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (company, import_id, first_row) -- constraint
-CREATE UNIQUE INDEX import_by_id ON public.import USING btree (id)
 CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint
 CREATE UNIQUE INDEX import_pkey ON public.import USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (company, import_id, "row") -- constraint
 CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
-CREATE UNIQUE INDEX vehicle_by_id ON public.vehicle USING btree (id)
 CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
-CREATE UNIQUE INDEX webhook_by_id ON public.webhook USING btree (id)
 CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- constraint
 
 table import_batch unlogged

@@ -14,11 +14,7 @@ export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 export const Vehicle = defineEntity({
   name: 'Vehicle',
   tableName: 'vehicle',
-  uniques: [
-    { name: 'vehicle_vin', properties: ['company', 'vin'] },
-    // For statements of the version before.
-    { name: 'vehicle_by_id', properties: ['id'] },
-  ],
+  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
   indexes: [
     { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'id'] },

@@ -10,6 +10,7 @@ import { type HttpServices, openContext, payerOf } from '../http/request-context
 import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
 import { jsonRequests } from './execution/json-requests.ts';
+import { persistedDocuments } from './execution/persisted-documents.ts';
 import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
@@ -81,7 +82,7 @@ async function openYoga({ config, log }: HttpServices) {
   return createYoga<GraphqlContext>({
     schema,
     graphqlEndpoint: PATH,
-    plugins: [guards, wireErrors(log), shortRejection],
+    plugins: [persistedDocuments, guards, wireErrors(log), shortRejection],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
     parserAndValidationCache: false,
     maskedErrors: false,

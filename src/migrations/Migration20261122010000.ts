@@ -27,15 +27,10 @@ export class Migration20261122010000 extends Migration {
 
   override up(): void {
     this.replace(sorted, replaced);
-    // Statements of the version before read a fleet without its company; where there is one, `npm run migrate -- finish` removes it.
-    this.addSql(`
-      do $$ begin
-        if not exists (select from company) then drop index if exists vehicle_list; end if;
-      end $$`);
   }
 
   override down(): void {
-    this.replace({ ...replaced, vehicle_list: 'vehicle (fleet_id, id)' }, sorted);
+    this.replace(replaced, sorted);
   }
 
   private replace(made: Record<string, string>, removed: Record<string, string>): void {

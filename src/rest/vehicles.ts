@@ -7,6 +7,7 @@ import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { listAllVehiclesJson } from '../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
+import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
@@ -98,6 +99,14 @@ export const vehicleRoutes: Route[] = [
     body: 'json',
     docs: vehicleDocs.deleteManyByPost,
     answer: deleteMany,
+  },
+  {
+    method: 'POST',
+    path: '/vehicles/move',
+    scope: 'fleets:write',
+    body: 'json',
+    docs: vehicleDocs.move,
+    answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
   },
   {
     method: 'GET',

@@ -90,10 +90,10 @@ describe('Apollo Client', () => {
   afterAll(() => sse.dispose());
   /** The link that the documentation of graphql-sse gives. */
   const events = new ApolloLink(
-    ({ query, variables, operationName }) =>
+    (operation) =>
       new Observable((sink) =>
         sse.subscribe(
-          { query: print(query), variables, operationName },
+          { ...operation, query: print(operation.query) },
           {
             next: (value) => sink.next(value as never),
             error: (error) => sink.error(error),
@@ -381,5 +381,70 @@ describe('Relay', async () => {
     const { fleets }: Json = environment.lookup(operation.fragment).data;
     expect(fleets.edges[0].node.name).toBe('By Relay');
     retained.dispose();
+  });
+});
+
+describe('TRUSTED_DOCUMENTS takes the manifest that is written by', () => {
+  const documents = 'query ManifestFleet($id: ID!) { fleet(id: $id) { id name } }';
+  const runTool = (folder: string, name: string, ...args: string[]) =>
+    run(process.execPath, [join('node_modules/.bin', name), ...args], { cwd: folder }).catch(({ stdout, stderr }) =>
+      expect.fail(stdout + stderr),
+    );
+
+  const writers: Record<string, (folder: string) => Promise<string>> = {
+    async 'Apollo’s generate-persisted-query-manifest'(folder) {
+      await mkdir(join(folder, 'src'));
+      await writeFile(join(folder, 'src/fleet.js'), `import { gql } from '@apollo/client';\ngql\`${documents}\`;`);
+      await runTool(folder, 'generate-persisted-query-manifest');
+      return 'persisted-query-manifest.json';
+    },
+    async 'the Relay compiler'(folder) {
+      await mkdir(join(folder, 'src'));
+      await writeFile(
+        join(folder, 'src/ManifestFleet.js'),
+        `graphql\`${documents.replace('ManifestFleet', 'ManifestFleetQuery')}\`;`,
+      );
+      const config = {
+        src: 'src',
+        schema: 'schema.graphql',
+        language: 'javascript',
+        persistConfig: { file: 'persisted.json', algorithm: 'SHA256' },
+      };
+      await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config));
+      await writeFile(join(folder, 'persisted.json'), '{}');
+      await runTool(folder, 'relay-compiler', '--noWatchman');
+      return 'persisted.json';
+    },
+    async 'graphql-codegen’s client preset'(folder) {
+      const schema = parse(await readFile('schema.graphql', 'utf8'));
+      const sections = await preset.buildGeneratesSection({
+        baseOutputDir: `${folder}/`,
+        schema,
+        schemaAst: buildASTSchema(schema),
+        documents: [{ location: join(folder, 'use.ts'), document: parse(documents), rawSDL: documents }],
+        config: {},
+        presetConfig: { persistedDocuments: true },
+        plugins: [],
+        pluginMap: {},
+        pluginContext: {},
+      } as never);
+      for (const section of sections) await writeFile(section.filename, await codegen(section as never));
+      return 'persisted-documents.json';
+    },
+  };
+
+  test.each(Object.entries(writers))('%s', { timeout: 60_000 }, async (_name, write) => {
+    const folder = await project();
+    const path = join(folder, await write(folder));
+    const manifest = JSON.parse(await readFile(path, 'utf8'));
+    const [id = ''] = manifest.operations?.map((one: Json) => one.id) ?? Object.keys(manifest);
+    const trusting = await startGateway({ on: gateway, settings: { TRUSTED_DOCUMENTS: path } });
+    const client = await trusting.as('acme');
+    const fleet = await createFleet(acme);
+    const asked = { extensions: { persistedQuery: { version: 1, sha256Hash: id } }, variables: { id: fleet.id } };
+    expect((await client.post('/graphql', asked)).body.data.fleet).toMatchObject({ id: fleet.id, name: fleet.name });
+    expect((await client.post('/graphql', { query: '{ __typename }' })).body.errors).toMatchObject([
+      { message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } },
+    ]);
   });
 });

@@ -35,7 +35,8 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'compile-cache': [],
   commands: ['config', 'database', 'graphql/schema', 'http/identity', 'rest/openapi'],
-  app: ['core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
+  app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
+  console: ['core', 'http', 'http/identity', 'http/observability', 'http/pages'],
   rest: [
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
@@ -80,7 +81,8 @@ const allowed: Record<string, readonly string[]> = {
   database: ['entities'],
   entities: [],
   migrations: [],
-  config: ['manufacturers'],
+  config: ['manufacturers', 'trusted-documents'],
+  'trusted-documents': [],
   telemetry: [],
 };
 /** What every room may import. */
@@ -89,7 +91,10 @@ const everyones = 'telemetry';
 /** Packages that have their place in some rooms only. */
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
-  { packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/, rooms: ['app', 'rest', 'graphql', 'http'] },
+  {
+    packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/,
+    rooms: ['app', 'console', 'rest', 'graphql', 'http'],
+  },
   { packages: /^(graphql$|@pothos\/)/, rooms: ['graphql', 'commands'] },
   { packages: /^@opentelemetry\//, rooms: ['telemetry'] },
 ];

@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import { authorizeContracts, type Context, hasScope } from '../context.ts';
+import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
-import { announceEvents } from '../events/record-events.ts';
-import { type By, byCaller } from '../events/recording.ts';
+import { announceEvents, type By, byCaller } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
@@ -166,7 +165,8 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
 const contractObject = jsonObject(contractJson);
 export const contractNode: NodeSource = {
   alias: 'c',
-  from: (ctx, company) => (hasScope(ctx, 'contracts:read') ? sql`${source(ctx)} where c.company = ${company}` : null),
+  scope: 'contracts:read',
+  from: (ctx, company) => sql`${source(ctx)} where c.company = ${company}`,
   json: () => contractObject,
 };
 
@@ -174,7 +174,7 @@ const removeContract = prepareVariants<By & { id: string; company: string | null
   const company = has.company ? p.company : null;
   return removing(p, company, removed('c.id', '=', p.id))
     .selectFrom('c')
-    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('v.company', '=', p.company))
     .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
     .select(contractObject.$castTo<Contract>().as('json'));

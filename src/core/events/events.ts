@@ -178,7 +178,8 @@ export const eventOf = ({ vehicles = true }: { vehicles?: boolean }) => (vehicle
 
 export const eventNode: NodeSource = {
   alias: 'e',
-  from: (ctx) => (hasScope(ctx, 'fleets:read') ? sql`event e where true ${visibleTo(ctx)}` : null),
+  scope: 'fleets:read',
+  from: (ctx) => sql`event e where true ${visibleTo(ctx)}`,
   json: eventOf,
 };
 

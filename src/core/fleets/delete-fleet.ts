@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { EVENT_VEHICLES, record } from '../events/record-events.ts';
-import { type By, byCaller, eventColumns, eventsOf } from '../events/recording.ts';
+import { type By, byCaller, EVENT_VEHICLES, eventColumns, eventsOf, record } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';

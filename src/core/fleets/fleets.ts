@@ -1,14 +1,13 @@
 import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
-import { authorize, type Context, hasScope } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
-import { announceEvents, record } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import type { NodeSource } from '../sql/node.ts';
+import { nodesOf } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
@@ -102,6 +101,15 @@ export async function getFleet(ctx: Context, input: { id: string }): Promise<Fle
   return readFleet(ctx, onReplica, authorize(ctx, 'fleets:read'), input.id);
 }
 
+/** A fleet that the caller has just changed something in, as it is now; null when somebody has deleted it since. */
+export async function fleetAfterChange(ctx: Context, input: { id: string }): Promise<Fleet | null> {
+  const company = authorize(ctx, 'fleets:write');
+  return readFleet(ctx, onPrimary, company, input.id).catch((error) => {
+    if (error instanceof FleetNotFound) return null;
+    throw error;
+  });
+}
+
 /** The caller's fleets with these ids, in their order; null where there is none. */
 export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
   const company = authorize(ctx, 'fleets:read');
@@ -130,9 +138,8 @@ export async function listFleets(
 
 /** A page of the caller's fleets as JSON. */
 export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
-  const company = authorize(ctx, 'fleets:read');
-  const object = { table: fleetJson, selection: input.fields };
-  return readJsonPage(ctx, object, { source: sql`fleet f where f.company = ${company}`, alias: 'f' }, input.page);
+  const source = sql`fleet f where f.company = ${authorize(ctx, 'fleets:read')}`;
+  return readJsonPage(ctx, { table: fleetJson, selection: input.fields }, { source, alias: 'f' }, input.page);
 }
 
 /** How many fleets listFleets has in all. */
@@ -239,9 +246,5 @@ export const fleetJson = jsonTable('fleet', 'f', fleet, {
   ),
 });
 const fleetObject = jsonObject(fleetJson);
-export const fleetNode: NodeSource = {
-  alias: 'f',
-  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`fleet f where f.company = ${company}` : null),
-  json: () => fleetObject,
-};
+export const fleetNode = nodesOf('fleet', 'f', fleetObject);
 export const everyFleetMember = everyMember(fleetJson);

@@ -1,8 +1,8 @@
 import { expressionBuilder, sql } from 'kysely';
-import { authorize, type Context, hasScope } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import type { NodeSource } from '../sql/node.ts';
+import { nodesOf } from '../sql/node.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf, jsonObject } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -185,12 +185,7 @@ async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   return row;
 }
 
-const importObject = jsonObject(jsonTable('import', 'i', importSchema, {}));
-export const importNode: NodeSource = {
-  alias: 'i',
-  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`import i where i.company = ${company}` : null),
-  json: () => importObject,
-};
+export const importNode = nodesOf('import', 'i', jsonObject(jsonTable('import', 'i', importSchema, {})));
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,

@@ -58,11 +58,10 @@ export async function nodesById(ctx: Context, ids: readonly string[], parts: Nod
   const wanted = ids.filter(isId);
   const selects = nodeTypes.flatMap((type) => {
     const source: NodeSource = sources[type];
-    const from = source.from(ctx, company);
-    if (!from) return [];
+    if (!hasScope(ctx, source.scope)) return [];
     const id = sql.ref(`${source.alias}.id`);
     return sql`select ${sql.lit(type)} as type, ${id}::text as id, ${source.json(parts)} as json, ${source.more?.(parts) ?? sql`null::json`} as more
-      from ${from} and ${id} = any(${wanted}::uuid[])`;
+      from ${source.from(ctx, company)} and ${id} = any(${wanted}::uuid[])`;
   });
   const rows = await execute<Row>(onPrimary(ctx), sql<Row>`${sql.join(selects, sql` union all `)}`);
   const byType = Map.groupBy(rows, (row) => row.type);

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { authorize, type Context, hasScope } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import type { NodeSource } from '../sql/node.ts';
+import { nodesOf } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn, textsColumn } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
@@ -214,9 +214,5 @@ export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligib
 
 /** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject(vehicleJson).$castTo<Vehicle>();
-export const vehicleNode: NodeSource = {
-  alias: 'v',
-  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`vehicle v where v.company = ${company}` : null),
-  json: () => vehicleObject,
-};
+export const vehicleNode = nodesOf('vehicle', 'v', vehicleObject);
 export const everyVehicleMember = everyMember(vehicleJson);

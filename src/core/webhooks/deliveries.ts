@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { authorize, type Context, hasScope } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
-import { announceEvents } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { announceEvents, type By, byCaller, eventBy } from '../events/record-events.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { NodeSource } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
@@ -114,10 +113,8 @@ const withoutEvent = sql`${object} as json, null as event`;
 
 export const deliveryNode: NodeSource = {
   alias: 'd',
-  from: (ctx, company) =>
-    hasScope(ctx, 'fleets:read')
-      ? sql`${source} where d.company = ${company} and w.company = ${company} ${visibleTo(ctx)}`
-      : null,
+  scope: 'fleets:read',
+  from: (ctx, company) => sql`${source} where d.company = ${company} and w.company = ${company} ${visibleTo(ctx)}`,
   json: () => object,
   more: ({ requests }) => (requests ? event : sql`null::json`),
   read: (json, more) => toDelivery({ json, event: more } as Row),

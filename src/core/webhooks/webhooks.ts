@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Selectable, sql } from 'kysely';
-import { authorize, type Context, hasScope, needScope } from '../context.ts';
+import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import type { NodeSource } from '../sql/node.ts';
+import { nodesOf } from '../sql/node.ts';
 import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoSql, json, jsonObject } from '../sql/selection.ts';
@@ -155,11 +155,7 @@ const webhookJson = jsonTable('webhook', 'w', webhook, {
   }),
 });
 const webhookObject = jsonObject(webhookJson);
-export const webhookNode: NodeSource = {
-  alias: 'w',
-  from: (ctx, company) => (hasScope(ctx, 'fleets:read') ? sql`webhook w where w.company = ${company}` : null),
-  json: () => webhookObject,
-};
+export const webhookNode = nodesOf('webhook', 'w', webhookObject);
 const asJson = webhookObject.$castTo<Webhook>().as('json');
 
 /** Which webhook. */

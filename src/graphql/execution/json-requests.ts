@@ -8,6 +8,7 @@ import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
 import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
+import { textOf } from './persisted-documents.ts';
 import { guard } from './plugins.ts';
 import { answerPlan } from './sql-plan.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
@@ -15,8 +16,8 @@ import { traceOperation } from './traced-operation.ts';
 
 /** As it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
-const params = z.strictObject({
-  query: z.string(),
+const params = z.object({
+  query: z.string().nullish(),
   variables: object.nullish(),
   operationName: z.string().nullish(),
   extensions: object.nullish(),
@@ -58,11 +59,10 @@ function answerType(req: Request): string | null {
 }
 
 /** The result of an operation, or its text; null for what is to be told by Yoga: nothing has been executed then. */
-async function run(
-  { query, variables, operationName }: Params,
-  context: GraphqlContext,
-): Promise<ExecutionResult | string | null> {
-  const document = prepareValid(query);
+async function run(asked: Params, context: GraphqlContext): Promise<ExecutionResult | string | null> {
+  const { variables, operationName } = asked;
+  const query = textIn(asked, context);
+  const document = query === undefined ? null : prepareValid(query);
   const operation = document && getOperationAST(document.tree, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
@@ -107,6 +107,14 @@ function endOfTurn(): Promise<void> {
     }),
   );
   return turn;
+}
+
+function textIn(asked: Params, { ctx }: GraphqlContext): string | undefined {
+  try {
+    return textOf(asked, ctx.services.config.TRUSTED_DOCUMENTS);
+  } catch {
+    return undefined;
+  }
 }
 
 function prepareValid(query: string): Document | null {

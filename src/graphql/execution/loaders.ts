@@ -32,6 +32,7 @@ export type Loaders = ReturnType<typeof openLoaders>;
  */
 export function openLoaders(ctx: Context, options: { cache: boolean }) {
   /** One DataLoader for each set of arguments, since one statement serves one set. */
+  const all: { clearAll(): unknown }[] = [];
   function byArguments<Args, Value, Fields = undefined>(
     read: (args: Args, ids: readonly string[], fields: Fields | undefined) => Promise<Map<string, Value>>,
   ) {
@@ -44,6 +45,7 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
           const found = await read(args, ids, fields);
           return ids.map((one) => found.get(one) ?? new Error(`nothing was read for ${one}`));
         }, options);
+      if (!loaders.has(key)) all.push(loader);
       loaders.set(key, loader);
       return loader.load(id);
     };
@@ -57,6 +59,7 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     async (ids) => (await vehiclesById(ctx, ids)).map((vehicle) => vehicle ?? new VehicleNotFound()),
     options,
   );
+  all.push(fleets, vehicles);
 
   const nodes = byArguments(async (parts: NodeParts, ids) => {
     const found = await nodesById(ctx, ids, parts);
@@ -68,6 +71,10 @@ export function openLoaders(ctx: Context, options: { cache: boolean }) {
     async node(id: string, parts: NodeParts) {
       const { node } = await nodes(id, parts);
       return node && { ...node.value, __typename: node.type };
+    },
+    /** What was read so far is read anew from now on. */
+    forget(): void {
+      for (const loader of all) loader.clearAll();
     },
     fleet: (id: string) => fleets.load(id),
     vehicle: (id: string) => vehicles.load(id),

@@ -12,8 +12,12 @@ import { type Except, type Input, inputOf, objectOf } from './described.ts';
  */
 export const mutate =
   <Input, Payload>(change: (ctx: Context, input: Input, context: GraphqlContext) => Promise<Payload>) =>
-  (_root: unknown, { input }: { input: Input }, context: GraphqlContext): Promise<Payload> =>
-    change(renewed(context.ctx), input, context);
+  async (_root: unknown, { input }: { input: Input }, context: GraphqlContext): Promise<Payload> => {
+    const payload = await change(renewed(context.ctx), input, context);
+    // What was read below the mutation before is old now.
+    context.loaders.forget();
+    return payload;
+  };
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
@@ -23,12 +27,12 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   change(ctx: Context, input: Input<Read>): Promise<z.output<Payload>>;
 }
 
-/** Adds a mutation with its input and its payload, whose types are called after it. */
+/** Adds a mutation with its input and its payload, whose types are called after it; gives the latter. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, payload, change, ...options }: Mutation<Read, Payload>,
   except: { input?: Except<Read>; payload?: Except<Payload> } = {},
-): void {
+) {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
   const Payload = objectOf(`${type}Payload`, payload, except.payload);
   const Input = inputOf(`${type}Input`, input, except.input);
@@ -41,6 +45,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
       resolve: mutate(change) as never,
     }),
   );
+  return Payload;
 }
 
 /** The input of a mutation that needs no more than to know which one. */

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { meaningOf } from '../../core/fields.ts';
+import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { readPage } from '../../core/sql/page.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { countVehicles, listVehicles } from '../../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
+import { moveVehicles, readMoved } from '../../core/vehicles/move-vehicles.ts';
 import { vehicle, vehicleFilter, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
 import { everyVehicleMember, getVehicle } from '../../core/vehicles/vehicles.ts';
 import {
@@ -13,6 +15,8 @@ import {
   deletedVehicle,
   deletedVehicles,
   deleteVehiclesInput,
+  movedVehicles,
+  moveVehiclesInput,
   rejectedVin,
   summary,
   vehiclesNotFound,
@@ -100,36 +104,87 @@ objectOf('RejectedVin', rejectedVin);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
 
-addMutation(
-  'addVehicles',
-  {
-    description:
-      'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
-    input: addVehiclesInput,
-    payload: addedVehicles,
-    change: addVehicles,
-  },
-  { payload: { vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+/** What a payload knows of the fleet that was changed. */
+const changedFleet = { fleetId: vehicle.shape.fleetId };
+const itsFleet = { fleetId: false } as const;
+
+/** Shows the fleet in a payload as it is after the change. */
+const addFleet = (payload: ReturnType<typeof builder.objectRef<{ fleetId: string }>>) =>
+  builder.objectField(payload, 'fleet', (t) =>
+    t.field({
+      type: FleetRef,
+      nullable: true,
+      description: 'The fleet as it is now; null if somebody has deleted it since.',
+      resolve: ({ fleetId }, _args, { ctx }) => fleetAfterChange(ctx, { id: fleetId }),
+    }),
+  );
+
+addFleet(
+  addMutation(
+    'addVehicles',
+    {
+      description:
+        'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      input: addVehiclesInput,
+      payload: addedVehicles.extend(changedFleet).describe(addedVehicles.description ?? ''),
+      change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
+    },
+    { payload: { ...itsFleet, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+  ),
 );
 
-addMutation('deleteVehicle', {
-  description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
-  input: idOf('The vehicle to delete.'),
-  payload: z.object({ vehicle: vehicle.describe('The vehicle as it was.') }).describe('The deleted vehicle.'),
-  change: async (ctx, input) => ({ vehicle: await deleteVehicle(ctx, input) }),
-});
+addFleet(
+  addMutation(
+    'deleteVehicle',
+    {
+      description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
+      input: idOf('The vehicle to delete.'),
+      payload: z
+        .object({ ...changedFleet, vehicle: vehicle.describe('The vehicle as it was.') })
+        .describe('The deleted vehicle.'),
+      async change(ctx, input) {
+        const deleted = await deleteVehicle(ctx, input);
+        return { vehicle: deleted, fleetId: deleted.fleetId };
+      },
+    },
+    { payload: itsFleet },
+  ),
+);
 
 objectOf('DeletedVehicle', deletedVehicle);
 objectOf('VehiclesNotFound', vehiclesNotFound);
 
-addMutation(
-  'deleteVehicles',
+addFleet(
+  addMutation(
+    'deleteVehicles',
+    {
+      description:
+        'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED.',
+      input: deleteVehiclesInput,
+      payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
+      change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
+    },
+    { payload: { ...itsFleet, deleted: asManyAsNamed } },
+  ),
+);
+
+const MoveVehiclesPayload = addMutation(
+  'moveVehicles',
   {
     description:
-      'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED.',
-    input: deleteVehiclesInput,
-    payload: deletedVehicles,
-    change: deleteVehicles,
+      'Moves vehicles of the company to a fleet, whichever fleets they are in. Their contracts go with them, and their eligibility stays. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_MOVE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: moveVehiclesInput,
+    payload: movedVehicles.extend(changedFleet).describe(movedVehicles.meta()?.description ?? ''),
+    change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { deleted: asManyAsNamed } },
+  { payload: { ...itsFleet, moved: false } },
+);
+addFleet(MoveVehiclesPayload);
+builder.objectField(MoveVehiclesPayload, 'vehicles', (t) =>
+  t.field({
+    type: [VehicleRef],
+    ...asManyAsNamed,
+    description: 'The vehicles that are in the fleet now, also those that were there before.',
+    resolve: (moved, _args, { ctx }) => readMoved(ctx, moved),
+  }),
 );

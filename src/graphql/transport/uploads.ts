@@ -11,7 +11,7 @@ import {
 import { mayBeCsv } from '../../core/imports/csv/csv.ts';
 import { localsOf } from '../../http/locals.ts';
 import type { HttpServices } from '../../http/request-context.ts';
-import { requireOperation } from './body.ts';
+import { operationIn } from './body.ts';
 
 /** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
 export function uploads({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
@@ -27,11 +27,10 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
     });
     watchParser(req);
     try {
-      req.body = await processRequest(req, res, limits);
+      req.body = operationIn(await processRequest(req, res, limits));
     } catch (error) {
       throw tornForm(error);
     }
-    requireOperation(req.body);
     // For Yoga this is now a JSON request whose body is parsed.
     req.headers['content-type'] = 'application/json';
     delete req.headers['content-length'];

@@ -37,13 +37,19 @@ interface Place {
   about: string;
 }
 
+const consoleOfFleets: Place = {
+  href: '/console',
+  name: 'Console',
+  about: 'Look at fleets, upload files, see what happens',
+};
 const graphiql: Place = {
   href: '/graphql',
   name: 'GraphiQL',
   about: 'Write and run queries, mutations and subscriptions',
 };
 const schemaFile: Place = { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' };
-const forDevelopers = ({ GRAPHIQL, INTROSPECTION }: HttpServices['config']): Place[] => [
+const forDevelopers = ({ CONSOLE, GRAPHIQL, INTROSPECTION }: HttpServices['config']): Place[] => [
+  ...(CONSOLE ? [consoleOfFleets] : []),
   ...(GRAPHIQL ? [graphiql] : []),
   { href: '/docs', name: 'REST reference', about: 'Every operation, with examples, to try out' },
   ...(INTROSPECTION ? [schemaFile] : []),

@@ -9,6 +9,7 @@ export async function welcome(
   const providers = [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))];
   const lines = [
     `Fleet Gateway is ready on ${base}`,
+    ...(config.CONSOLE ? [`  Console               ${base}/console`] : []),
     `  GraphQL               ${base}/graphql${config.GRAPHIQL ? ' (GraphiQL in a browser)' : ''}`,
     `  REST                  ${base}/fleets`,
     `  Database              ${database.kind === 'embedded' ? `embedded, in ${config.DATA_DIR}` : 'PostgreSQL'}`,

@@ -5,6 +5,8 @@ import {
   addVehiclesInput,
   deletedVehicles,
   deleteVehiclesInput,
+  movedVehicles,
+  moveVehiclesInput,
 } from '../../core/vehicles/vin-lists.ts';
 import type { RouteDocs } from './route-docs.ts';
 
@@ -68,6 +70,17 @@ export const vehicleDocs = {
       201: { description: 'What was stored.', schema: addedJson },
     },
     errors: ['FLEET_NOT_FOUND'],
+  },
+  move: {
+    operationId: 'moveVehicles',
+    tag: 'Vehicles',
+    summary: 'Move vehicles to another fleet',
+    description:
+      'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
+      'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
+    body: { input: moveVehiclesInput },
+    answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
+    errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
   },
   get: {
     operationId: 'getVehicle',

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The libraries by the names that modules import them by. */
+const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm'];
+const folder = new URL('browser/', import.meta.url);
+
+/** What the console is made of. `version` changes when any of it does, and stands in each address. */
+export interface Assets {
+  version: string;
+  /** By their path behind the version, such as `app.js`. */
+  files: ReadonlyMap<string, Buffer>;
+  /** The path of each library, by its name. */
+  libraries: Readonly<Record<string, string>>;
+}
+
+/** Reads all files once; nobody who takes them slowly keeps the disk busy. */
+export async function loadAssets(): Promise<Assets> {
+  const own = (await readdir(folder)).filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();
+  const pathOf = (name: string) => `lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
+  const places = [
+    ...own.map((name) => [name, new URL(name, folder)] as const),
+    ...libraries.map((name) => [pathOf(name), new URL(import.meta.resolve(name))] as const),
+  ];
+  const files = await Promise.all(
+    places.map(async ([path, url]) => [path, await readFile(fileURLToPath(url))] as const),
+  );
+  const hash = createHash('sha256');
+  for (const [path, content] of files) hash.update(`${path}\n${content.length}\n`).update(content);
+  return {
+    version: hash.digest('base64url').slice(0, 16),
+    files: new Map(files),
+    libraries: Object.fromEntries(libraries.map((name) => [name, pathOf(name)])),
+  };
+}

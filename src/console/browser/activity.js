@@ -1,0 +1,75 @@
+import { html } from './html.js';
+import { Page } from './page.js';
+import { Empty, Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf, route } from './router.js';
+import { groupsOf, sentenceOf } from './sentences.js';
+import { Time } from './time.js';
+
+const PAGE = 100;
+
+const eventsQuery = `query Activity($last: Int, $before: String, $filter: EventFilter) {
+  events(last: $last, before: $before, filter: $filter) {
+    pageInfo { hasPreviousPage startCursor }
+    nodes { id type timestamp actor fleetId vehicleCount data }
+  }
+}`;
+const namesQuery = '{ fleets(first: 1000) { nodes { id name } } }';
+
+const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
+
+/** What happened, the last first: in the company, in one fleet, or to one vehicle. */
+export function Activity({ fleetId, vehicleId }) {
+  const { parts, query } = route.value;
+  const filter = { ...(fleetId && { fleetId }), ...(vehicleId && { vehicleId }) };
+  const variables = { last: PAGE, before: query.before, filter };
+  const whole = !fleetId && !vehicleId;
+  const { data, error, loading, reload } = useQuery(
+    eventsQuery,
+    variables,
+    (event) => !fleetId || event.fleetId === fleetId,
+  );
+  const { data: known } = useQuery(namesQuery, {}, ({ type }) => type.startsWith('fleet.'));
+  const names = new Map(known?.fleets.nodes.map(({ id, name }) => [id, name]));
+  const events = data?.events;
+  const shown = html`${error && html`<${Failure} error=${error} retry=${reload} />`}
+    ${!events && !error && html`<${Waiting} rows=${8} />`}
+    ${events?.nodes.length === 0 && html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`}
+    ${events?.nodes.length > 0 && html`<${Days} events=${events.nodes} names=${whole ? names : undefined} dim=${loading} />`}
+    ${
+      events &&
+      html`<div class="pager">
+      <p>${query.before ? html`<a href=${hrefOf(parts)}>Back to the latest</a>` : ''}</p>
+      ${events.pageInfo.hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { before: events.pageInfo.startCursor })}>Earlier</a>`}
+    </div>`
+    }`;
+  if (!whole) return html`<section aria-label="Activity">${shown}</section>`;
+  return html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens.">${shown}<//>`;
+}
+
+function Days({ events, names, dim }) {
+  const days = Map.groupBy(groupsOf(events.toReversed()), ({ timestamp }) => dayOf.format(new Date(timestamp)));
+  return html`<div class=${dim ? 'days dim' : 'days'}>
+    ${[...days].map(
+      ([day, groups]) => html`<section key=${day}>
+        <h2>${day}</h2>
+        <ol class="timeline">${groups.map((group) => html`<${Group} key=${group.id} group=${group} names=${names} />`)}</ol>
+      </section>`,
+    )}
+  </div>`;
+}
+
+function Group({ group, names }) {
+  const { text, detail, tone } = sentenceOf(group);
+  const { fleetId, timestamp, actor } = group;
+  const fleet = names && fleetId && (names.get(fleetId) ?? group.data.name ?? 'a deleted fleet');
+  return html`<li class=${tone}>
+    <p>
+      ${text}
+      ${fleet && names.has(fleetId) && html` <span class="dim">in</span> <a href=${hrefOf(['fleets', fleetId])}>${fleet}</a>`}
+    </p>
+    <p class="dim">
+      <${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || 'somebody'}`}
+    </p>
+  </li>`;
+}

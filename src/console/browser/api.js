@@ -1,0 +1,56 @@
+import { signOut, token } from './session.js';
+
+/** An answer that is an error: `code` is for programs and stable, `errors` has the fields that are wrong, by path. */
+export class ApiError extends Error {
+  constructor(code, message, details = {}) {
+    super(message);
+    this.code = code;
+    this.errors = details.errors ?? [];
+    this.details = details;
+  }
+}
+
+/** What is wrong with one field, found here. */
+export const fieldError = (path, message) =>
+  new ApiError('VALIDATION_FAILED', message, { errors: [{ path, message }] });
+
+export const unreachable = () => new ApiError('UNREACHABLE', 'The gateway does not answer.');
+
+/** Sends a document, and gives what fetch does; throws ApiError where nobody answers. */
+export async function send(query, variables, { accept = 'application/json', signal, as } = {}) {
+  const headers = { accept, 'content-type': 'application/json', ...authorization(as) };
+  try {
+    return await fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }), signal });
+  } catch (error) {
+    throw signal?.aborted ? error : unreachable();
+  }
+}
+
+export const authorization = (as = token.value) => ({ authorization: `Bearer ${as}` });
+
+/** The data of a query or a mutation. Throws ApiError. */
+export async function ask(query, variables, options) {
+  const answer = await send(query, variables, options);
+  return dataOf(await answer.text());
+}
+
+/** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
+export function dataOf(text) {
+  const { data, errors } = readJson(text);
+  if (!errors?.length) {
+    if (data) return data;
+    throw unreachable();
+  }
+  const [{ message, extensions = {} }] = errors;
+  if (extensions.code === 'UNAUTHENTICATED' && token.value) signOut(message);
+  throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);
+}
+
+function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Somebody between us and the gateway has answered.
+    return {};
+  }
+}

@@ -1,0 +1,42 @@
+import { render } from 'preact';
+import { Activity } from './activity.js';
+import { Fleet } from './fleet.js';
+import { Fleets } from './fleets.js';
+import { html } from './html.js';
+import { followChanges } from './live.js';
+import { Page } from './page.js';
+import { Empty } from './parts.js';
+import { route } from './router.js';
+import { token } from './session.js';
+import { Shell } from './shell.js';
+import { SignIn } from './sign-in.js';
+import { Toast } from './toast.js';
+import { Vehicle } from './vehicle.js';
+import { Webhook } from './webhook.js';
+import { Webhooks } from './webhooks.js';
+
+/** By the first part of the address. */
+const pages = { '': Fleets, fleets: Fleet, vehicles: Vehicle, activity: Activity, webhooks: Webhooks };
+
+function Nowhere() {
+  return html`<${Page} title="Nothing here">
+    <${Empty} title="There is no such page"><p>Go back to <a href="#/">your fleets</a>.</p><//>
+  <//>`;
+}
+
+function pageAt([name = '', id, side]) {
+  const component = name === 'webhooks' && id ? Webhook : pages[name];
+  return component
+    ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
+    : html`<${Nowhere} key="nowhere" />`;
+}
+
+function App() {
+  if (!token.value) return html`<${SignIn} /><${Toast} />`;
+  return html`<${Shell} key=${token.value}>${pageAt(route.value.parts)}<//><${Toast} />`;
+}
+
+// A file that misses its place must not take the page away.
+for (const event of ['dragover', 'drop']) addEventListener(event, (dropped) => dropped.preventDefault());
+followChanges();
+render(html`<${App} />`, document.body);

@@ -1,0 +1,82 @@
+import { useRef, useState } from 'preact/hooks';
+import { Activity } from './activity.js';
+import { AddVins } from './add-vins.js';
+import { DropZone } from './drop-zone.js';
+import { html } from './html.js';
+import { Imports } from './imports.js';
+import { Page, Sides } from './page.js';
+import { Bar, Failure } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf, route } from './router.js';
+import { UploadPanel } from './upload-panel.js';
+import { startUpload } from './uploads.js';
+import { VehicleList } from './vehicle-list.js';
+import { count, statuses } from './words.js';
+
+const fleetQuery = `query Fleet($id: ID!) {
+  fleet(id: $id) {
+    id name companyAddress email vat vehicleCount
+    eligibilitySummary { eligible ineligible pending unsupported failed }
+  }
+}`;
+
+const back = { href: '#/', name: 'Fleets' };
+const none = { eligible: 0, ineligible: 0, pending: 0, unsupported: 0, failed: 0 };
+
+/** One fleet: its vehicles, its uploads, and what happened to it. */
+export function Fleet({ id, side = '' }) {
+  const { data, error, reload } = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
+  const [adding, setAdding] = useState(false);
+  const chooser = useRef();
+  const fleet = data?.fleet;
+  if (error && !fleet) {
+    return html`<${Page} title="Fleet" back=${back}><${Failure} error=${error} retry=${reload} /><//>`;
+  }
+  const take = (files) => {
+    for (const file of files) startUpload(id, file);
+  };
+  const actions = html`<button type="button" onClick=${() => setAdding(true)}>Add VINs</button>
+    <button type="button" class="primary" onClick=${() => chooser.current.click()}>Upload a file</button>
+    <input ref=${chooser} type="file" accept=".csv,.json,.txt,.tsv,text/csv,application/json" hidden multiple
+      onChange=${({ currentTarget }) => {
+        take([...currentTarget.files]);
+        currentTarget.value = '';
+      }} />`;
+  const about = fleet && [fleet.companyAddress, fleet.email, fleet.vat].join(' · ');
+  const sides = [
+    ['', 'Vehicles'],
+    ['uploads', 'Uploads'],
+    ['activity', 'Activity'],
+  ].map(([path, name]) => ({ name, href: hrefOf(['fleets', id, path].filter(Boolean)), here: path === side }));
+  return html`<${Page} title=${fleet?.name} back=${back} actions=${actions} about=${about ?? html`<span class="blank word" />`}>
+    <${DropZone} name=${fleet?.name} take=${take} />
+    ${adding && html`<${AddVins} fleetId=${id} close=${() => setAdding(false)} />`}
+    <${Summary} id=${id} fleet=${fleet} />
+    <${UploadPanel} fleetId=${id} />
+    <${Sides} label="Fleet" sides=${sides} />
+    ${side === '' && html`<${VehicleList} fleetId=${id} />`}
+    ${side === 'uploads' && html`<${Imports} fleetId=${id} />`}
+    ${side === 'activity' && html`<${Activity} fleetId=${id} />`}
+  <//>`;
+}
+
+/** The bar of a fleet, and its parts as filters of its list. */
+function Summary({ id, fleet }) {
+  const { status } = route.value.query;
+  const summary = fleet?.eligibilitySummary ?? none;
+  const pick = (one) =>
+    hrefOf(['fleets', id], { ...route.value.query, after: '', before: '', status: one === status ? '' : one });
+  return html`<section class="summary" aria-label="Eligibility">
+    <${Bar} summary=${summary} />
+    <ul class="picks">
+      ${statuses.map(
+        (one) => html`<li key=${one.status}>
+          <a href=${pick(one.status)} aria-current=${one.status === status ? 'true' : undefined}>
+            <b>${fleet ? count(summary[one.count]) : html`<span class="blank short" />`}</b>
+            <span><i class=${`dot ${one.count}`} />${one.name}</span>
+          </a>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}

@@ -1,0 +1,50 @@
+import { saveRefused } from './download.js';
+import { html } from './html.js';
+import { Empty, Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { Time } from './time.js';
+import { toast } from './toast.js';
+import { counted, explain } from './words.js';
+
+const LAST = 50;
+
+const importsQuery = `query Imports($id: ID!, $last: Int) {
+  fleet(id: $id) {
+    imports(last: $last) { nodes { id state received created existing rejected startedAt } }
+  }
+}`;
+
+const states = { RUNNING: 'Under way', COMPLETED: 'Completed', FAILED: 'Failed' };
+
+/** The files that a fleet was sent, the last one first. */
+export function Imports({ fleetId }) {
+  const { data, error, reload } = useQuery(
+    importsQuery,
+    { id: fleetId, last: LAST },
+    (event) => event.fleetId === fleetId,
+  );
+  const imports = data?.fleet.imports.nodes.toReversed();
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!imports) return html`<${Waiting} rows=${4} />`;
+  if (imports.length === 0) {
+    return html`<${Empty} title="No files yet"><p>Drop a CSV or JSON file on this page, or choose “Upload a file”.</p><//>`;
+  }
+  return html`<ul class="list">${imports.map((one) => html`<${Import} key=${one.id} ...${one} />`)}</ul>`;
+}
+
+function Import({ id, state, received, created, existing, rejected, startedAt }) {
+  const save = () => saveRefused(id, `${id}.rejected.csv`).catch((error) => toast(explain(error)));
+  const parts = [
+    counted(received, 'row'),
+    `${created} added`,
+    existing > 0 && `${existing} already there`,
+    rejected > 0 && `${rejected} refused`,
+  ];
+  return html`<li class="row apart">
+    <div>
+      <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
+      <p>${parts.filter(Boolean).join(' · ')}</p>
+    </div>
+    ${rejected > 0 && html`<button type="button" onClick=${save}>Download refused rows</button>`}
+  </li>`;
+}

@@ -1,0 +1,28 @@
+import { ApiError } from './api.js';
+
+/**
+ * A JSON file of VINs as the CSV file that the gateway reads: a list of texts, or of objects with a member `vin`, by itself or
+ * as the only list of an object. Throws ApiError for anything else.
+ */
+export async function csvOf(file) {
+  const list = listOf(readJson(await file.text()));
+  const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
+  if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
+    throw new ApiError('NO_VINS', 'This JSON has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].');
+  }
+  return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
+}
+
+function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ApiError('NO_VINS', `This file is not JSON: ${error.message}.`);
+  }
+}
+
+function listOf(value) {
+  if (Array.isArray(value)) return value;
+  const lists = Object.values(value ?? {}).filter(Array.isArray);
+  return lists.length === 1 ? lists[0] : undefined;
+}

@@ -1,0 +1,67 @@
+import { effect, signal } from '@preact/signals';
+import { token } from './session.js';
+import { subscribe } from './stream.js';
+
+const document_ = `subscription Follow($after: String) {
+  events(after: $after) { id type fleetId data }
+}`;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Whether changes are being followed. */
+export const live = signal(false);
+
+const visible = signal(!document.hidden);
+document.addEventListener('visibilitychange', () => {
+  visible.value = !document.hidden;
+});
+
+const listeners = new Set();
+
+/** Calls back with each event, or with null where any may have been missed, until the returned function is called. */
+export function onEvents(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const tell = (event) => {
+  for (const listener of listeners) listener(event);
+};
+
+/** One stream for the whole page, while it is looked at: browsers open six connections to a host, for all of their tabs. */
+export function followChanges() {
+  effect(() => {
+    if (!token.value || !visible.value) return;
+    const gone = new AbortController();
+    follow(gone.signal);
+    return () => {
+      gone.abort();
+      live.value = false;
+    };
+  });
+}
+
+async function follow(signal) {
+  let after;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const opened = () => {
+        live.value = true;
+        failures = 0;
+        // What happened before this moment nobody has told us.
+        if (!after) tell(null);
+      };
+      for await (const { events } of subscribe(document_, { after }, { signal, opened })) {
+        after = events.id;
+        tell(events);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      // The event to go on from may be too old by now.
+      if (error.code !== 'UNREACHABLE') after = undefined;
+    }
+    if (signal.aborted) return;
+    live.value = false;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(1_000 * 2 ** failures++, LONGEST_PAUSE_MS)));
+  }
+}

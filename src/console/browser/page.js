@@ -1,0 +1,37 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { html } from './html.js';
+
+/** The heading has been told of once somebody has gone from one page to another: the first page is the browser's to tell of. */
+let shown = '';
+
+/** A page: its title, what stands below it, what can be done, and where it lies. */
+export function Page({ title, about, actions, back, children }) {
+  const heading = useRef();
+  useEffect(() => {
+    document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
+  }, [title]);
+  useEffect(() => {
+    const here = location.hash.split('?')[0];
+    if (shown && shown !== here) {
+      heading.current?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
+    shown = here || '#/';
+  }, []);
+  return html`<div class="page">
+    <header class="title">
+      <div>
+        ${back && html`<a class="back" href=${back.href}><span aria-hidden="true">←</span> ${back.name}</a>`}
+        <h1 ref=${heading} tabindex="-1">${title || html`<span class="blank word" />`}</h1>
+        ${about && html`<p class="about">${about}</p>`}
+      </div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${children}
+  </div>`;
+}
+
+/** The sides of one thing, as links. */
+export const Sides = ({ label, sides }) => html`<nav class="sides" aria-label=${label}>
+  ${sides.map(({ name, href, here }) => html`<a key=${name} href=${href} aria-current=${here ? 'page' : undefined}>${name}</a>`)}
+</nav>`;

@@ -1,0 +1,70 @@
+import { html } from './html.js';
+import { hrefOf } from './router.js';
+import { count, counted, explain, statuses, statusNames, turns } from './words.js';
+
+/** How many vehicles have each status, as a bar. */
+export function Bar({ summary }) {
+  const parts = statuses.filter((one) => summary[one.count] > 0);
+  const said = parts.map((one) => `${count(summary[one.count])} ${one.name.toLowerCase()}`).join(', ');
+  return html`<div class="bar" role="img" aria-label=${said || 'No vehicles'}>
+    ${parts.map(
+      (one) => html`<span key=${one.status} class=${`part ${one.count}`} style=${{ flexGrow: summary[one.count] }} />`,
+    )}
+  </div>`;
+}
+
+/** What the parts of a bar are. */
+export function Legend({ summary }) {
+  const parts = statuses.filter((one) => summary[one.count] > 0);
+  return html`<ul class="legend">
+    ${parts.map(
+      (one) =>
+        html`<li key=${one.status}><i class=${`dot ${one.count}`} />${one.name} <b>${count(summary[one.count])}</b></li>`,
+    )}
+  </ul>`;
+}
+
+export const Badge = ({ status }) =>
+  html`<span class=${`badge ${status.toLowerCase()}`}>${statusNames[status] ?? status}</span>`;
+
+/** Why a vehicle is not eligible, and who must act. */
+export const Why = ({ reason }) =>
+  reason && html`<span class="why">${reason.message}</span> <${Turn} actor=${reason.actor} />`;
+
+export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
+
+export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+
+export const Failure = ({ error, retry }) => html`<div class="failure" role="alert">
+  <p>${explain(error)}</p>
+  ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+</div>`;
+
+/** Something in place of rows that are on their way. */
+export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" aria-busy="true" aria-label="Loading">
+  ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
+</div>`;
+
+/** To the pages before and after this one; `parts` and `query` are where we are. */
+export function Pager({ info, total, what, parts, query }) {
+  const { hasPreviousPage, hasNextPage, startCursor, endCursor } = info;
+  const rest = { ...query, after: '', before: '' };
+  return html`<div class="pager">
+    <p>${counted(total, what)}</p>
+    ${
+      (hasPreviousPage || hasNextPage) &&
+      html`<nav aria-label="Pages">
+      <${Step} href=${hasPreviousPage && hrefOf(parts, { ...rest, before: startCursor })}>Previous<//>
+      <${Step} href=${hasNextPage && hrefOf(parts, { ...rest, after: endCursor })}>Next<//>
+    </nav>`
+    }
+  </div>`;
+}
+
+const Step = ({ href, children }) =>
+  href
+    ? html`<a class="button" href=${href}>${children}</a>`
+    : html`<span class="button off" aria-disabled="true" role="link">${children}</span>`;
+
+/** The number of a thing, and its name below. */
+export const Fact = ({ name, children }) => html`<div class="fact"><dt>${name}</dt><dd>${children}</dd></div>`;

@@ -1,0 +1,36 @@
+import { signal } from '@preact/signals';
+
+/** Where in the console we are: the parts of the path, and what it is asked for. */
+export const route = signal(read());
+
+addEventListener('hashchange', () => {
+  route.value = read();
+});
+
+function read() {
+  const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
+  return {
+    parts: path.split('/').filter(Boolean).map(decodeURIComponent),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+/** The address of a page of the console; what has no value is left out. */
+export function hrefOf(parts, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value);
+  const search = given.length > 0 ? `?${new URLSearchParams(given)}` : '';
+  return `#/${parts.map(encodeURIComponent).join('/')}${search}`;
+}
+
+/** Shows this page; in place of the one that is shown where it is the same page asked differently. */
+export function go(href, { replace = false } = {}) {
+  if (replace) {
+    history.replaceState(null, '', href);
+    route.value = read();
+  } else location.hash = href;
+}
+
+/** What of the present address is a page of a list, as variables of a query. */
+export function pageOf({ after, before }, size) {
+  return before ? { last: size, before } : { first: size, after };
+}

@@ -1,0 +1,69 @@
+import { counted, statusNames } from './words.js';
+
+/** Changes of many vehicles come one by one; those that belong together are told of as one. */
+export function groupsOf(events) {
+  const groups = [];
+  for (const event of events) {
+    const last = groups.at(-1);
+    if (last && alike(last, event)) {
+      last.vehicleCount += event.vehicleCount;
+      last.events += 1;
+      if (event.data.manufacturer) last.makers.add(event.data.manufacturer);
+    } else groups.push({ ...event, events: 1, makers: new Set([event.data.manufacturer].filter(Boolean)) });
+  }
+  return groups;
+}
+
+const CLOSE_MS = 10 * 60_000;
+const grouped = [
+  'eligibility.changed',
+  'vehicle.added',
+  'vehicle.removed',
+  'contract.created',
+  'contract.started',
+  'contract.ended',
+];
+
+function alike(group, event) {
+  return (
+    grouped.includes(event.type) &&
+    group.type === event.type &&
+    group.fleetId === event.fleetId &&
+    group.actor === event.actor &&
+    (event.type.startsWith('contract.') || group.data.to === event.data.to) &&
+    Date.parse(group.timestamp) - Date.parse(event.timestamp) < CLOSE_MS
+  );
+}
+
+const vehicles = ({ vehicleCount }) => counted(vehicleCount, 'vehicle');
+const contracts = ({ events }) => counted(events, 'contract');
+const makersOf = ({ makers }) =>
+  [...makers].slice(0, 4).join(', ') + (makers.size > 4 ? ` and ${makers.size - 4} more` : '');
+
+const sentences = {
+  'fleet.created': ({ data }) => ({ text: `Fleet “${data.name}” created` }),
+  'fleet.updated': () => ({ text: 'Fleet changed' }),
+  'fleet.deleted': ({ data }) => ({ text: `Fleet “${data.name ?? ''}” deleted` }),
+  'vehicle.added': (group) => ({ text: `${vehicles(group)} added` }),
+  'vehicle.removed': (group) => ({ text: `${vehicles(group)} removed` }),
+  'vehicle.moved': (group) => ({ text: `${vehicles(group)} moved` }),
+  'eligibility.changed': (group) => ({
+    text: `${vehicles(group)} became ${(statusNames[group.data.to] ?? group.data.to ?? 'different').toLowerCase()}`,
+    detail: [makersOf(group), group.events === 1 && group.data.reason?.message].filter(Boolean).join(' · '),
+    tone: group.data.to?.toLowerCase(),
+  }),
+  'import.completed': ({ data }) => ({
+    text: `File imported: ${data.created} added, ${data.existing} already there, ${data.rejected} refused`,
+  }),
+  'contract.created': (group) => ({
+    text: `${contracts(group)} created`,
+    detail: group.events === 1 && `${group.data.name}, ${group.data.pack}`,
+  }),
+  'contract.deleted': ({ data }) => ({ text: `Contract “${data.name ?? ''}” deleted` }),
+  'contract.started': (group) => ({ text: `${contracts(group)} came into force` }),
+  'contract.ended': (group) => ({ text: `${contracts(group)} ended` }),
+  'webhook.test': () => ({ text: 'Webhook tested' }),
+};
+
+/** An event for people: `tone` is the status that it is about. */
+export const sentenceOf = (group) => ({ tone: '', ...(sentences[group.type]?.(group) ?? { text: group.type }) });

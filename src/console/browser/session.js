@@ -1,0 +1,45 @@
+import { computed, signal } from '@preact/signals';
+
+const KEY = 'fleet-gateway-token';
+const LEFT = 'left';
+const { token: demo, claim } = document.documentElement.dataset;
+
+/** A ready token for the company "demo"; empty where tokens come from an issuer. */
+export const demoToken = demo;
+
+const kept = sessionStorage.getItem(KEY);
+
+/** The token that everything is asked with; empty: nobody has signed in. It lasts as long as the tab. */
+export const token = signal(kept === LEFT ? '' : kept || demo);
+
+/** Why the last session ended, where it did so by itself. */
+export const ended = signal('');
+
+/** What the token says of its bearer. Whether it is true is for the gateway to judge. */
+export const company = computed(() => String(claimsOf(token.value)[claim] ?? ''));
+
+function claimsOf(jwt) {
+  try {
+    const [, payload = ''] = jwt.split('.');
+    const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (byte) =>
+      byte.charCodeAt(0),
+    );
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return {};
+  }
+}
+
+export function signIn(value) {
+  // The demo's own is not kept: the page brings a fresh one each time.
+  if (value === demo) sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, value);
+  ended.value = '';
+  token.value = value;
+}
+
+export function signOut(why = '') {
+  sessionStorage.setItem(KEY, LEFT);
+  ended.value = why;
+  token.value = '';
+}

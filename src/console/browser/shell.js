@@ -1,0 +1,49 @@
+import { html } from './html.js';
+import { live } from './live.js';
+import { route } from './router.js';
+import { company, signOut } from './session.js';
+
+const places = [
+  { name: 'Fleets', href: '#/', of: ['', 'fleets', 'vehicles'] },
+  { name: 'Activity', href: '#/activity', of: ['activity'] },
+  { name: 'Webhooks', href: '#/webhooks', of: ['webhooks'] },
+];
+
+/** What stands around every page. */
+export function Shell({ children }) {
+  const [here = ''] = route.value.parts;
+  return html`<a class="skip" href="#main" onClick=${skip}>Skip to content</a>
+    <header class="top">
+      <div class="inner">
+        <a class="brand" href="#/"><${Mark} />Fleet Gateway</a>
+        <nav aria-label="Console">
+          ${places.map(
+            ({ name, href, of }) =>
+              html`<a key=${name} href=${href} aria-current=${of.includes(here) ? 'page' : undefined}>${name}</a>`,
+          )}
+        </nav>
+        <div class="who">
+          <${Live} />
+          ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
+          <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
+        </div>
+      </div>
+    </header>
+    <main id="main" tabindex="-1">${children}</main>`;
+}
+
+function skip(event) {
+  // The address is the page's own.
+  event.preventDefault();
+  document.getElementById('main').focus();
+}
+
+const Live = () =>
+  html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" />${live.value ? 'Live' : 'Connecting'}</span>`;
+
+export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+  <rect width="32" height="32" rx="8" class="ground" />
+  <rect x="7" y="8" width="18" height="4" rx="2" />
+  <rect x="7" y="14" width="12" height="4" rx="2" opacity=".8" />
+  <rect x="7" y="20" width="7" height="4" rx="2" opacity=".6" />
+</svg>`;

@@ -1,0 +1,30 @@
+import { signal } from '@preact/signals';
+import { html } from './html.js';
+
+const now = signal(Date.now());
+setInterval(() => {
+  now.value = Date.now();
+}, 20_000);
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' });
+const steps = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+/** A moment, as far away as it is; the exact one is its title. */
+export function Time({ at }) {
+  return html`<time dateTime=${at} title=${whole.format(new Date(at))}>${spoken(at)}</time>`;
+}
+
+export const Day = ({ at }) => html`<time dateTime=${at}>${day.format(new Date(at))}</time>`;
+
+function spoken(at) {
+  const seconds = (Date.parse(at) - now.value) / 1000;
+  const [unit, size] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
+  if (!unit) return seconds > 5 ? 'in a moment' : 'just now';
+  return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
+}

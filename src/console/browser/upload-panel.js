@@ -1,0 +1,62 @@
+import { saveRefused } from './download.js';
+import { html } from './html.js';
+import { toast } from './toast.js';
+import { dismiss, uploads } from './uploads.js';
+import { bytes, count, counted, explain } from './words.js';
+
+/** The files of a fleet that are on their way, or have just arrived. */
+export function UploadPanel({ fleetId }) {
+  const own = uploads.value.filter((one) => one.fleetId === fleetId);
+  return html`<div class="uploads">${own.map((one) => html`<${Upload} key=${one.id} ...${one} />`)}</div>`;
+}
+
+function Upload(upload) {
+  const { id, name, phase } = upload;
+  const running = phase === 'sending' || phase === 'storing';
+  return html`<section class=${`upload ${phase}`} aria-label=${`Upload of ${name}`}>
+    <div class="row apart">
+      <h2>${name}</h2>
+      ${running && phase === 'sending' && html`<button type="button" class="quiet" onClick=${upload.stop}>Stop</button>`}
+      ${!running && html`<button type="button" class="quiet" onClick=${() => dismiss(id)}>Dismiss</button>`}
+    </div>
+    ${running && html`<${Running} ...${upload} />`}
+    ${phase === 'done' && html`<${Report} id=${id} name=${name} ...${upload} />`}
+    ${phase === 'failed' && html`<p role="alert">${explain(upload.error)} Nothing was stored.</p>`}
+  </section>`;
+}
+
+function Running({ phase, share, size, rows }) {
+  const read = rows?.received ?? 0;
+  const text =
+    phase === 'sending'
+      ? `Sending ${bytes(size * share)} of ${bytes(size)}${read ? ` · ${counted(read, 'row')} read` : ''}`
+      : `Storing ${read ? counted(read, 'row') : ''} …`;
+  return html`<progress max="1" value=${phase === 'sending' ? share : undefined} aria-label="Progress" />
+    <p class="dim" aria-live="off">${text}</p>`;
+}
+
+function Report({ id, name, summary, rejected }) {
+  const { received, created, existing, rejected: refused } = summary;
+  const save = () =>
+    saveRefused(id, `${name.replace(/\.\w+$/, '')}.rejected.csv`).catch((error) => toast(explain(error)));
+  return html`<dl class="facts" role="status">
+      <${Count} name="Rows" value=${received} />
+      <${Count} name="Added" value=${created} />
+      <${Count} name="Already there" value=${existing} />
+      <${Count} name="Refused" value=${refused} bad=${refused > 0} />
+    </dl>
+    ${
+      refused > 0 &&
+      html`<details>
+          <summary>Why ${refused === 1 ? 'it was' : 'they were'} refused</summary>
+          <ul class="refused">
+            ${rejected.slice(0, 20).map(({ row, value, message }) => html`<li key=${row}><span class="dim">Row ${row}</span> <code>${value}</code> ${message}</li>`)}
+          </ul>
+          ${refused > 20 && html`<p class="dim">… and ${count(refused - 20)} more in the file.</p>`}
+        </details>
+        <button type="button" onClick=${save}>Download refused rows</button>`
+    }`;
+}
+
+const Count = ({ name, value, bad }) =>
+  html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${name}</dt><dd>${count(value)}</dd></div>`;

@@ -1,0 +1,112 @@
+import { useState } from 'preact/hooks';
+import { Activity } from './activity.js';
+import { ask } from './api.js';
+import { html } from './html.js';
+import { Page } from './page.js';
+import { Badge, Fact, Failure, Turn, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf } from './router.js';
+import { Day, Time } from './time.js';
+import { toast } from './toast.js';
+import { explain } from './words.js';
+
+const vehicleQuery = `query Vehicle($id: ID!) {
+  vehicle(by: { id: $id }) {
+    id vin warnings createdAt
+    fleet { id name }
+    manufacturer { name }
+    eligibility {
+      status dataDelivery connectivityStatus primaryUserAssigned attempts verifiedAt nextAttemptAt
+      reason { message actor }
+    }
+  }
+}`;
+const contractsQuery = `query Contracts($id: ID!) {
+  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to } } }
+}`;
+const verify = `mutation Verify($vin: String!) {
+  verifyEligibility(input: { vins: [$vin] }) { eligibilities { status } }
+}`;
+
+const words = {
+  PULL: 'is fetched',
+  PUSH: 'is sent as it comes up',
+  ACTIVATED: 'Connected',
+  DEACTIVATED: 'Not connected',
+  UNKNOWN: 'Unknown',
+  ACTIVE: 'In force',
+  SCHEDULED: 'Scheduled',
+  ENDED: 'Ended',
+};
+
+/** One vehicle: what its manufacturer says, its contracts, and what happened to it. */
+export function Vehicle({ id }) {
+  const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(vehicle|eligibility)/.test(type));
+  const vehicle = data?.vehicle;
+  if (error && !vehicle) {
+    return html`<${Page} title="Vehicle" back=${{ href: '#/', name: 'Fleets' }}><${Failure} error=${error} retry=${reload} /><//>`;
+  }
+  const { fleet, vin, manufacturer } = vehicle ?? {};
+  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/', name: fleet?.name ?? 'Fleets' };
+  return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? 'Unknown manufacturer') : html`<span class="blank word" />`}
+    actions=${vehicle && html`<${AskAgain} vin=${vin} done=${reload} />`}>
+    ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}
+    <h2>Contracts</h2>
+    <${Contracts} id=${id} />
+    <h2>Activity</h2>
+    <${Activity} vehicleId=${id} />
+  <//>`;
+}
+
+function AskAgain({ vin, done }) {
+  const [busy, setBusy] = useState(false);
+  const again = async () => {
+    setBusy(true);
+    try {
+      await ask(verify, { vin });
+      toast('The manufacturer is being asked again.');
+      done();
+    } catch (error) {
+      toast(explain(error));
+    }
+    setBusy(false);
+  };
+  return html`<button type="button" onClick=${again} disabled=${busy}>Ask again</button>`;
+}
+
+function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
+  const { status, dataDelivery, connectivityStatus, primaryUserAssigned, reason, attempts, verifiedAt, nextAttemptAt } =
+    eligibility;
+  return html`<section class="verdict" aria-label="Eligibility">
+    <p class="said"><${Badge} status=${status} /> ${reason && html`<span>${reason.message}</span> <${Turn} actor=${reason.actor} />`}</p>
+    ${
+      warnings.includes('VIN_CHECK_DIGIT') &&
+      html`<p class="warning">The check digit of this VIN is wrong: it may be a typing error.</p>`
+    }
+    <dl class="facts">
+      ${dataDelivery.length > 0 && html`<${Fact} name="Data">${dataDelivery.map((one) => words[one]).join(', or ')}<//>`}
+      ${connectivityStatus && html`<${Fact} name="Connectivity">${words[connectivityStatus]}<//>`}
+      ${primaryUserAssigned !== null && html`<${Fact} name="Primary user">${primaryUserAssigned ? 'Registered' : 'None'}<//>`}
+      <${Fact} name="Checked">${verifiedAt ? html`<${Time} at=${verifiedAt} />` : 'Not yet'}<//>
+      ${nextAttemptAt && html`<${Fact} name="Asked next"><${Time} at=${nextAttemptAt} /><//>`}
+      <${Fact} name="Times asked">${attempts}<//>
+      <${Fact} name="Added"><${Day} at=${createdAt} /><//>
+    </dl>
+  </section>`;
+}
+
+function Contracts({ id }) {
+  const { data, error, reload } = useQuery(contractsQuery, { id }, ({ type }) => type.startsWith('contract.'));
+  const contracts = data?.vehicle.contracts.nodes;
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!contracts) return html`<${Waiting} rows=${1} />`;
+  if (contracts.length === 0) return html`<p class="dim">It has no contracts.</p>`;
+  return html`<ul class="list">
+    ${contracts.map(
+      ({ id: key, name, pack, status, from, to }) => html`<li key=${key} class="row apart">
+        <div><p><b>${name}</b> <span class="dim">${pack}</span></p><p class="dim"><${Day} at=${from} /> – <${Day} at=${to} /></p></div>
+        <span class=${`badge ${status.toLowerCase()}`}>${words[status]}</span>
+      </li>`,
+    )}
+  </ul>`;
+}

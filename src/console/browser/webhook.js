@@ -1,0 +1,130 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { html } from './html.js';
+import { Page, Sides } from './page.js';
+import { Empty, Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf, route } from './router.js';
+import { Time } from './time.js';
+import { toast } from './toast.js';
+import { webhookStates } from './webhooks.js';
+import { counted, explain } from './words.js';
+
+const PAGE = 50;
+/** Deliveries are no events: they are looked at while some are under way. */
+const LOOK_MS = 3_000;
+
+const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $state: DeliveryState) {
+  webhook(id: $id) {
+    id url description types state reason
+    deliveries(last: $last, before: $before, state: $state) {
+      totalCount
+      pageInfo { hasPreviousPage startCursor }
+      nodes { id type state attempts status error answer attemptedAt nextAttemptAt createdAt request { body } }
+    }
+  }
+}`;
+const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
+  redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
+}`;
+const update = `mutation SetState($id: ID!, $state: WebhookState!) {
+  updateWebhook(input: { id: $id, state: $state }) { webhook { id state } }
+}`;
+
+const states = { SUCCEEDED: 'Delivered', PENDING: 'Waiting', FAILED: 'Failed' };
+const sides = [
+  ['', 'All'],
+  ['FAILED', 'Failed'],
+  ['PENDING', 'Waiting'],
+  ['SUCCEEDED', 'Delivered'],
+];
+
+/** A webhook and what was sent to it, the last first. */
+export function Webhook({ id }) {
+  const { query } = route.value;
+  const variables = { id, last: PAGE, before: query.before, state: query.state };
+  const { data, error, loading, reload } = useQuery(webhookQuery, variables);
+  const webhook = data?.webhook;
+  useEffect(() => {
+    const timer = setInterval(reload, LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  if (error && !webhook) {
+    return html`<${Page} title="Webhook" back=${{ href: '#/webhooks', name: 'Webhooks' }}><${Failure} error=${error} retry=${reload} /><//>`;
+  }
+  const about =
+    webhook &&
+    [webhook.description, webhook.types.length > 0 ? webhook.types.join(', ') : 'All events']
+      .filter(Boolean)
+      .join(' · ');
+  return html`<${Page} title=${webhook?.url} back=${{ href: '#/webhooks', name: 'Webhooks' }} about=${about ?? html`<span class="blank word" />`}
+    actions=${webhook && html`<${State} webhook=${webhook} done=${reload} />`}>
+    ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
+    <${Sides} label="Deliveries" sides=${sides.map(([state, name]) => ({ name, href: hrefOf(['webhooks', id], { state }), here: state === (query.state ?? '') }))} />
+    ${webhook ? html`<${Deliveries} webhook=${webhook} loading=${loading} reload=${reload} query=${query} />` : html`<${Waiting} rows=${5} />`}
+  <//>`;
+}
+
+function State({ webhook: { id, state }, done }) {
+  const set = (wanted) => ask(update, { id, state: wanted }).then(done, (error) => toast(explain(error)));
+  return html`<span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
+    ${
+      state === 'ACTIVE'
+        ? html`<button type="button" onClick=${() => set('PAUSED')}>Pause</button>`
+        : html`<button type="button" onClick=${() => set('ACTIVE')}>Activate</button>`
+    }`;
+}
+
+function Deliveries({ webhook, loading, reload, query }) {
+  const { totalCount, pageInfo, nodes } = webhook.deliveries;
+  if (nodes.length === 0) {
+    return query.state
+      ? html`<${Empty} title="None is like that" />`
+      : html`<${Empty} title="Nothing was sent yet"><p>Deliveries show here as events happen.</p><//>`;
+  }
+  return html`<ul class=${loading ? 'list dim' : 'list'}>
+      ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
+    </ul>
+    <div class="pager">
+      <p>${counted(totalCount, 'delivery', 'deliveries')}</p>
+      ${pageInfo.hasPreviousPage && html`<a class="button" href=${hrefOf(['webhooks', webhook.id], { ...query, before: pageInfo.startCursor })}>Earlier</a>`}
+    </div>`;
+}
+
+function Delivery({ webhookId, delivery, done }) {
+  const { id, type, state, attempts, status, error, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
+  const [busy, setBusy] = useState(false);
+  const again = async () => {
+    setBusy(true);
+    await ask(redeliver, { webhookId, deliveryId: id }).then(
+      () => toast('It is being sent again.'),
+      (reason) => toast(explain(reason)),
+    );
+    setBusy(false);
+    done();
+  };
+  const outcome = [
+    status && `answered ${status}`,
+    error,
+    counted(attempts, 'attempt'),
+    state === 'PENDING' && nextAttemptAt && html`next <${Time} at=${nextAttemptAt} />`,
+  ].filter(Boolean);
+  return html`<li>
+    <div class="row apart">
+      <div class="grow">
+        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${type}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
+        <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
+      </div>
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send ${type} again`}>Send again</button>`}
+    </div>
+    ${request && html`<details><summary>What was sent${answer ? ', and the answer' : ''}</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
+  </li>`;
+}
+
+function pretty(body) {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2);
+  } catch {
+    return body;
+  }
+}

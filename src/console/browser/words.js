@@ -1,0 +1,49 @@
+/** Each status in the order of its part in a bar, with its name in EligibilitySummary. */
+export const statuses = [
+  { status: 'ELIGIBLE', count: 'eligible', name: 'Eligible' },
+  { status: 'PENDING', count: 'pending', name: 'Pending' },
+  { status: 'INELIGIBLE', count: 'ineligible', name: 'Not eligible' },
+  { status: 'UNSUPPORTED', count: 'unsupported', name: 'Unsupported' },
+  { status: 'FAILED', count: 'failed', name: 'Failed' },
+];
+
+export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
+
+/** Whose turn it is. */
+export const turns = {
+  CUSTOMER: 'Your turn',
+  MANUFACTURER: 'Manufacturer’s turn',
+  OPERATOR: 'Operator’s turn',
+};
+
+/** What an error means for the person who looks at it, by its code; for others the gateway's own words do. */
+const errors = {
+  UNREACHABLE: 'The gateway does not answer. Check your connection; this page tries again by itself.',
+  UNAUTHENTICATED: 'The token is not valid, or no longer. Sign in with another one.',
+  FORBIDDEN: 'This token may not do that. Ask whoever issues your tokens for the missing right.',
+  FLEET_NOT_FOUND: 'There is no such fleet. It may have been deleted.',
+  VEHICLE_NOT_FOUND: 'There is no such vehicle. It may have been deleted.',
+  WEBHOOK_NOT_FOUND: 'There is no such webhook. It may have been deleted.',
+  RATE_LIMITED: 'Too much at once. Wait a moment and try again.',
+  UNSUPPORTED_MEDIA_TYPE: 'This file is no list of vehicles that can be read.',
+  IDEMPOTENCY_IN_PROGRESS: 'The same request is still under way.',
+  INTERNAL: 'Something went wrong in the gateway. Try again; its log knows more.',
+  UNAVAILABLE: 'The gateway cannot work at the moment. Try again soon.',
+};
+
+export const explain = ({ code, message }) => errors[code] ?? message;
+
+const number = new Intl.NumberFormat('en');
+export const count = (value) => number.format(value);
+export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+
+const units = [
+  ['B', 1],
+  ['kB', 1e3],
+  ['MB', 1e6],
+  ['GB', 1e9],
+];
+export function bytes(value) {
+  const [unit, size] = units.findLast(([, least]) => value >= least) ?? units[0];
+  return `${(value / size).toFixed(size > 1 && value / size < 100 ? 1 : 0)} ${unit}`;
+}
