@@ -2,7 +2,7 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { BY_CREATION, isSortText, type Order, type Orders, orderInput, type Place } from './order.ts';
+import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
 
@@ -40,7 +40,7 @@ export interface Slice<T> {
  * list does not have, and cursors that are none of it, or of another order of it.
  */
 export function readPage(input: unknown, orders?: Orders): Page {
-  const order = orders ? readOrder(input, orders) : BY_CREATION;
+  const order = orders ? readOrder((input as { orderBy?: unknown }).orderBy, orders) : BY_CREATION;
   const { first, after, last, before } = readInput(pageInput, input);
   if (first != null && last != null) {
     throw new ValidationFailed([
@@ -54,11 +54,6 @@ export function readPage(input: unknown, orders?: Orders): Page {
     before: before == null ? null : placeOfCursor(before, order, 'before'),
     backward: last != null,
   };
-}
-
-function readOrder(input: unknown, orders: Orders): Order {
-  const { orderBy } = readInput(z.object({ orderBy: orderInput(orders).nullish() }), input);
-  return orderBy ?? BY_CREATION;
 }
 
 /** The whole list's first page of `limit` items. */
