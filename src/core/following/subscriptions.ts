@@ -11,7 +11,7 @@ import { prepareVariants } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { Eligibility } from '../vehicles/vehicle.ts';
+import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
@@ -22,14 +22,14 @@ const BATCH = 100;
 const MARGIN_MS = 60_000;
 
 /**
- * Each new answer about a vehicle of the caller's company (of one fleet, if named) from now until the signal aborts.
+ * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal aborts.
  * Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
  */
 export async function eligibilityChanges(
   ctx: Context,
   input: { fleetId?: string | null | undefined },
   signal: AbortSignal,
-): Promise<AsyncGenerator<Eligibility>> {
+): Promise<AsyncGenerator<Vehicle>> {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId ?? null;
   if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
@@ -50,7 +50,7 @@ export async function eligibilityChanges(
   };
   const stop = ctx.services.changes.follow({ eligibility: hear, missed }, signal);
 
-  async function* answers(): AsyncGenerator<Eligibility> {
+  async function* answers(): AsyncGenerator<Vehicle> {
     try {
       while (await news.wait({ signal })) {
         if (missedSince) {
@@ -75,9 +75,9 @@ export async function eligibilityChanges(
 
 // Both read the primary: the news may be ahead of the replicas.
 
-async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Eligibility[]> {
+async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Vehicle[]> {
   const rows = await findVehicles(onPrimary(ctx), { company, fleetId, ids });
-  return rows.map(({ json }) => json.eligibility);
+  return rows.map(({ json }) => json);
 }
 
 interface Some {

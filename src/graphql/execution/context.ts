@@ -1,5 +1,5 @@
-import type { Response } from 'express';
 import type { Context } from '../../core/context.ts';
+import type { AnswerHead } from '../../http/locals.ts';
 import { Budget } from './budget.ts';
 import { Reads } from './reads.ts';
 
@@ -15,7 +15,7 @@ export interface GraphqlContext {
   /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
   charge(cost: number): void;
   /** Its `locals` tell the log what was asked for. */
-  res: Response;
+  res: AnswerHead;
 }
 
 /** The GraphqlContext of one request. */
@@ -25,7 +25,7 @@ export class GraphqlRequest implements GraphqlContext {
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
   readonly charge: (cost: number) => void;
-  readonly res: Response;
+  readonly res: AnswerHead;
   readonly reads: Reads;
 
   constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'reads' | 'budget'>) {

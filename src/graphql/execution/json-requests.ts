@@ -15,13 +15,14 @@ import { traceOperation } from './traced-operation.ts';
 
 /** As it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
-const params = z.object({
+/** One operation as it is sent; other members mean nothing here. */
+export const operationParams = z.object({
   query: z.string().nullish(),
   variables: object.nullish(),
   operationName: z.string().nullish(),
   extensions: object.nullish(),
 });
-type Params = z.output<typeof params>;
+type Params = z.output<typeof operationParams>;
 
 /**
  * The short way for what nearly every request is: a query or mutation sent as JSON that has an answer in JSON. Yoga's own
@@ -32,7 +33,7 @@ export function jsonRequests({ log }: HttpServices) {
   return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const type = answerType(req);
     if (!type) return false;
-    const { success, data } = params.safeParse(req.body);
+    const { success, data } = operationParams.safeParse(req.body);
     const result = success ? await run(data, context) : null;
     if (!result) return false;
     if (typeof result === 'string') send(res, type, result);

@@ -16,7 +16,7 @@ import { schema } from '../schema/schema.ts';
 import type { GraphqlContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { prepare } from './document.ts';
-import { noteCode, type Result, withWireErrors } from './errors.ts';
+import { noted, type Result } from './errors.ts';
 import { asksForSchema, asksOnlyForSchema, rejectedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
 import { inTime } from './time-limit.ts';
@@ -121,23 +121,11 @@ function asGraphqlError(error: Error): never {
 export function wireErrors(log: Logger): GraphqlPlugin {
   return {
     onResultProcess({ result, setResult, serverContext }) {
-      const { ctx, res } = serverContext;
-      const shown = <R extends Result>(one: R): R => {
-        const told = ctx.services.config.INTROSPECTION ? one : { ...one, errors: one.errors?.map(withoutHint) };
-        const wired = withWireErrors(told, ctx.requestId, log);
-        noteCode(res, wired.errors);
-        return wired;
-      };
+      const shown = <R extends Result>(one: R): R => noted(one, serverContext, log);
       if (Array.isArray(result)) setResult(result.map(shown));
       else setResult(Symbol.asyncIterator in result ? mapped(result, shown) : shown(result as Result as never));
     },
   };
-}
-
-/** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
-function withoutHint(error: GraphQLError): GraphQLError {
-  const message = error.message.replaceAll(/ Did you mean [^?]*\?/g, '');
-  return message === error.message ? error : new GraphQLError(message, error);
 }
 
 /**

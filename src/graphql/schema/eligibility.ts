@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { eligibilityChanges } from '../../core/following/subscriptions.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import {
   actor,
@@ -91,15 +90,4 @@ addMutation(
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies Cost } } },
-);
-
-builder.subscriptionField('eligibilityChanged', (t) =>
-  t.field({
-    type: EligibilityRef,
-    description:
-      'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
-    args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
-    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed()),
-    resolve: (answer) => answer,
-  }),
 );

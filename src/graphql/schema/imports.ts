@@ -60,7 +60,8 @@ const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
     file: t.field({
       type: 'Upload',
       required: true,
-      description: 'CSV text with a column of VINs, with or without a header. At most 256 MiB by default.',
+      description:
+        'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
     }),
   }),
 });
