@@ -40,7 +40,6 @@ const schemaOf = (orders: Orders) =>
 
 /** Reads what `orderBy` is given as; throws ValidationFailed. */
 export function readOrder(orderBy: unknown, orders: Orders): Order {
-  if (orderBy == null) return BY_CREATION;
   const schema = schemas.get(orders) ?? schemaOf(orders);
   schemas.set(orders, schema);
   const { field, direction } = readInput(schema, { orderBy }).orderBy;

@@ -15,6 +15,7 @@ export const pageInput = z.object({
   after: z.string().nullish(),
   last: pageSize.nullish(),
   before: z.string().nullish(),
+  orderBy: z.unknown().optional(),
 });
 
 /** A part of a list. */
@@ -40,8 +41,8 @@ export interface Slice<T> {
  * list does not have, and cursors that are none of it, or of another order of it.
  */
 export function readPage(input: unknown, orders?: Orders): Page {
-  const order = orders ? readOrder((input as { orderBy?: unknown }).orderBy, orders) : BY_CREATION;
-  const { first, after, last, before } = readInput(pageInput, input);
+  const { first, after, last, before, orderBy } = readInput(pageInput, input);
+  const order = orders && orderBy != null ? readOrder(orderBy, orders) : BY_CREATION;
   if (first != null && last != null) {
     throw new ValidationFailed([
       { path: 'last', code: 'INVALID', message: 'goes without first: ask for one end of the list' },
