@@ -5,11 +5,12 @@ import { selectionOf } from '../core/sql/json-table.ts';
 import type { Page } from '../core/sql/page.ts';
 import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
-import { listAllVehiclesJson } from '../core/vehicles/company-vehicles.ts';
+import { linesOfCompany, listAllVehiclesJson } from '../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
-import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import { getVehicle, linesOfFleet, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import {
   commaList,
@@ -57,7 +58,13 @@ export const vehicleRoutes: Route[] = [
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
-      return listAnswer(request, path, (page) => listVehiclesJson(ctx, { fleetId, page, fields }), vehicleOrders);
+      const asJson = (page: Page) => listVehiclesJson(ctx, { fleetId, page, fields });
+      return vehiclesAnswer(
+        request,
+        { path, orders: vehicleOrders },
+        () => listAnswer(request, path, asJson, vehicleOrders),
+        (writer, page) => linesOfFleet(ctx, writer, { fleetId, page }),
+      );
     },
   },
   {
@@ -67,8 +74,14 @@ export const vehicleRoutes: Route[] = [
     docs: vehicleDocs.listAll,
     answer(ctx, request) {
       const filter = readFilter(request);
-      const read = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
-      return listAnswer(request, pathWith('/vehicles', request, filterQuery), read, vehicleOrders);
+      const path = pathWith('/vehicles', request, filterQuery);
+      const asJson = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
+      return vehiclesAnswer(
+        request,
+        { path, orders: vehicleOrders },
+        () => listAnswer(request, path, asJson, vehicleOrders),
+        (writer, page) => linesOfCompany(ctx, writer, { page, filter }),
+      );
     },
   },
   {

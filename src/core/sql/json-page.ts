@@ -13,39 +13,61 @@ export interface JsonPage {
   hasNext: boolean;
 }
 
-type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
+/** The same, before anybody has put its rows together. */
+export interface Lines extends Omit<JsonPage, 'json'> {
+  lines: string[];
+}
 
-/** What is selected of a row, and the row as JSON. */
-interface RowWriter {
+export type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
+
+/** What is selected of a row, and the row as text. */
+export interface RowWriter {
   columns: RawBuilder<unknown>;
   write(row: Row): string;
 }
 
+/** What follows `from`, up to and with its conditions; `alias` is its row in there. One that is `filtered` may look at any number of rows. */
+export interface Source {
+  source: RawBuilder<unknown>;
+  alias: string;
+  filtered?: boolean;
+}
+
 /**
  * Reads a page and writes it as JSON: the same text that jsonText has the database write, which takes twice as long there as
- * here. `source` is what follows `from`, up to and with its conditions; `alias` its row in there. A source that is `filtered`
- * may look at any number of rows.
+ * here.
  */
 export async function readJsonPage<T>(
   ctx: Context,
   { table, selection }: { table: JsonSql<T>; selection: Selection<T> },
-  { source, alias, filtered = false }: { source: RawBuilder<unknown>; alias: string; filtered?: boolean },
+  source: Source,
   page: Page,
 ): Promise<JsonPage> {
-  const { columns, write } = writerOf(table, selection);
+  const { lines, ...place } = await readLines(ctx, jsonWriter(table, selection), source, page);
+  return { json: `[${lines.join()}]`, ...place };
+}
+
+/** Reads a page and writes each of its rows. */
+export async function readLines(
+  ctx: Context,
+  { columns, write }: RowWriter,
+  { source, alias, filtered = false }: Source,
+  page: Page,
+): Promise<Lines> {
   const { within, tail, text } = pageSql(page, alias);
   const rows = await execute<Row>(
     onReplica(ctx, filtered ? ALL_ROWS : page.limit),
     sql`select ${sql.ref(`${alias}.id`)} as id ${textColumn(text)}, ${columns} from ${source} ${within} ${tail}`,
   );
   const slice = sliceOf(rows, page, text && rows.map((row) => row.text ?? null));
-  return { json: `[${slice.items.map(write).join()}]`, last: placeOf(slice, -1), hasNext: slice.more };
+  return { lines: slice.items.map(write), last: placeOf(slice, -1), hasNext: slice.more };
 }
 
 /** By table and selection: those of REST are constants. */
 const writers = new WeakMap<object, WeakMap<object, RowWriter>>();
 
-function writerOf<T>(table: JsonSql<T>, selection: Selection<T>): RowWriter {
+/** Writes rows as JSON objects with these members. */
+export function jsonWriter<T>(table: JsonSql<T>, selection: Selection<T>): RowWriter {
   const ofTable = writers.get(table) ?? new WeakMap<object, RowWriter>();
   writers.set(table, ofTable);
   const made = ofTable.get(selection) ?? makeWriter(table as JsonTable, selection);

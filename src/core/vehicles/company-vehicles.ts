@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { readInput } from '../input.ts';
-import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
+import { type JsonPage, type Lines, type RowWriter, readJsonPage, readLines } from '../sql/json-page.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn } from '../sql/page.ts';
 import { prepareVariants } from '../sql/prepare.ts';
 import { jsonText, parseAll, type Selection } from '../sql/selection.ts';
@@ -35,6 +35,13 @@ export const listAllVehiclesJson = async (
   { page, filter, fields }: Asked & { page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> =>
   readJsonPage(ctx, { table: vehicleJson, selection: fields }, { ...sourceOf(ctx, filter), alias: 'v' }, page);
+
+/** A page of listVehicles, each as `writer` writes it. */
+export const linesOfCompany = async (
+  ctx: Context,
+  writer: RowWriter,
+  { page, filter }: Asked & { page: Page },
+): Promise<Lines> => readLines(ctx, writer, { ...sourceOf(ctx, filter), alias: 'v' }, page);
 
 /** How many vehicles listVehicles has in all. Counts that were kept are read, not counted. */
 export async function countVehicles(ctx: Context, filter?: VehiclesFilter | null): Promise<number> {

@@ -3,7 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
+import { type JsonPage, jsonWriter, type Lines, type RowWriter, readLines } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { type Page, pageSql, type Slice, sliceOf, textColumn, textsColumn } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
@@ -183,14 +183,23 @@ export async function listVehiclesJson(
   ctx: Context,
   input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> {
+  const { lines, ...place } = await linesOfFleet(ctx, jsonWriter(vehicleJson, input.fields), input);
+  return { json: `[${lines.join()}]`, ...place };
+}
+
+/** A page of one fleet's vehicles, each as `writer` writes it; throws FleetNotFound. */
+export async function linesOfFleet(
+  ctx: Context,
+  writer: RowWriter,
+  { fleetId, page }: { fleetId: string; page: Page },
+): Promise<Lines> {
   const company = authorize(ctx, 'fleets:read');
   const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
-    (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const object = { table: vehicleJson, selection: input.fields };
-  const slice = await readJsonPage(ctx, object, { source: ofFleet, alias: 'v' }, input.page);
+    (select id from fleet where id = ${isId(fleetId) ? fleetId : null}::uuid and company = ${company})`;
+  const found = await readLines(ctx, writer, { source: ofFleet, alias: 'v' }, page);
   // Only an empty page leaves open whether there is such a fleet.
-  if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
-  return slice;
+  if (found.last === null) await ownerOfFleet(ctx, company, fleetId);
+  return found;
 }
 
 /** `and` conditions on vehicles `v` of a fleet; throws ValidationFailed. */

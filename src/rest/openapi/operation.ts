@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Route } from '../route.ts';
@@ -52,17 +53,20 @@ function bodyOf({ type = 'application/json', input, files = {} }: BodyDocs, sche
 }
 
 function answerOf(answer: AnswerDocs, { method }: Route, schemas: Schemas): Json {
-  const { description, schema, type = 'application/json', headers = [] } = answer;
+  const { description, schema, type = 'application/json', files = {}, headers = [] } = answer;
   const names: HeaderName[] = [
     ...everyAnswer,
     ...headers,
     ...(method === 'POST' ? ['Idempotent-Replayed' as const] : []),
   ];
-  const json = schema && schemas.of(schema, 'output');
+  const contentOf = (one: z.ZodType) => {
+    const json = schemas.of(one, 'output');
+    return { schema: json, example: schemas.exampleOf(json) };
+  };
   return {
     description,
     headers: headersNamed(names),
-    ...(json && { content: { [type]: { schema: json, example: schemas.exampleOf(json) } } }),
+    ...(schema && { content: mapValues({ [type]: schema, ...files }, contentOf) }),
   };
 }
 

@@ -35,7 +35,9 @@ export interface AnswerDocs {
   /** Absent: the answer has no body. */
   schema?: z.ZodType;
   type?: 'application/json' | 'text/csv' | 'text/event-stream';
+  /** What it may be instead, by media type. */
+  files?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly AnswerHeader[];
 }
 
-export type AnswerHeader = 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';
+export type AnswerHeader = 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';
