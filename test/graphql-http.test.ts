@@ -96,7 +96,7 @@ describe('statuses', () => {
     const answer = await acme.get(url('mutation { deleteFleet(input: { id: "x" }) { fleet { id } } }'));
     expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
     expect(await acme.get('/graphql?query={__typename}&variables={')).toMatchObject({ status: 400 });
-    expect(await acme.send('PUT', '/graphql', {})).toMatchObject({ status: 405 });
+    expect(await acme.send('PATCH', '/graphql', {})).toMatchObject({ status: 405 });
   });
 
   test('a body that is no JSON, no object, a batch, or has no query is 400', async () => {

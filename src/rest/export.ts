@@ -4,7 +4,7 @@ import { selectionOf } from '../core/sql/json-table.ts';
 import type { Order, Orders } from '../core/sql/order.ts';
 import type { Page } from '../core/sql/page.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
-import { vehicleJson } from '../core/vehicles/vehicles.ts';
+import { vehicleRows } from '../core/vehicles/vehicles.ts';
 import { exportedVehicle } from './openapi/vehicles.ts';
 import { type Answer, pagesFrom, type RestRequest, readListQuery } from './route.ts';
 
@@ -20,7 +20,7 @@ interface Format {
 const formats: Readonly<Record<'text/csv' | 'application/x-ndjson', Format>> = {
   'text/csv': { writer: vehicleCsvWriter, head: BYTE_ORDER_MARK + vehicleCsvHeader, end: '', file: 'vehicles.csv' },
   'application/x-ndjson': {
-    writer: jsonWriter(vehicleJson, selectionOf(exportedVehicle)),
+    writer: jsonWriter(vehicleRows.members, selectionOf(exportedVehicle)),
     head: '',
     end: '\n',
     file: 'vehicles.ndjson',

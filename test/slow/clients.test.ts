@@ -13,15 +13,18 @@ import {
   InMemoryCache,
   Observable,
 } from '@apollo/client';
+import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { preset } from '@graphql-codegen/client-preset';
 import { codegen } from '@graphql-codegen/core';
-import { cacheExchange, fetchExchange, Client as UrqlClient } from '@urql/core';
+import { cacheExchange, fetchExchange, subscriptionExchange, Client as UrqlClient } from '@urql/core';
 import UploadHttpLink from 'apollo-upload-client/UploadHttpLink.mjs';
 import { buildASTSchema, type DocumentNode, parse, print } from 'graphql';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { createClient } from 'graphql-sse';
+import { createClient as createWsClient } from 'graphql-ws';
 import relay from 'relay-runtime';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
 import type { Json } from '../support/client.ts';
 import { addVehicle, addVehicles, createFleet, fleetFields, newVin, newVins, unknownId } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -55,6 +58,16 @@ async function watched(open: (variables: { fleetId: string }) => unknown): Promi
   const [vehicle] = await addVehicles(acme, newVins(1), fleet);
   return vehicle.vin;
 }
+
+const openSocket = () => {
+  const socket = createWsClient({
+    url: url.replace('http', 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: acme.headers,
+  });
+  onTestFinished(() => void socket.dispose());
+  return socket;
+};
 
 describe('plain fetch', () => {
   const post = (query: string, headers: Record<string, string> = {}) =>
@@ -139,6 +152,18 @@ describe('Apollo Client', () => {
       .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
+  test('subscribes by WebSocket', async () => {
+    const seen: Json[] = [];
+    const vin = await watched((variables) => {
+      const answers = open(new GraphQLWsLink(openSocket())).subscribe({ query: gql(watchText), variables });
+      const subscription = answers.subscribe(({ data }) => seen.push(data));
+      onTestFinished(() => subscription.unsubscribe());
+    });
+    await expect
+      .poll(() => seen, { timeout: 10_000 })
+      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+  });
+
   test('uploads through apollo-upload-client', async () => {
     const { id: fleetId } = await createFleet(acme);
     const uploading = open(new UploadHttpLink({ uri: url, headers }));
@@ -201,6 +226,33 @@ describe('urql', () => {
       .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
+  test.each(['graphql-ws', 'graphql-sse'])('subscribes by its subscriptionExchange over %s', async (library) => {
+    const transport =
+      library === 'graphql-ws'
+        ? openSocket()
+        : createClient({ url, headers: { ...acme.headers }, singleConnection: true });
+    onTestFinished(() => void transport.dispose());
+    const own = new UrqlClient({
+      url,
+      preferGetMethod: false,
+      exchanges: [
+        subscriptionExchange({
+          forwardSubscription: ({ query = '', ...request }) => ({
+            subscribe: (sink) => ({ unsubscribe: transport.subscribe({ ...request, query } as never, sink as never) }),
+          }),
+        }),
+      ],
+    });
+    const seen: Json[] = [];
+    const vin = await watched((variables) => {
+      const answers = own.subscription<Json>(watchText, variables);
+      onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
+    });
+    await expect
+      .poll(() => seen, { timeout: 10_000 })
+      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+  });
+
   test('uploads', async () => {
     const { id: fleetId } = await createFleet(acme);
     const { data, error } = await client.mutation<Json>(uploadText, { input: { fleetId, file: csv() } });
@@ -230,8 +282,8 @@ describe('graphql-request', () => {
 });
 
 describe('graphql-sse', () => {
-  test('iterates over a subscription', async () => {
-    const client = createClient({ url, headers: acme.headers });
+  test.each([false, true])('iterates over a subscription, single connection: %s', async (singleConnection) => {
+    const client = createClient({ url, headers: { ...acme.headers }, singleConnection });
     onTestFinished(() => client.dispose());
     let first: Promise<unknown> | undefined;
     const vin = await watched((variables) => {

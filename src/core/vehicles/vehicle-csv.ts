@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { csvCell } from '../csv-line.ts';
 import { isoAt } from '../sql/iso-time.ts';
 import type { Row, RowWriter } from '../sql/json-page.ts';
@@ -54,11 +53,9 @@ export const vehicleCsvHeader = `${Object.keys(columns).join(DELIMITER)}\n`;
 
 /** Writes vehicles as lines of it; no cell is a formula to any spreadsheet. */
 export const vehicleCsvWriter: RowWriter = {
-  columns: sql.raw(
-    Object.values(columns)
-      .map((column, at) => `${column.sql} as v${at}`)
-      .join(', '),
-  ),
+  columns: Object.values(columns)
+    .map((column, at) => `${column.sql} as v${at}`)
+    .join(', '),
   write(row: Row): string {
     let line = '';
     for (const { name, write } of cells) line += (line && DELIMITER) + write(row[name]);

@@ -9,20 +9,20 @@ import { type Document, prepare } from './document.ts';
 import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
-import { guard } from './plugins.ts';
-import { answerPlan } from './sql-plan.ts';
+import { type Guarded, guard } from './plugins.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 
 /** As it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
-const params = z.object({
+/** One operation as it is sent; other members mean nothing here. */
+export const operationParams = z.object({
   query: z.string().nullish(),
   variables: object.nullish(),
   operationName: z.string().nullish(),
   extensions: object.nullish(),
 });
-type Params = z.output<typeof params>;
+type Params = z.output<typeof operationParams>;
 
 /**
  * The short way for what nearly every request is: a query or mutation sent as JSON that has an answer in JSON. Yoga's own
@@ -33,7 +33,7 @@ export function jsonRequests({ log }: HttpServices) {
   return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const type = answerType(req);
     if (!type) return false;
-    const { success, data } = params.safeParse(req.body);
+    const { success, data } = operationParams.safeParse(req.body);
     const result = success ? await run(data, context) : null;
     if (!result) return false;
     if (typeof result === 'string') send(res, type, result);
@@ -66,9 +66,9 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const operation = document && getOperationAST(document.tree, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
-  let cost: Pick<ExecutionResult, 'extensions'>;
+  let guarded: Guarded;
   try {
-    cost = guard(args);
+    guarded = guard(args);
   } catch {
     return null;
   }
@@ -77,8 +77,9 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const execution = (): MaybePromise<ExecutionResult> =>
     isQuery ? executeAll() : executeOnce(context, operation, { query, variables, operationName }, executeAll);
   const work = (): MaybePromise<ExecutionResult | string> => {
-    if (!document.plan) return execution();
-    return answerPlan(context.ctx, document.plan, variables ?? {}).then((data) => data ?? execution());
+    if (!isQuery) return execution();
+    const plan = document.planOf(operation, guarded.variables);
+    return context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
   };
   const executed = traceOperation(operation, context.res, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.
@@ -86,11 +87,11 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const result = await executed;
   if (typeof result === 'string') {
     if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
-    return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
+    return `{"data":${result},"extensions":${JSON.stringify(guarded.extensions)}}`;
   }
   // An error without a path came up before anything was resolved.
   const early = result.errors?.some(({ path }) => path === undefined);
-  return early ? null : { ...result, ...cost };
+  return early ? null : { ...result, ...(guarded.extensions && { extensions: guarded.extensions }) };
 }
 
 let turn: Promise<void> | undefined;
