@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'METHOD_NOT_ALLOWED'
   | 'ELIGIBILITY_IN_PROGRESS'
   | 'CONTRACT_OVERLAP'
+  | 'PRECONDITION_FAILED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'IDEMPOTENCY_KEY_REUSED'
@@ -196,6 +197,21 @@ export class ContractOverlap extends DomainError {
     super('This vehicle already has a contract for this pack in an overlapping period.');
     this.details = { conflicts };
   }
+}
+
+export class PreconditionFailed extends DomainError {
+  readonly code = 'PRECONDITION_FAILED';
+  constructor() {
+    super('It has changed since you read it. Read it again, and see whether your change is still right.');
+  }
+}
+
+/** Whether something is still what its caller takes it for; asked when it is locked, before it is changed. */
+export type Expected<T> = ((current: T) => boolean) | undefined;
+
+/** Throws PreconditionFailed for what is not as expected. */
+export function needExpected<T>(current: T, expected: Expected<T>): void {
+  if (expected && !expected(current)) throw new PreconditionFailed();
 }
 
 export class PayloadTooLarge extends DomainError {

@@ -116,10 +116,10 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   return { status, headers, ...(body && { json: body }) };
 }
 
-const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
+const stored = ({ status, headers, body, json }: Answer): StoredAnswer => ({
   status,
   headers: headers ?? {},
-  body: body === undefined ? '' : JSON.stringify(body),
+  body: json ?? (body === undefined ? '' : JSON.stringify(body)),
 });
 
 async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {

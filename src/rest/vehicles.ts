@@ -15,6 +15,7 @@ import {
   listAllVehiclesJson,
   listVehiclesJson,
 } from '../core/vehicles/vehicles.ts';
+import { expectedBy, getAnswer } from './etag.ts';
 import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import {
@@ -131,19 +132,17 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles/:vehicleId',
     scope: 'fleets:read',
     docs: vehicleDocs.get,
-    answer: async (ctx, { params }) => ({
-      status: 200,
-      body: shape(await getVehicle(ctx, { id: params.vehicleId ?? '' })),
-    }),
+    answer: async (ctx, request) =>
+      getAnswer(request, shape(await getVehicle(ctx, { id: request.params.vehicleId ?? '' }))),
   },
   {
     method: 'DELETE',
     path: '/vehicles/:vehicleId',
     scope: 'fleets:write',
     docs: vehicleDocs.delete,
-    answer: async (ctx, { params }) => ({
+    answer: async (ctx, request) => ({
       status: 200,
-      body: shape(await deleteVehicle(ctx, { id: params.vehicleId ?? '' })),
+      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId ?? '' }, expectedBy(request, shape))),
     }),
   },
 ];

@@ -13,6 +13,8 @@ export interface RouteDocs {
   /** Whole sentences: what happens, and what a caller would not guess. */
   description: string;
   query?: readonly QueryParameter[];
+  /** Whether what it shows or changes has an `ETag`, which `If-None-Match` or `If-Match` may name. */
+  etag?: true;
   /** Whether `Prefer: wait=N` is heard. */
   prefer?: true;
   body?: BodyDocs;
@@ -40,4 +42,4 @@ export interface AnswerDocs {
   headers?: readonly AnswerHeader[];
 }
 
-export type AnswerHeader = 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';
+export type AnswerHeader = 'ETag' | 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';

@@ -110,6 +110,7 @@ export const vehicleDocs = {
   },
   get: {
     operationId: 'getVehicle',
+    etag: true,
     tag: 'Vehicles',
     summary: 'Get a vehicle',
     description: 'One vehicle of your company.',
@@ -118,6 +119,7 @@ export const vehicleDocs = {
   },
   delete: {
     operationId: 'deleteVehicle',
+    etag: true,
     tag: 'Vehicles',
     summary: 'Delete a vehicle',
     description: 'Deletes a vehicle with its contracts.',
