@@ -81,7 +81,7 @@ export class MalformedJson extends DomainError {
 export class FleetIdMissing extends DomainError {
   readonly code = 'FLEET_ID_MISSING';
   constructor() {
-    super('Name the fleet: a form field "fleetId" must come with the file.');
+    super('Name the fleet: a form field "fleetId" must come with the file, or ?fleetId= in the address.');
   }
 }
 

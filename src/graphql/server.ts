@@ -95,8 +95,7 @@ function operations(services: HttpServices) {
       throw error;
     });
     const answer = await yoga;
-    // Yoga copies an object's own members.
-    await answer(req, res, { ...context, loaders: context.loaders });
+    await answer(req, res, context);
   };
 }
 

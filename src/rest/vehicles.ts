@@ -5,11 +5,10 @@ import { selectionOf } from '../core/sql/json-table.ts';
 import type { Page } from '../core/sql/page.ts';
 import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
-import { listAllVehiclesJson } from '../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
-import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import { getVehicle, listAllVehiclesJson, listVehiclesJson } from '../core/vehicles/vehicles.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import {
   commaList,

@@ -50,10 +50,7 @@ const allowed: Record<string, readonly string[]> = {
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
-  'graphql/execution': [
-    ...['graphql/schema', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
-    'core/vehicles',
-  ],
+  'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
     ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/identity', 'core', 'core/imports'],
   ],
@@ -65,6 +62,9 @@ const allowed: Record<string, readonly string[]> = {
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
   'core/operations': ['core', 'core/sql', 'core/vehicles'],
+  'core/reads': [
+    ...['core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+  ],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles', 'entities'],

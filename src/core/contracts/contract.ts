@@ -63,7 +63,6 @@ export const contractFilter = z
     status: contractStatus.nullish().describe('With this status.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
-export type ContractFilter = z.output<typeof contractFilter>;
 
 export const contractOrders = {
   CREATED_AT: { meaning: 'When they were created.' },

@@ -16,7 +16,7 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockFleet(ctx, company, input.id);
-    const fleet = await readFleet(ctx, onPrimary, company, input.id);
+    const fleet = await readFleet(ctx, company, input.id);
     await removeContractsOfFleet(ctx, company, fleet.id);
     // Nobody else takes vehicles away while the fleet is locked.
     await tellOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleet.id });

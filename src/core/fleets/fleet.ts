@@ -29,11 +29,14 @@ export const updateFleetInput = z
 
 export const fleetFilter = z
   .object({
-    nameStartsWith: storable(z.string().max(255)).nullish().describe('Whose name begins like this.'),
+    nameStartsWith: storable(z.string().max(255))
+      // Every name begins with nothing.
+      .transform((value) => value || null)
+      .nullish()
+      .describe('Whose name begins like this.'),
     vat: storable(z.string().max(255)).nullish().describe('With this VAT number.'),
   })
   .meta({ description: 'Which fleets: those that fit everything that is given.' });
-export type FleetFilter = z.output<typeof fleetFilter>;
 
 export const fleetOrders = {
   CREATED_AT: { meaning: 'When they were created.' },

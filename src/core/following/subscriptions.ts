@@ -8,7 +8,7 @@ import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
 import { prepareVariants } from '../sql/prepare.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
@@ -76,13 +76,23 @@ export async function eligibilityChanges(
 // Both read the primary: the news may be ahead of the replicas.
 
 async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Vehicle[]> {
-  const rows = await execute<{ json: Vehicle }>(
-    onPrimary(ctx),
-    sql`select ${vehicleObject} as json from vehicle v
-        where v.company = ${company} ${ofFleet(fleetId)} and v.id = any(${ids}::uuid[])`,
-  );
+  const rows = await findVehicles(onPrimary(ctx), { company, fleetId, ids });
   return rows.map(({ json }) => json);
 }
+
+interface Some {
+  company: string;
+  fleetId: string | null;
+  ids: readonly string[];
+}
+const findVehicles = prepareVariants<Some>()(['fleetId'], (p, has) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .$if(has.fleetId, (q) => q.where('v.fleet_id', '=', p.fleetId)),
+);
 
 const findVerified = prepareVariants<{ company: string; fleetId: string | null; since: Date }>()(
   ['fleetId'],
@@ -102,8 +112,6 @@ async function verifiedSince(ctx: Context, company: string, fleetId: string | nu
   const rows = await findVerified(onPrimary(renewed(ctx)), { company, fleetId, since });
   return rows.map((row) => row.id);
 }
-
-const ofFleet = (fleetId: string | null) => (fleetId === null ? sql`` : sql`and v.fleet_id = ${fleetId}::uuid`);
 
 /** Ten events a second at most. */
 const PAUSE_MS = 100;

@@ -1,5 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
+import type { DomainError } from '../errors.ts';
 import { readTime } from '../input.ts';
 
 /** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
@@ -57,7 +57,7 @@ interface Kind {
   place(column: string, nullable?: true): string;
   /** The text that cursors have of a value; null for none. */
   text(column: string): string;
-  bound(text: string | null): RawBuilder<unknown>;
+  bound(text: string): string;
   isText(text: string): boolean;
 }
 
@@ -68,14 +68,14 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
   text: {
     place: (column) => `${column} collate "C"`,
     text: (column) => column,
-    bound: (text) => sql`${text}::text`,
+    bound: (text) => `${text}::text`,
     isText: (text) => text.length <= MOST_TEXT && !text.includes('\0'),
   },
   // To the microsecond, whatever the session's style of dates.
   time: {
     place: (column, nullable) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
     text: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
-    bound: (text) => sql`${text ?? 'infinity'}::timestamptz`,
+    bound: (text) => `coalesce(${text}, 'infinity')::timestamptz`,
     isText: (text) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
   },
 };
@@ -84,19 +84,6 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
-/** The text that cursors have of the value in a row called `alias`; null where the id alone is the place. */
-export const sortTextSql = ({ by }: Order, alias: string): RawBuilder<unknown> | null =>
-  by && sql.raw(kinds[by.kind].text(`${alias}.${by.column}`));
-
-/** The columns that make a row's place, in their order, each with what gives its value in a place. */
-function columnsOf({ by }: Order, alias: string) {
-  const id = { column: sql.raw(`${alias}.id`), bound: (place: Place) => sql`${place.id}::uuid` };
-  if (!by) return [id];
-  const { place, bound } = kinds[by.kind];
-  const own = { column: sql.raw(place(`${alias}.${by.column}`, by.nullable)), bound: ({ text }: Place) => bound(text) };
-  return by.unique ? [own] : [own, id];
-}
-
 /** Where in a list a row stands. */
 export interface Place {
   id: string;
@@ -104,16 +91,63 @@ export interface Place {
   text: string | null;
 }
 
-/** A comparison of a row's place with another one, as the list goes: `>` is what comes after. */
-export function comparedSql(order: Order, alias: string, operator: '<' | '>', orEqual: boolean, place: Place) {
-  const columns = columnsOf(order, alias);
-  const turned = order.descending ? { '<': '>', '>': '<' }[operator] : operator;
-  const [own, other] = [columns.map(({ column }) => column), columns.map(({ bound }) => bound(place))];
-  return sql`(${sql.join(own)}) ${sql.raw(`${turned}${orEqual ? '=' : ''}`)} (${sql.join(other)})`;
+/** An order that callers have no choice of: its columns, of which the last tells any two rows apart. */
+export interface FixedOrder {
+  columns: readonly string[];
+  /** SQL for the columns of the row with this id, from where a page goes on. */
+  placeOf(id: string): string;
+  /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
+  lost?(path: string): DomainError;
 }
 
-/** What follows `order by`. */
-export function orderSql(order: Order, alias: string, backward: boolean): RawBuilder<unknown> {
-  const direction = order.descending === backward ? sql`` : sql` desc`;
-  return sql.join(columnsOf(order, alias).map(({ column }) => sql`${column}${direction}`));
+/** An order as SQL: what makes a row's place, and what says where it is. */
+export interface Sort extends Pick<FixedOrder, 'columns' | 'lost'> {
+  descending: boolean;
+  /** The columns of the place whose id and text these parameters bring. */
+  placeOf(id: string, text: string): string;
+  /** The text that cursors have of the value in a row; null where the id alone is the place. */
+  text: string | null;
+  /** The cursor of the row with this id and text. */
+  cursor(id: string, text: string): string;
 }
+
+/** How rows with this column of ids are sorted. */
+export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
+  const cursor = (of: string, text: string) =>
+    cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
+  if (fixed) return { ...fixed, descending, text: null, cursor };
+  if (!by) return { columns: [id], descending, placeOf: (place) => `${place}::uuid`, text: null, cursor };
+  const kind = kinds[by.kind];
+  const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
+  const own = kind.place(column, by.nullable);
+  return {
+    columns: by.unique ? [own] : [own, id],
+    descending,
+    placeOf: (place, text) => (by.unique ? kind.bound(text) : `(${kind.bound(text)}, ${place}::uuid)`),
+    text: kind.text(column),
+    cursor,
+  };
+}
+
+/** What cursors have behind the id. */
+function sortedSql(name: string, by: SortColumn | null, text: string): string {
+  if (!by) return `'${name}'`;
+  const whole = `'${name}=' || ${text}`;
+  return by.nullable ? `coalesce(${whole}, '${name}')` : whole;
+}
+
+/** As page.ts's cursorOf writes it. PostgreSQL breaks what is longer into lines. */
+function cursorSql(id: string, sorted: string | null): string {
+  const bytes = sorted === null ? `uuid_send(${id})` : `uuid_send(${id}) || convert_to(${sorted}, 'UTF8')`;
+  return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
+}
+
+/** A comparison of a row's place with another one, as the list goes: `>` is what comes after. */
+export function comparedSql({ columns, descending }: Sort, operator: '<' | '>' | '<=' | '>=', place: string): string {
+  const turned = descending ? operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) : operator;
+  return `${columns.length === 1 ? columns[0] : `(${columns.join(', ')})`} ${turned} ${place}`;
+}
+
+/** What follows `order by`, for these columns of it. */
+export const orderSql = ({ descending }: Sort, columns: readonly string[], backward: boolean): string =>
+  columns.map((column) => (descending === backward ? column : `${column} desc`)).join(', ');

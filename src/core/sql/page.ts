@@ -1,19 +1,8 @@
-import { type RawBuilder, sql } from 'kysely';
 import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
-import {
-  BY_CREATION,
-  comparedSql,
-  isSortText,
-  type Order,
-  type Orders,
-  orderInput,
-  orderSql,
-  type Place,
-  sortTextSql,
-} from './order.ts';
+import { BY_CREATION, isSortText, type Order, type Orders, orderInput, type Place } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
 
@@ -36,8 +25,6 @@ export interface Page {
   before: Place | null;
   /** Counts from the end. */
   backward: boolean;
-  /** The items at `after` and `before` themselves belong to it. */
-  inclusive?: true;
 }
 
 /** Items of a page in the order of the list, and whether it would have had more without its limit. */
@@ -107,35 +94,7 @@ function placeOfCursor(cursor: string, order: Order, path: string): Place {
   return { id, text };
 }
 
-/** `and` conditions for what lies between two bounds, of which `compared` makes comparisons. */
-export const betweenSql = <Bound>(
-  { after, before, inclusive = false }: { after: Bound | null; before: Bound | null; inclusive?: boolean | undefined },
-  compared: (operator: '<' | '>', orEqual: boolean, bound: Bound) => RawBuilder<unknown>,
-): RawBuilder<unknown> =>
-  sql`${after === null ? sql`` : sql`and ${compared('>', inclusive, after)}`}
-    ${before === null ? sql`` : sql`and ${compared('<', inclusive, before)}`}`;
-
-/** Written out: PostgreSQL plans for a tenth of the table where it does not see the number, and a page is never that. */
-export const limitSql = (rows: number): RawBuilder<unknown> => sql`limit ${sql.lit(rows)}`;
-
-/**
- * For rows called `alias`: `where` conditions, the tail of a statement that reads one row more than the page holds, and the text
- * that sliceOf wants of each row, null where it wants none.
- */
-export const pageSql = (page: Page, alias: string) => ({
-  within: betweenSql(page, (operator, orEqual, place) => comparedSql(page.order, alias, operator, orEqual, place)),
-  tail: sql`order by ${orderSql(page.order, alias, page.backward)} ${limitSql(page.limit + 1)}`,
-  text: sortTextSql(page.order, alias),
-});
-
-/** The text of a row as one more column, where it is wanted. */
-export const textColumn = (text: RawBuilder<unknown> | null) => (text ? sql`, ${text} as text` : sql``);
-
-/** The same of rows that are put together in one. */
-export const textsColumn = (text: RawBuilder<unknown> | null, alias: string) =>
-  text ? sql`, json_agg(${sql.ref(`${alias}.text`)}) as texts` : sql``;
-
-/** Makes a slice of the rows that pageSql's statement gave, and of their texts. */
+/** Makes a slice of the rows of a page, of which one more was read, and of their texts. */
 export function sliceOf<T>(rows: T[], page: Page, texts: (string | null)[] | null = null): Slice<T> {
   const more = rows.length > page.limit;
   const cut = <One>(all: One[]) => {
@@ -150,21 +109,3 @@ export function placeOf({ items, texts }: Slice<{ id: string }>, at: number): Pl
   const item = items.at(at);
   return item ? { id: item.id, text: texts?.at(at) ?? null } : null;
 }
-
-/** Reads a page of one list. */
-export type ReadPage<T> = (page: Page) => Promise<Slice<T>>;
-
-/** Whether the list has items after the page of which `more` was read; looks only where the page alone does not tell. */
-export const hasNext = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (!page.backward && more) ||
-  (page.before !== null && isThere({ ...edge, order: page.order, after: page.before }, read));
-
-/** Whether the list has items before the page, like hasNext. */
-export const hasPrevious = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (page.backward && more) ||
-  (page.after !== null && isThere({ ...edge, order: page.order, before: page.after, backward: true }, read));
-
-/** What lies at a cursor and beyond. */
-const edge: Page = { ...firstPage(1), inclusive: true };
-
-const isThere = async <T>(page: Page, read: ReadPage<T>): Promise<boolean> => (await read(page)).items.length > 0;

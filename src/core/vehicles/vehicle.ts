@@ -106,7 +106,6 @@ export const vehicleFilter = z
       .describe('Whose VIN begins like this, in any case.'),
   })
   .describe('Which vehicles: those that fit everything that is given.');
-export type VehicleFilter = z.input<typeof vehicleFilter>;
 
 /** Fleets that a list may be narrowed to. */
 const MOST_FLEETS = 1000;

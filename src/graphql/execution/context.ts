@@ -1,12 +1,12 @@
 import type { Context } from '../../core/context.ts';
 import type { AnswerHead } from '../../http/locals.ts';
 import { Budget } from './budget.ts';
-import { type Loaders, openLoaders } from './loaders.ts';
+import { Reads } from './reads.ts';
 
 /** What every resolver gets beside its arguments. */
 export interface GraphqlContext {
   ctx: Context;
-  loaders: Loaders;
+  reads: Reads;
   /** What its answer may still hold. */
   budget: Budget;
   /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
@@ -26,20 +26,15 @@ export class GraphqlRequest implements GraphqlContext {
   readonly idempotencyKey: string | undefined;
   readonly charge: (cost: number) => void;
   readonly res: AnswerHead;
-  #loaders: Loaders | undefined;
+  readonly reads: Reads;
 
-  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'loaders' | 'budget'>) {
+  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'reads' | 'budget'>) {
     this.ctx = ctx;
     this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.closed = closed;
     this.idempotencyKey = idempotencyKey;
     this.charge = charge;
     this.res = res;
-  }
-
-  /** Made when first used: most requests need none of them. */
-  get loaders(): Loaders {
-    this.#loaders ??= openLoaders(this.ctx, { cache: true });
-    return this.#loaders;
+    this.reads = new Reads(ctx);
   }
 }

@@ -9,8 +9,7 @@ import { type Document, prepare } from './document.ts';
 import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
-import { guard } from './plugins.ts';
-import { answerPlan } from './sql-plan.ts';
+import { type Guarded, guard } from './plugins.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 
@@ -67,9 +66,9 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const operation = document && getOperationAST(document.tree, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
-  let cost: Pick<ExecutionResult, 'extensions'>;
+  let guarded: Guarded;
   try {
-    cost = guard(args);
+    guarded = guard(args);
   } catch {
     return null;
   }
@@ -78,8 +77,9 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const execution = (): MaybePromise<ExecutionResult> =>
     isQuery ? executeAll() : executeOnce(context, operation, { query, variables, operationName }, executeAll);
   const work = (): MaybePromise<ExecutionResult | string> => {
-    if (!document.plan) return execution();
-    return answerPlan(context.ctx, document.plan, variables ?? {}).then((data) => data ?? execution());
+    if (!isQuery) return execution();
+    const plan = document.planOf(operation, guarded.variables);
+    return context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
   };
   const executed = traceOperation(operation, context.res, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.
@@ -87,11 +87,11 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const result = await executed;
   if (typeof result === 'string') {
     if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
-    return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
+    return `{"data":${result},"extensions":${JSON.stringify(guarded.extensions)}}`;
   }
   // An error without a path came up before anything was resolved.
   const early = result.errors?.some(({ path }) => path === undefined);
-  return early ? null : { ...result, ...cost };
+  return early ? null : { ...result, ...(guarded.extensions && { extensions: guarded.extensions }) };
 }
 
 let turn: Promise<void> | undefined;

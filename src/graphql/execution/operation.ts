@@ -7,7 +7,6 @@ import { prepare } from './document.ts';
 import { resultForWire } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { operationParams } from './json-requests.ts';
-import { openLoaders } from './loaders.ts';
 import { textOf } from './persisted-documents.ts';
 import { guard } from './plugins.ts';
 import { inTime } from './time-limit.ts';
@@ -68,11 +67,7 @@ async function begin(
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
   const cost = guard(args);
   if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
-    const { ctx, budget, closed, charge, res } = context;
-    // A stream must not show what was true when it began.
-    const loaders = openLoaders(ctx, { cache: false });
-    const contextValue: GraphqlContext = { ctx, budget, closed, charge, res, idempotencyKey: undefined, loaders };
-    return traceOperation(operation, res, () => subscribe({ schema, ...args, contextValue }));
+    return traceOperation(operation, context.res, () => subscribe({ schema, ...args }));
   }
   const once = () =>
     executeOnce(context, operation, { query: text, variables, operationName }, () => execute({ schema, ...args }));

@@ -4,14 +4,13 @@ import {
   actor,
   connectivityStatus,
   dataDelivery,
-  type EligibilityStatus,
   eligibility,
   eligibilityStatus,
   reason,
 } from '../../core/vehicles/vehicle.ts';
-import { getEligibility } from '../../core/vehicles/vehicles.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
+import { type Planned, read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addManufacturer } from './manufacturers.ts';
@@ -49,19 +48,19 @@ export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacture
 
 addManufacturer(EligibilityRef, eligibility);
 
-const statuses: [name: string, status: EligibilityStatus, description: string][] = [
-  ['pending', 'PENDING', 'Vehicles without an answer yet.'],
-  ['eligible', 'ELIGIBLE', 'Vehicles whose data can be had.'],
-  ['ineligible', 'INELIGIBLE', 'Vehicles whose data cannot be had.'],
-  ['unsupported', 'UNSUPPORTED', 'Vehicles nobody can be asked about.'],
-  ['failed', 'FAILED', 'Vehicles whose verification needs somebody to act.'],
-];
+const statuses = {
+  pending: 'Vehicles without an answer yet.',
+  eligible: 'Vehicles whose data can be had.',
+  ineligible: 'Vehicles whose data cannot be had.',
+  unsupported: 'Vehicles nobody can be asked about.',
+  failed: 'Vehicles whose verification needs somebody to act.',
+};
 
-export const EligibilitySummary = builder.objectRef<Record<EligibilityStatus, number>>('EligibilitySummary').implement({
+export const EligibilitySummary = builder.objectRef<Planned>('EligibilitySummary').implement({
   description: 'How many vehicles of a fleet have each status.',
   fields: (t) =>
     Object.fromEntries(
-      statuses.map(([name, status, description]) => [name, t.int({ description, resolve: (of) => of[status] })]),
+      Object.entries(statuses).map(([name, description]) => [name, t.int({ description, resolve: read })]),
     ),
 });
 
@@ -71,7 +70,7 @@ builder.queryField('eligibility', (t) =>
     nullable: true,
     description: 'The eligibility of a vehicle by its VIN. Errors: VEHICLE_NOT_FOUND.',
     args: { vin: t.arg.string({ required: true, description: 'A VIN, in any case, with or without spaces.' }) },
-    resolve: (_root, { vin }, { ctx }) => getEligibility(ctx, { vin }),
+    resolve: read,
   }),
 );
 

@@ -12,12 +12,8 @@ import { type Except, type Input, inputOf, objectOf } from './described.ts';
  */
 export const mutate =
   <Input, Payload>(change: (ctx: Context, input: Input, context: GraphqlContext) => Promise<Payload>) =>
-  async (_root: unknown, { input }: { input: Input }, context: GraphqlContext): Promise<Payload> => {
-    const payload = await change(renewed(context.ctx), input, context);
-    // What was read below the mutation before is old now.
-    context.loaders.forget();
-    return payload;
-  };
+  (_root: unknown, { input }: { input: Input }, context: GraphqlContext): Promise<Payload> =>
+    change(renewed(context.ctx), input, context);
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;

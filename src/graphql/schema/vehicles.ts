@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { meaningOf } from '../../core/fields.ts';
 import { fleetAfterChange } from '../../core/fleets/fleets.ts';
-import { readPage } from '../../core/sql/page.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
-import { countVehicles, listVehicles } from '../../core/vehicles/company-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
 import { moveVehicles, readMoved } from '../../core/vehicles/move-vehicles.ts';
 import { vehicle, vehicleFilter, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
-import { everyVehicleMember, getVehicle } from '../../core/vehicles/vehicles.ts';
 import {
   addedVehicles,
   addMode,
@@ -22,9 +19,9 @@ import {
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
-import { itemsOf } from '../execution/selection.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { connect, connectionType, pageArgs } from './connection.ts';
+import { connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
@@ -37,16 +34,13 @@ builder.objectFields(VehicleRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
     description: meaningOf(vehicle.shape.fleetId),
-    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
+    resolve: read,
   }),
 }));
 
 addManufacturer(VehicleRef, vehicle);
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
-
-/** What core has to read for the fields above. */
-export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
 
 export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
 
@@ -64,14 +58,7 @@ builder.queryField('vehicles', (t) =>
       filter: t.arg({ type: VehiclesFilter, description: 'Only vehicles that fit all of this.' }),
       orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
     },
-    resolve(_root, { filter, ...args }, { ctx }, info) {
-      const fields = itemsOf(info, vehicleNeeds);
-      return connect(
-        readPage(args, vehicleOrders),
-        (page) => listVehicles(ctx, { page, filter, fields }),
-        () => countVehicles(ctx, filter),
-      );
-    },
+    resolve: read,
   }),
 );
 
@@ -90,7 +77,7 @@ builder.queryField('vehicle', (t) =>
     nullable: true,
     description: 'One vehicle. Errors: VEHICLE_NOT_FOUND.',
     args: { by: t.arg({ type: VehicleBy, required: true, description: 'Which one.' }) },
-    resolve: (_root, { by }, { ctx }) => getVehicle(ctx, by.id == null ? { vin: by.vin ?? '' } : { id: by.id }),
+    resolve: read,
   }),
 );
 

@@ -8,7 +8,7 @@ import {
   UnsupportedMediaType,
   ValidationFailed,
 } from '../../core/errors.ts';
-import { mayBeCsv } from '../../core/imports/csv/csv.ts';
+import { mayBeTable, noTable } from '../../core/imports/csv/csv.ts';
 import { localsOf } from '../../http/locals.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import { operationIn } from './body.ts';
@@ -53,11 +53,11 @@ function watchParser(req: Request): void {
   };
 }
 
-/** The bytes of an uploaded CSV file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+/** The bytes of an uploaded file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
 export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable<Buffer>> {
   try {
     const { mimetype, createReadStream } = await upload;
-    if (!mayBeCsv(mimetype)) throw new UnsupportedMediaType(`The file is labelled ${mimetype}; send CSV text.`);
+    if (!mayBeTable(mimetype)) throw new UnsupportedMediaType(noTable(mimetype));
     return piecesOf(createReadStream());
   } catch (error) {
     throw tornForm(error);

@@ -59,10 +59,14 @@ export const queryParameters = {
     { type: 'string', enum: ['partial', 'atomic'], default: 'partial' },
   ),
   dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
-  fleetId: query('fleetId', 'The fleet, for clients that cannot send the form field before the file.', {
-    type: 'string',
-    format: 'uuid',
-  }),
+  fleetId: query(
+    'fleetId',
+    'The fleet, where the body is the file itself, or where a client cannot send the form field before the file.',
+    {
+      type: 'string',
+      format: 'uuid',
+    },
+  ),
   importId: query(
     'importId',
     'An id of your choice for the import: it can be followed before the upload, and makes sending the file again safe.',
