@@ -5,6 +5,8 @@ import { startGateway, testIssuer } from './support/gateway.ts';
 const issuer = await testIssuer();
 const development = await startGateway();
 const production = await startGateway({ issuer, on: development });
+const switchedOn = await startGateway({ issuer, on: development, settings: { CONSOLE: 'on' } });
+const switchedOff = await startGateway({ on: development, settings: { CONSOLE: 'off' } });
 
 const get = (path: string, headers: Record<string, string> = {}, base = development.url) =>
   fetch(new URL(path, base), { headers });
@@ -73,13 +75,48 @@ describe('/docs', () => {
   });
 });
 
+describe('/console', () => {
+  test('is made of what stands here, cached for good under a name that changes with it', async () => {
+    const response = await get('/console');
+    const page = await response.text();
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; script-src 'self' 'sha256-\S+'; /,
+    );
+    expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:/);
+    const parts = [...page.matchAll(/"(\/console\/[^"]+)"/g)].map(([, part = '']) => part);
+    expect(parts.length).toBeGreaterThan(20);
+    for (const part of parts) {
+      const asset = await get(part);
+      expect(asset.status, part).toBe(200);
+      expect(asset.headers.get('cache-control'), part).toBe('public, max-age=31536000, immutable');
+      expect(asset.headers.get('content-type'), part).toMatch(
+        /^(text\/(javascript|css); charset=utf-8|image\/svg\+xml)/,
+      );
+      await asset.body?.cancel();
+    }
+    const other = await get((parts[0] ?? '').replace(/console\/[^/]+/, 'console/older'));
+    expect([other.status, other.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect((await get('/console/x/..%2frouter.ts')).status).toBe(404);
+  });
+
+  test('has a token in development only, and is off elsewhere unless it is switched on', async () => {
+    expect(await (await get('/console')).text()).toMatch(/data-token="ey/);
+    expect((await get('/console', {}, production.url)).status).toBe(404);
+    const page = await (await get('/console', {}, switchedOn.url)).text();
+    expect(page).toContain('data-token=""');
+    expect((await get('/console', {}, switchedOff.url)).status).toBe(404);
+    expect(await (await get('/', {}, switchedOff.url)).text()).not.toContain('/console');
+  });
+});
+
 test('/openapi.json is the document of the running version', async () => {
   const response = await get('/openapi.json');
   expect(await response.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
   expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
 
-test.each(['/', '/docs', '/openapi.json', '/schema.graphql', '/livez', '/metrics'])(
+test.each(['/', '/console', '/docs', '/openapi.json', '/schema.graphql', '/livez', '/metrics'])(
   '%s knows GET alone',
   async (path) => {
     const response = await fetch(new URL(path, development.url), { method: 'POST' });

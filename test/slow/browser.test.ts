@@ -182,7 +182,8 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
     const page = await open('/');
     expect(await page.title()).toBe('Fleet Gateway');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('/graphql');
+    expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('/console');
+    await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.waitForURL('**/graphql');
   });

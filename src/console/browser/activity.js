@@ -14,7 +14,8 @@ const eventsQuery = `query Activity($last: Int, $before: String, $filter: EventF
     nodes { id type timestamp actor fleetId vehicleCount data }
   }
 }`;
-const namesQuery = '{ fleets(first: 1000) { nodes { id name } } }';
+const namesQuery = '{ fleets(first: 1000) { nodes { id name } } manufacturers { id name } }';
+const byId = (list) => new Map(list?.map(({ id, name }) => [id, name]));
 
 const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
 
@@ -30,12 +31,12 @@ export function Activity({ fleetId, vehicleId }) {
     (event) => !fleetId || event.fleetId === fleetId,
   );
   const { data: known } = useQuery(namesQuery, {}, ({ type }) => type.startsWith('fleet.'));
-  const names = new Map(known?.fleets.nodes.map(({ id, name }) => [id, name]));
+  const names = { fleets: whole ? byId(known?.fleets.nodes) : new Map(), makers: byId(known?.manufacturers) };
   const events = data?.events;
   const shown = html`${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!events && !error && html`<${Waiting} rows=${8} />`}
     ${events?.nodes.length === 0 && html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`}
-    ${events?.nodes.length > 0 && html`<${Days} events=${events.nodes} names=${whole ? names : undefined} dim=${loading} />`}
+    ${events?.nodes.length > 0 && html`<${Days} events=${events.nodes} names=${names} dim=${loading} />`}
     ${
       events &&
       html`<div class="pager">
@@ -60,13 +61,13 @@ function Days({ events, names, dim }) {
 }
 
 function Group({ group, names }) {
-  const { text, detail, tone } = sentenceOf(group);
+  const { text, detail, tone } = sentenceOf(group, names.makers);
   const { fleetId, timestamp, actor } = group;
-  const fleet = names && fleetId && (names.get(fleetId) ?? group.data.name ?? 'a deleted fleet');
+  const fleet = names.fleets.get(fleetId);
   return html`<li class=${tone}>
     <p>
       ${text}
-      ${fleet && names.has(fleetId) && html` <span class="dim">in</span> <a href=${hrefOf(['fleets', fleetId])}>${fleet}</a>`}
+      ${fleet && html` <span class="dim">in</span> <a href=${hrefOf(['fleets', fleetId])}>${fleet}</a>`}
     </p>
     <p class="dim">
       <${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || 'somebody'}`}

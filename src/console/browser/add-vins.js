@@ -28,21 +28,18 @@ export function AddVins({ fleetId, close }) {
     setRefused(rejected);
     throw fieldError('vins', refusal(summary));
   };
+  const fields = (error) => html`<${Field} name="vins" label="VINs" area rows="6" class="vin" spellcheck="false"
+    autocapitalize="characters" error=${error} hint="One on each line. Spaces and dashes do not matter." />`;
   return html`<${Dialog} title="Add VINs" close=${close}>
-    <${Form} verb="Add vehicles" send=${send} close=${close}>
-      ${(
-        error,
-      ) => html`<${Field} name="vins" label="VINs" area rows="6" class="vin" autofocus spellcheck="false" autocapitalize="characters"
-        error=${error} hint="One on each line. Spaces and dashes do not matter." />`}
-      ${
-        refused.length > 0 &&
-        html`<ul class="refused">
-        ${refused.slice(0, 20).map(({ value, message }, at) => html`<li key=${at}><code>${value}</code> ${message}</li>`)}
-      </ul>`
-      }
+    <${Form} verb="Add vehicles" send=${send} close=${close} fields=${fields}>
+      ${refused.length > 0 && html`<${Refused} rows=${refused} />`}
     <//>
   <//>`;
 }
+
+const Refused = ({ rows }) => html`<ul class="refused" tabindex="0" aria-label="Refused">
+  ${rows.slice(0, 20).map(({ value, message }, at) => html`<li key=${at}><code>${value}</code> ${message}</li>`)}
+</ul>`;
 
 async function add(fleetId, vins) {
   if (vins.length === 0) throw fieldError('vins', 'Type or paste at least one VIN.');

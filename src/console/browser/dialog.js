@@ -8,6 +8,7 @@ export function Dialog({ title, close, children }) {
   useEffect(() => {
     const dialog = ref.current;
     dialog.showModal();
+    dialog.querySelector('input, textarea')?.focus();
     return () => dialog.close();
   }, []);
   return html`<dialog ref=${ref} aria-labelledby="dialog-title" onClose=${close} onCancel=${close}
@@ -19,8 +20,8 @@ export function Dialog({ title, close, children }) {
   </dialog>`;
 }
 
-/** A form whose answer takes a moment: `send` gets the fields, and what it throws is shown beside them. */
-export function Form({ send, verb, close, children, disabled = false }) {
+/** A form whose answer takes a moment: `fields` writes them with the last error; `send` gets what they hold. */
+export function Form({ send, verb, close, fields, children }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
@@ -36,11 +37,11 @@ export function Form({ send, verb, close, children, disabled = false }) {
     }
   };
   return html`<form onSubmit=${submit} novalidate>
-    ${typeof children === 'function' ? children(error) : children}
+    ${fields(error)}${children}
     ${error && error.errors?.length === 0 && html`<${Failure} error=${error} />`}
     <div class="row end">
       ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
-      <button class="primary" disabled=${busy || disabled}>${busy ? 'One moment …' : verb}</button>
+      <button class="primary" disabled=${busy}>${busy ? 'One moment …' : verb}</button>
     </div>
   </form>`;
 }

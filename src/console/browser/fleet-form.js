@@ -16,12 +16,11 @@ export function FleetForm({ close }) {
     close();
     go(hrefOf(['fleets', made.fleet.id]));
   };
+  const fields = (error) => html`<${Field} name="name" label="Name" error=${error} autocomplete="off" />
+    <${Field} name="companyAddress" label="Company address" error=${error} autocomplete="street-address" />
+    <${Field} name="email" label="E-mail of who answers for it" type="email" error=${error} autocomplete="email" />
+    <${Field} name="vat" label="VAT number" error=${error} autocomplete="off" />`;
   return html`<${Dialog} title="New fleet" close=${close}>
-    <${Form} verb="Create fleet" send=${send} close=${close}>
-      ${(error) => html`<${Field} name="name" label="Name" error=${error} autofocus autocomplete="off" />
-        <${Field} name="companyAddress" label="Company address" error=${error} autocomplete="street-address" />
-        <${Field} name="email" label="E-mail of who answers for it" type="email" error=${error} autocomplete="email" />
-        <${Field} name="vat" label="VAT number" error=${error} autocomplete="off" />`}
-    <//>
+    <${Form} verb="Create fleet" send=${send} close=${close} fields=${fields} />
   <//>`;
 }

@@ -71,7 +71,7 @@ function Summary({ id, fleet }) {
     <ul class="picks">
       ${statuses.map(
         (one) => html`<li key=${one.status}>
-          <a href=${pick(one.status)} aria-current=${one.status === status ? 'true' : undefined}>
+          <a href=${pick(one.status)} class=${summary[one.count] === 0 ? 'zero' : ''} aria-current=${one.status === status ? 'true' : undefined}>
             <b>${fleet ? count(summary[one.count]) : html`<span class="blank short" />`}</b>
             <span><i class=${`dot ${one.count}`} />${one.name}</span>
           </a>

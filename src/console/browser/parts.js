@@ -41,7 +41,7 @@ export const Failure = ({ error, retry }) => html`<div class="failure" role="ale
 </div>`;
 
 /** Something in place of rows that are on their way. */
-export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" aria-busy="true" aria-label="Loading">
+export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
 </div>`;
 

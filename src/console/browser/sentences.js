@@ -4,11 +4,11 @@ import { counted, statusNames } from './words.js';
 export function groupsOf(events) {
   const groups = [];
   for (const event of events) {
-    const last = groups.at(-1);
-    if (last && alike(last, event)) {
-      last.vehicleCount += event.vehicleCount;
-      last.events += 1;
-      if (event.data.manufacturer) last.makers.add(event.data.manufacturer);
+    const group = groups.find((one) => alike(one, event));
+    if (group) {
+      group.vehicleCount += event.vehicleCount;
+      group.events += 1;
+      if (event.data.manufacturer) group.makers.add(event.data.manufacturer);
     } else groups.push({ ...event, events: 1, makers: new Set([event.data.manufacturer].filter(Boolean)) });
   }
   return groups;
@@ -37,8 +37,11 @@ function alike(group, event) {
 
 const vehicles = ({ vehicleCount }) => counted(vehicleCount, 'vehicle');
 const contracts = ({ events }) => counted(events, 'contract');
-const makersOf = ({ makers }) =>
-  [...makers].slice(0, 4).join(', ') + (makers.size > 4 ? ` and ${makers.size - 4} more` : '');
+const makersOf = ({ makers }, names) =>
+  [...makers]
+    .slice(0, 4)
+    .map((id) => names.get(id) ?? id)
+    .join(', ') + (makers.size > 4 ? ` and ${makers.size - 4} more` : '');
 
 const sentences = {
   'fleet.created': ({ data }) => ({ text: `Fleet “${data.name}” created` }),
@@ -47,9 +50,9 @@ const sentences = {
   'vehicle.added': (group) => ({ text: `${vehicles(group)} added` }),
   'vehicle.removed': (group) => ({ text: `${vehicles(group)} removed` }),
   'vehicle.moved': (group) => ({ text: `${vehicles(group)} moved` }),
-  'eligibility.changed': (group) => ({
+  'eligibility.changed': (group, names) => ({
     text: `${vehicles(group)} became ${(statusNames[group.data.to] ?? group.data.to ?? 'different').toLowerCase()}`,
-    detail: [makersOf(group), group.events === 1 && group.data.reason?.message].filter(Boolean).join(' · '),
+    detail: [makersOf(group, names), group.events === 1 && group.data.reason?.message].filter(Boolean).join(' · '),
     tone: group.data.to?.toLowerCase(),
   }),
   'import.completed': ({ data }) => ({
@@ -65,5 +68,8 @@ const sentences = {
   'webhook.test': () => ({ text: 'Webhook tested' }),
 };
 
-/** An event for people: `tone` is the status that it is about. */
-export const sentenceOf = (group) => ({ tone: '', ...(sentences[group.type]?.(group) ?? { text: group.type }) });
+/** An event for people: `tone` is the status that it is about; `names` are those of manufacturers. */
+export const sentenceOf = (group, names) => ({
+  tone: '',
+  ...(sentences[group.type]?.(group, names) ?? { text: group.type }),
+});

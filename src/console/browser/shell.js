@@ -39,7 +39,7 @@ function skip(event) {
 }
 
 const Live = () =>
-  html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" />${live.value ? 'Live' : 'Connecting'}</span>`;
+  html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" /><span>${live.value ? 'Live' : 'Connecting'}</span></span>`;
 
 export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
   <rect width="32" height="32" rx="8" class="ground" />

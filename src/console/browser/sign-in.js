@@ -12,20 +12,21 @@ export function SignIn() {
       <h1>Fleet Gateway</h1>
       <p>See your fleets, upload files, and watch manufacturers answer.</p>
       ${ended.value && html`<p class="failure" role="alert">${ended.value}</p>`}
-      ${
-        demoToken &&
-        html`<button type="button" class="primary wide" onClick=${() => signIn(demoToken)}>Continue as the company “demo”</button>
-        <p class="or"><span>or with a token of your own</span></p>`
-      }
-      <${Form} verb="Sign in" send=${enter}>
-        ${(
-          error,
-        ) => html`<${Field} name="token" label="Access token" area rows="4" required spellcheck="false" autocomplete="off"
-          error=${error} hint="It stays in this tab, and goes to this gateway only." />`}
-      <//>
+      ${demoToken && html`<${Demo} />`}
+      <${Form} verb="Sign in" send=${enter} fields=${fields} />
     </div>
   </main>`;
 }
+
+const Demo = () => html`<button type="button" class="primary wide" onClick=${() => signIn(demoToken)}>
+    Continue as the company “demo”
+  </button>
+  <p class="or"><span>or with a token of your own</span></p>`;
+
+const fields = (
+  error,
+) => html`<${Field} name="token" label="Access token" area rows="4" spellcheck="false" autocomplete="off"
+  error=${error} hint="It stays in this tab, and goes to this gateway only." />`;
 
 async function enter({ token: typed }) {
   const value = typed.trim().replace(/^bearer\s+/i, '');

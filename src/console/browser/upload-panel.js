@@ -13,7 +13,7 @@ export function UploadPanel({ fleetId }) {
 function Upload(upload) {
   const { id, name, phase } = upload;
   const running = phase === 'sending' || phase === 'storing';
-  return html`<section class=${`upload ${phase}`} aria-label=${`Upload of ${name}`}>
+  return html`<section class=${`upload ${phase}`} aria-live=${running ? 'off' : 'polite'} aria-label=${`Upload of ${name}`}>
     <div class="row apart">
       <h2>${name}</h2>
       ${running && phase === 'sending' && html`<button type="button" class="quiet" onClick=${upload.stop}>Stop</button>`}
@@ -39,7 +39,7 @@ function Report({ id, name, summary, rejected }) {
   const { received, created, existing, rejected: refused } = summary;
   const save = () =>
     saveRefused(id, `${name.replace(/\.\w+$/, '')}.rejected.csv`).catch((error) => toast(explain(error)));
-  return html`<dl class="facts" role="status">
+  return html`<dl class="facts">
       <${Count} name="Rows" value=${received} />
       <${Count} name="Added" value=${created} />
       <${Count} name="Already there" value=${existing} />

@@ -22,13 +22,10 @@ export function WebhookForm({ close, done }) {
       <div class="row end"><button type="button" class="primary" onClick=${close}>I have kept it</button></div>
     <//>`;
   }
+  const fields = (error) => html`<${Field} name="url" label="Address" type="url" error=${error} autocomplete="off"
+      placeholder="https://…" hint="Each event is posted there, from now on." />
+    <${Field} name="description" label="Description (optional)" error=${error} autocomplete="off" />`;
   return html`<${Dialog} title="New webhook" close=${close}>
-    <${Form} verb="Create webhook" send=${send} close=${close}>
-      ${(
-        error,
-      ) => html`<${Field} name="url" label="Address" type="url" error=${error} autofocus autocomplete="off" placeholder="https://…"
-          hint="Each event is posted there, from now on." />
-        <${Field} name="description" label="Description (optional)" error=${error} autocomplete="off" />`}
-    <//>
+    <${Form} verb="Create webhook" send=${send} close=${close} fields=${fields} />
   <//>`;
 }

@@ -115,7 +115,7 @@ function Delivery({ webhookId, delivery, done }) {
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${type}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
         <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
       </div>
-      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send ${type} again`}>Send again</button>`}
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send again: ${type}`}>Send again</button>`}
     </div>
     ${request && html`<details><summary>What was sent${answer ? ', and the answer' : ''}</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;

@@ -1,0 +1,300 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { describe, expect, inject, test } from 'vitest';
+import { axeFindings, browserPages, hasBrowser } from '../support/browser.ts';
+import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
+import { startGateway, testIssuer } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+import { status, WebhookReceiver } from '../support/webhook-receiver.ts';
+
+// Pages do not depend on the database: once is enough.
+const here = hasBrowser && inject('database').kind === 'embedded';
+if (!hasBrowser) console.log('Tests of the console are left out: there is no browser.');
+
+describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
+  const gateway = await startGateway({ workers: true });
+  const issuer = await testIssuer();
+  const secured = await startGateway({ on: gateway, issuer, settings: { CONSOLE: 'on' } });
+  const receiver = await WebhookReceiver.start();
+  const open = browserPages();
+  const demo = await gateway.as('demo');
+
+  const openConsole = (path = '', options = {}) => open(`${gateway.url}/console${path}`, options);
+  const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+  const rows = (page: Page) => page.locator('table.rows tbody tr');
+  const row = (page: Page, vin: string) => rows(page).filter({ hasText: vin });
+
+  test('a newcomer makes a fleet and adds VINs, by keyboard alone, and sees manufacturers answer', async () => {
+    const page = await openConsole();
+    const { keyboard } = page;
+    await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();
+    const tabTo = async (name: string) => {
+      await until(async () => {
+        await keyboard.press('Tab');
+        return (await page.evaluate<string>('document.activeElement.textContent')).trim() === name;
+      });
+    };
+    await tabTo('New fleet');
+    await keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    for (const text of ['Night shift', '1 Main Street, Berlin', 'nobody', 'DE123456789']) {
+      await keyboard.type(text);
+      await keyboard.press('Tab');
+    }
+    await tabTo('Create fleet');
+    await keyboard.press('Enter');
+    await page.getByText('is not an e-mail address').waitFor();
+    await page.getByLabel('E-mail').focus();
+    await keyboard.press('Control+A');
+    await keyboard.type('fleet@example.com');
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Night shift' }).waitFor();
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+    await page.getByText('No vehicles yet').waitFor();
+
+    const [good, slow] = [newVin(0), newVin(8)];
+    await tabTo('Add VINs');
+    await keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await keyboard.insertText(`${good}\n${slow}\nWBA123`);
+    await tabTo('Add vehicles');
+    await keyboard.press('Enter');
+    await page.getByText('1 VIN refused; 2 vehicles added.').waitFor();
+    await page.getByText('A VIN has 17 characters; this one has 6.').waitFor();
+    await keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await row(page, good).getByText('Eligible', { exact: true }).waitFor();
+    // Nobody touches the page while the slow manufacturer answers.
+    await row(page, slow).getByText('Pending', { exact: true }).waitFor();
+    await row(page, slow).getByText('Eligible', { exact: true }).waitFor();
+    await page.getByRole('img', { name: '2 eligible' }).waitFor();
+  });
+
+  test('vehicles are paged, filtered and looked for, and each says why and whose turn it is', async () => {
+    const fleet = await createFleet(demo, { name: 'Paged' });
+    const vins = newVins(60);
+    const [refused, unsupported] = [newVin(7), newVin(0, 'ZFF')];
+    await addVehicles(demo, [...vins, refused, unsupported], fleet);
+    const page = await openConsole();
+    await page.getByRole('link', { name: 'Paged' }).click();
+    await page.getByText('62 vehicles').waitFor();
+    expect(await rows(page).count()).toBe(25);
+    await page.getByRole('link', { name: 'Next' }).click();
+    await row(page, vins[25] ?? '').waitFor();
+    await page.getByRole('link', { name: 'Next' }).click();
+    await row(page, refused).waitFor();
+    expect(await rows(page).count()).toBe(12);
+    await page.getByRole('link', { name: 'Previous' }).click();
+    await row(page, vins[49] ?? '').waitFor();
+    await page.goBack();
+    await row(page, refused).waitFor();
+
+    await page.getByLabel('Status').selectOption('Not eligible');
+    await page.getByText('1 vehicle', { exact: true }).waitFor();
+    expect(await row(page, refused).innerText()).toMatch(
+      /The manufacturer says that this vehicle is not eligible.*Manufacturer’s turn/s,
+    );
+    await page.getByRole('link', { name: /Unsupported/ }).click();
+    expect(await row(page, unsupported).innerText()).toMatch(/No configured provider.*Operator’s turn/s);
+    await page.getByRole('link', { name: /Unsupported/ }).click();
+    await page.getByText('62 vehicles').waitFor();
+    await page.getByLabel('VIN starts with').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
+    await page.getByText('1 vehicle', { exact: true }).waitFor();
+    await page.reload();
+    await row(page, vins[17] ?? '')
+      .getByRole('link')
+      .click();
+    await page.getByRole('heading', { name: vins[17] ?? '' }).waitFor();
+    await button(page, 'Ask again').click();
+    await page.getByText('The manufacturer is being asked again.').waitFor();
+    await page.getByText('It has no contracts.').waitFor();
+    await page.getByText('1 vehicle became eligible').waitFor();
+  });
+
+  /** Drops a file on the page as a person does: it is held over it first. */
+  async function drop(page: Page, name: string, text: string) {
+    const folder = temporaryFolder('drop');
+    const path = join(folder, name);
+    await writeFile(path, text);
+    const session = await page.context().newCDPSession(page);
+    const held = { x: 700, y: 500, data: { items: [], files: [path], dragOperationsMask: 1 } };
+    const move = (type: 'dragEnter' | 'dragOver' | 'drop') =>
+      session.send('Input.dispatchDragEvent', { type, ...held });
+    await move('dragEnter');
+    await page.getByText('Drop to add the vehicles').waitFor();
+    await move('dragOver');
+    await move('drop');
+  }
+
+  test('a file that is dropped tells what became of it, and gives its refused rows back', async () => {
+    const fleet = await createFleet(demo, { name: 'Dropped on' });
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    await page.getByText('No vehicles yet').waitFor();
+    const [first, second] = newVins(2);
+    await drop(page, 'cars.csv', `Plate;VIN\nB-A 1;${first}\nB-A 2;${second}\nB-A 3;WBA123\nB-A 4;${first}\n`);
+    const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
+    await upload.getByText('Why it was refused').click();
+    await upload.getByText('A VIN has 17 characters').waitFor();
+    expect(await upload.locator('dd').allInnerTexts()).toEqual(['4', '2', '1', '1']);
+    const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download refused rows').click()]);
+    expect(saved.suggestedFilename()).toBe('cars.rejected.csv');
+    expect(await readFile(await saved.path(), 'utf8')).toMatch(
+      /Plate;VIN;error_code;error_message\r?\nB-A 3;WBA123;VIN_INVALID_LENGTH/,
+    );
+    await row(page, second ?? '').waitFor();
+
+    await page.getByRole('link', { name: 'Uploads' }).click();
+    await page.getByText('4 rows · 2 added · 1 already there · 1 refused').waitFor();
+    await page.getByRole('navigation', { name: 'Fleet' }).getByRole('link', { name: 'Activity' }).click();
+    await page.getByText('File imported: 2 added, 1 already there, 1 refused').waitFor();
+  });
+
+  test('JSON files are taken, and what is no list of vehicles is said to be none', async () => {
+    const fleet = await createFleet(demo, { name: 'JSON' });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await page.getByText('No vehicles yet').waitFor();
+    const choose = async (name: string, mimeType: string, content: string | Buffer) => {
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(page, 'Upload a file').click()]);
+      await chooser.setFiles({ name, mimeType, buffer: Buffer.from(content) });
+      return page.getByRole('region', { name: `Upload of ${name}` });
+    };
+    const vins = newVins(3);
+    const objects = JSON.stringify({ vehicles: vins.map((vin, at) => ({ vin, plate: `B-X ${at}` })) });
+    const taken = await choose('cars.json', 'application/json', objects);
+    await taken.getByText('Added').waitFor();
+    expect(await taken.locator('dd').allInnerTexts()).toEqual(['3', '3', '0', '0']);
+    await (await choose('odd.json', 'application/json', '{"vins": 3}')).getByText('no list of VINs').waitFor();
+    const picture = await choose('car.png', 'image/png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'));
+    await picture.getByText('no list of vehicles that can be read').waitFor();
+    const none = await choose('none.csv', 'text/csv', 'vin\nWBA1\nWBA2\n');
+    await none.getByText('Why they were refused').waitFor();
+    expect(await none.locator('dd').allInnerTexts()).toEqual(['2', '0', '0', '2']);
+  });
+
+  test('a large file shows how far it is, and can be stopped', async () => {
+    const fleet = await createFleet(demo, { name: 'Stopped' });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await page.getByText('No vehicles yet').waitFor();
+    const { send } = await page
+      .context()
+      .newCDPSession(page)
+      .then((session) => ({ send: session.send.bind(session) }));
+    await send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: 200_000,
+    });
+    const csv = `vin\n${newVins(100_000).join('\n')}\n`;
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'large.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    const upload = page.getByRole('region', { name: 'Upload of large.csv' });
+    const bar = upload.getByRole('progressbar');
+    await until(async () => Number(await bar.getAttribute('value')) > 0.1);
+    await upload.getByText(/Sending \d.* of 1\.8 MB · [\d,]+ rows read/).waitFor();
+    await upload.getByRole('button', { name: 'Stop' }).click();
+    await upload.getByText('You have stopped it. Nothing was stored.').waitFor();
+    await page.getByText('No vehicles yet').waitFor();
+  });
+
+  test('failed deliveries of a webhook are seen and sent again', async () => {
+    const page = await openConsole('#/webhooks');
+    await button(page, /first webhook|New webhook/)
+      .first()
+      .click();
+    receiver.next('/events', status(410));
+    await page.getByLabel('Address').fill(receiver.url('/events'));
+    await button(page, 'Create webhook').click();
+    expect(await page.locator('code.secret').innerText()).toMatch(/^whsec_/);
+    await button(page, 'I have kept it').click();
+    await createFleet(demo, { name: 'Told of' });
+    await page.getByRole('link', { name: receiver.url('/events') }).click();
+    await page.getByText('Disabled', { exact: true }).waitFor();
+    await page.getByText('fleet.created', { exact: true }).waitFor();
+    await button(page, 'Send again: fleet.created').first().click();
+    await page.getByText('It is being sent again.').waitFor();
+    await page.getByText('Delivered', { exact: true }).nth(1).waitFor();
+    expect(receiver.received.filter(({ path }) => path === '/events').map(({ event }) => event.type)).toEqual([
+      'fleet.created',
+      'fleet.created',
+    ]);
+    await button(page, 'Activate').click();
+    await page.getByText('Active', { exact: true }).waitFor();
+  });
+
+  test('a token is asked for, kept in the tab alone, and confines what is seen', async () => {
+    const acme = await secured.as('acme');
+    await createFleet(acme, { name: 'Of acme' });
+    await createFleet(await secured.as('other'), { name: 'Of others' });
+    const page = await open(`${secured.url}/console`, { mayFail: true });
+    expect(await page.content()).not.toContain('eyJ');
+    await button(page, 'Sign in').click();
+    await page.getByText('Paste a token first.').waitFor();
+    await page
+      .getByLabel('Access token')
+      .fill(issuer.sign({ company: 'acme', exp: Math.floor(Date.now() / 1000) - 60 }));
+    await button(page, 'Sign in').click();
+    await page.getByText('The token has expired.').waitFor();
+    await page.getByLabel('Access token').fill(acme.headers.authorization ?? '');
+    await button(page, 'Sign in').click();
+    await page.getByRole('link', { name: 'Of acme' }).waitFor();
+    expect(await page.getByText('Of others').count()).toBe(0);
+    await page.reload();
+    await page.getByRole('link', { name: 'Of acme' }).waitFor();
+    expect(await page.evaluate('localStorage.length + document.cookie.length')).toBe(0);
+    await button(page, 'Sign out').click();
+    await page.getByLabel('Access token').waitFor();
+    await page.reload();
+    await page.getByLabel('Access token').waitFor();
+  });
+
+  test('while the gateway is away the page says so, and goes on by itself', async () => {
+    const page = await openConsole('', { mayFail: true });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByText('The gateway does not answer.').waitFor();
+    await page.context().setOffline(false);
+    await button(page, 'Try again').click();
+    await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Fleets', exact: true }).click();
+    const { name } = await createFleet(demo, { name: 'Made meanwhile' });
+    await page.getByRole('link', { name }).waitFor();
+  });
+
+  test.each(['light', 'dark'] as const)('axe finds nothing, and nothing is too wide, in %s', async (colorScheme) => {
+    const client = await gateway.as('demo');
+    const fleet = await createFleet(client, { name: 'A fleet of a very long name, such as people choose'.repeat(3) });
+    const [vehicle] = await addVehicles(client, [newVin(7), newVin(8), newVin(0, 'ZFF')], fleet);
+    const { id: webhook } = (await client.post('/webhooks', { url: receiver.url('/axe') })).body;
+    const places = ['', `#/fleets/${fleet.id}`, `#/fleets/${fleet.id}/uploads`, `#/fleets/${fleet.id}/activity`];
+    const others = [`#/vehicles/${vehicle?.id}`, '#/activity', '#/webhooks', `#/webhooks/${webhook}`, '#/nowhere'];
+    const page = await openConsole('', { colorScheme, mayFail: true });
+    const judge = async (place: string) => {
+      for (const width of [390, 768, 1440]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect(await axeFindings(page), `${place} at ${width}`).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${place} at ${width}`).toBeLessThanOrEqual(
+          width,
+        );
+      }
+    };
+    for (const place of [...places, ...others]) {
+      await page.goto(`${gateway.url}/console${place}`);
+      await page.locator('main h1').waitFor();
+      await page.locator('.blank').first().waitFor({ state: 'detached' });
+      await judge(place);
+    }
+    await page.goto(`${gateway.url}/console#/`);
+    await button(page, 'New fleet').click();
+    await button(page, 'Create fleet').click();
+    await page.getByText('must not be empty').first().waitFor();
+    await judge('the form');
+    await page.keyboard.press('Escape');
+    await button(page, 'Sign out').click();
+    await judge('the door');
+  });
+});

@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+
+const executablePath = '/usr/bin/chromium';
+
+/** Tests in a browser are left out where there is none. */
+export const hasBrowser = existsSync(executablePath);
+
+/** No sandbox: as root there is none. The rest keeps the browser from calling home. */
+const args = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args });
+
+/** What opens pages in one browser for the tests of a describe; call it there. */
+export function browserPages() {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  /**
+   * A page whose console stays silent and whose requests all go to its own origin: checked at the end. With `mayFail` the
+   * browser may tell of answers that are errors.
+   */
+  return async (url: string, options: BrowserContextOptions & { mayFail?: boolean } = {}): Promise<Page> => {
+    const { mayFail = false, ...rest } = options;
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...rest });
+    const page = await context.newPage();
+    const noise: string[] = [];
+    const strangers: string[] = [];
+    page.on('console', (message) => {
+      const expected = mayFail && message.text().startsWith('Failed to load resource');
+      if (!expected && ['error', 'warning'].includes(message.type())) noise.push(message.text());
+    });
+    page.on('pageerror', (error) => noise.push(error.message));
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (origin !== new URL(url).origin && protocol.startsWith('http')) strangers.push(request.url());
+    });
+    onTestFinished(async () => {
+      await context.close();
+      expect({ noise, strangers }).toEqual({ noise: [], strangers: [] });
+    });
+    page.setDefaultTimeout(30_000);
+    await page.goto(url);
+    return page;
+  };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+/** What axe finds wrong with the page as it is now: the rule and the elements. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>('axe.run()');
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+}

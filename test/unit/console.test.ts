@@ -1,0 +1,43 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, validate } from 'graphql';
+import { expect, test } from 'vitest';
+import { loadAssets } from '../../src/console/assets.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
+
+const folder = join(import.meta.dirname, '../../src/console/browser');
+const modules = globSync('*.js', { cwd: folder }).sort();
+const contents = modules.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
+
+test('the documents of the console fit the schema', () => {
+  const documents = contents.flatMap(([name, text]) =>
+    [...text.matchAll(/(?:`|')((?:query|mutation|subscription) \w+[^`]*|\{ ?\n?[^`';]*\})(?:`|')/g)].map(
+      ([, document = '']) => ({ name, document }),
+    ),
+  );
+  expect(documents.length).toBeGreaterThan(12);
+  const wrong = documents.flatMap(({ name, document }) =>
+    validate(schema, parse(document)).map(({ message }) => `${name}: ${message}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('modules of the console import each other and its libraries, and are all used', async () => {
+  const { libraries } = await loadAssets();
+  const imports = contents.flatMap(([name, text]) =>
+    [...text.matchAll(/^import .*?'([^']+)';$|^\} from '([^']+)';$/gm)].map(([, one, other]) => ({
+      name,
+      to: one ?? other ?? '',
+    })),
+  );
+  const known = [...modules.map((name) => `./${name}`), ...Object.keys(libraries)];
+  expect(imports.filter(({ to }) => !known.includes(to))).toEqual([]);
+  const used = new Set(imports.map(({ to }) => to.replace('./', '')));
+  expect(modules.filter((name) => !used.has(name))).toEqual(['app.js']);
+});
+
+test('the console is free of what a strict policy forbids', () => {
+  const forbidden = /\bstyle="|innerHTML|\beval\(|new Function|https?:\/\/\w/;
+  expect(contents.filter(([, text]) => forbidden.test(text)).map(([name]) => name)).toEqual([]);
+  expect(contents.filter(([, text]) => text.split('\n').length > 200).map(([name]) => name)).toEqual([]);
+});
