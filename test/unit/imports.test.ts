@@ -52,7 +52,16 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
-    ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/identity', 'core', 'core/imports'],
+    ...[
+      'graphql/execution',
+      'graphql/schema',
+      'http',
+      'http/connections',
+      'http/identity',
+      'http/pages',
+      'core',
+      'core/imports',
+    ],
   ],
   jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
   http: ['http/identity', 'core', 'core/operations'],
