@@ -47,15 +47,56 @@ const stagedCells = (p: Staged) =>
 const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /** Each VIN once, as it stands first in the file. */
-function firstRows(p: Staged) {
+function firstRows(p: Staged, part: number | null = null) {
   const vin = byCharacters(row.ref('r.vin'));
   return stagedRows(p)
+    .$if(part !== null, (rows) => rows.where('b.first_row', '=', part))
     .distinctOn(vin)
-    .select([vin.as('vin'), 'r.manufacturer', 'r.supported', 'r.warnings'])
+    .select([vin.as('vin'), 'r.row', 'r.manufacturer', 'r.supported', 'r.warnings'])
     .orderBy(vin)
     .orderBy('r.row')
     .as('r');
 }
+
+/** Rows that are stored by one statement where a file has more; whoever waits hears of each of these. */
+export const PART_ROWS = 25_000;
+
+interface Ordered extends Staged {
+  /** What the batches in order belong to, in the place of an import. */
+  orderedId: string;
+}
+
+/**
+ * Sets the good rows aside once more, in the order of VINs, each VIN once and PART_ROWS in a batch: so a large file can be
+ * stored part by part, and the indexes still grow at one end. Gives the number of each part and how many rows it has.
+ */
+export const orderStaged = prepare((p: Ordered) => {
+  const placed = db
+    .selectFrom(firstRows(p))
+    .selectAll('r')
+    .select(sql<number>`((row_number() over () - 1) / ${sql.lit(PART_ROWS)})::int`.as('part'))
+    .as('r');
+  const all = <T>(column: string) => sql<T[]>`array_agg(${sql.ref(`r.${column}`)})`;
+  return db
+    .insertInto('import_batch')
+    .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings'])
+    .expression((q) =>
+      q
+        .selectFrom(placed)
+        .groupBy('r.part')
+        .select([
+          sql<string>`${p.company}::text`.as('company'),
+          sql<string>`${p.orderedId}::uuid`.as('import_id'),
+          'r.part',
+          all<number>('row').as('rows'),
+          all<string>('vin').as('vins'),
+          all<string | null>('manufacturer').as('manufacturers'),
+          all<boolean>('supported').as('supported'),
+          all<string | null>('warnings').as('warnings'),
+        ]),
+    )
+    .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
+});
 
 /** The fleet of the company that has the VIN, or null. */
 const fleetWith = (company: string, vin: Expression<string>) =>
@@ -93,6 +134,8 @@ interface Inserted extends Staged, NewVehicles, Ids {
   known: true | null;
   /** Another upload has some of the same VINs. */
   beside: true | null;
+  /** Only this part of what was set aside in order. */
+  part: number | null;
 }
 
 /**
@@ -100,13 +143,13 @@ interface Inserted extends Staged, NewVehicles, Ids {
  * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
  * would make every row dearer, so it is there only when it is needed.
  */
-export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p, has) =>
+export const insertStaged = prepareVariants<Inserted>()(['known', 'beside', 'part'], (p, has) =>
   db
     .insertInto('vehicle')
     .columns(newVehicleColumns)
     .expression((q) =>
       q
-        .selectFrom(firstRows(p))
+        .selectFrom(firstRows(p, has.part ? p.part : null))
         .select(idAt(p, sql`row_number() over ()`).as('id'))
         .select(newVehicle(p))
         .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
