@@ -3,24 +3,22 @@ import { EVENT_VEHICLES } from '../events/record-events.ts';
 import { type By, eventColumns, eventsOf } from '../events/recording.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
-import { ROWS_SHOWN } from './import.ts';
 
 // Statements on the rows of an import that were set aside.
 
-const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
+export const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
-const count = sql<number>`count(*)::int`;
+export const count = sql<number>`count(*)::int`;
 
 /** Of which import of whose. */
-interface Staged {
+export interface Staged {
   importId: string;
   company: string;
 }
 
 /** The good rows, as `r`. */
-const stagedRows = (p: Staged) =>
+export const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -32,19 +30,8 @@ const stagedRows = (p: Staged) =>
     .where('b.company', '=', p.company)
     .where('b.import_id', '=', p.importId);
 
-/** The good rows with their cells, as `r`. */
-const stagedCells = (p: Staged) =>
-  db
-    .selectFrom([
-      'import_batch as b',
-      sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
-        unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
-    ])
-    .where('b.company', '=', p.company)
-    .where('b.import_id', '=', p.importId);
-
 /** VINs in the order of their characters, whatever the database's own is. */
-const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
+export const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /** Each VIN once, as it stands first in the file. */
 function firstRows(p: Staged, part: number | null = null) {
@@ -99,7 +86,7 @@ export const orderStaged = prepare((p: Ordered) => {
 });
 
 /** The fleet of the company that has the VIN, or null. */
-const fleetWith = (company: string, vin: Expression<string>) =>
+export const fleetWith = (company: string, vin: Expression<string>) =>
   db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
 
 export const countStaged = prepare((p: Staged) =>
@@ -212,54 +199,3 @@ export const tellOfNew = prepare((p: Told) => {
     .columns(eventColumns)
     .expression(eventsOf('vehicle.added', p, facts.as('f')));
 });
-
-interface Elsewhere extends Staged {
-  fleetId: string;
-  room: number;
-}
-
-export const rejectStaged = prepare((p: Elsewhere) =>
-  db
-    .with('kept', (q) =>
-      q
-        .insertInto('import_rejection')
-        .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
-        .expression(
-          stagedCells(p)
-            .select(({ ref }) => [
-              'b.company',
-              'b.import_id',
-              'r.row',
-              'r.vin',
-              sql<string>`${inAnotherFleet.code}::text`.as('code'),
-              sql<string>`${inAnotherFleet.message}::text`.as('message'),
-              sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
-            ])
-            .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
-            .orderBy('r.row')
-            .limit(p.room),
-        ),
-    )
-    .selectFrom(stagedRows(p).select(['r.vin']).as('r'))
-    .select(count.as('count'))
-    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
-);
-
-/** The first rows whose VIN stands in an earlier one. */
-export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
-  db
-    .selectFrom(
-      stagedRows(p)
-        .select(({ ref }) => [
-          'r.row',
-          'r.vin',
-          sql<number>`min(${ref('r.row')}) over (partition by ${byCharacters(ref('r.vin'))})`.as('first_row'),
-        ])
-        .as('d'),
-    )
-    .select(['d.row', 'd.first_row as firstRow', 'd.vin as value'])
-    .whereRef('d.row', '<>', 'd.first_row')
-    .where(({ eb, ref }) => eb(fleetWith(p.company, ref('d.vin')), '<>', p.fleetId), 'is not', true)
-    .orderBy('d.row')
-    .limit(ROWS_SHOWN),
-);

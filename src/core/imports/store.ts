@@ -19,14 +19,13 @@ import {
   countInserted,
   countNew,
   countStaged,
-  findDuplicates,
   type Ids,
   insertStaged,
   orderStaged,
   PART_ROWS,
-  rejectStaged,
   tellOfNew,
 } from './staged.ts';
+import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
