@@ -34,6 +34,7 @@ export default [
               'DeliveryRequest',
               'DuplicateRow',
               'Eligibility',
+              'EligibilityChange',
               'EligibilityReason',
               'EligibilitySummary',
               'PageInfo',

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
+import { trustedDocuments } from './trusted-documents.ts';
 
 const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
 const list = z.string().transform((value) =>
@@ -76,6 +77,7 @@ export const settings = z.object({
   CONSOLE: onOff.optional(),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
+  TRUSTED_DOCUMENTS: trustedDocuments.optional(),
   METRICS_TOKEN: z.string().min(16).optional(),
 });
 

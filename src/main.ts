@@ -5,6 +5,7 @@ import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { openDatabase } from './database/database.ts';
+import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/drain.ts';
 import { openServer } from './http/connections/server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
@@ -41,7 +42,7 @@ async function main(): Promise<void> {
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
-  const server = openServer(createApp(services), config, log);
+  const server = openServer(createApp(services), webSockets(services), config, log);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(config.PORT, config.HOST, resolve);
   });

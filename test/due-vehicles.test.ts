@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { companiesDue } from '../src/core/due-companies.ts';
 import { readBacklog } from '../src/core/operations/backlog.ts';
-import { claimDueVehicles, companiesDue, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
+import { claimDueVehicles, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, execute } = await startGateway();
@@ -57,7 +58,7 @@ describe('vehicles that have come due', () => {
         fc.integer({ min: 1, max: 8 }),
         async (rows, except, limit) => {
           await store(rows);
-          const before = await companiesDue(ctx);
+          const before = await companiesDue(ctx, 'vehicle');
           expect(before.companies).toEqual(companies.filter((company) => dueRows(rows, company).length > 0));
           const [vehicles] = await readBacklog(ctx);
           const due = companies.flatMap((company) => dueRows(rows, company));

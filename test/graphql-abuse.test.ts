@@ -151,8 +151,9 @@ describe('errors', () => {
 
 describe('LIMIT_GRAPHQL_SECONDS', () => {
   test.each(Object.entries(ways))('what takes longer is 503, %s', async (_way, accept) => {
-    vi.spyOn(closed.services.manufacturers, 'list').mockImplementation(() => new Promise(() => {}) as never);
-    const answer = await stranger.post('/graphql', { query: '{ manufacturers { id } }' }, { accept });
+    const slow = vi.spyOn(closed.database, 'read').mockImplementation(() => new Promise(() => {}));
+    const answer = await stranger.post('/graphql', { query: '{ fleets { nodes { id } } }' }, { accept });
+    slow.mockRestore();
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });
     expect(answer.body.errors[0].message).toContain('longer than 1 s');
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);

@@ -101,6 +101,10 @@ describe('GraphQL: Idempotency-Key', () => {
       const { fleetId, vin } = await addVehicle(client);
       return { fleetId, vins: [vin] };
     },
+    moveVehicles: async (client) => {
+      const { vin } = await addVehicle(client);
+      return { fleetId: (await createFleet(client)).id, vins: [vin] };
+    },
     verifyEligibility: async (client) => ({ vins: [(await addVehicle(client)).vin] }),
     createContract: async (client) => contractFields(await addVehicle(client)),
     deleteContract: async (client) => ({ id: (await createContract(client, await addVehicle(client))).id }),

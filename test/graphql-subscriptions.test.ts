@@ -201,7 +201,7 @@ test('after a gap in the news the answers that were missed are read', async () =
     })
     .toBe('ELIGIBLE');
   changes.emit('missed');
-  expect(await answers.next()).toMatchObject({ value: { vin: vehicle.vin, status: 'ELIGIBLE' } });
+  expect(await answers.next()).toMatchObject({ value: { vin: vehicle.vin, eligibility: { status: 'ELIGIBLE' } } });
   client.abort();
 });
 

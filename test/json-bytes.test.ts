@@ -71,6 +71,7 @@ describe('bytes that are not UTF-8 are no JSON, and what is UTF-8 is stored as i
     ['POST', '/vehicles'],
     ['DELETE', '/vehicles'],
     ['POST', '/vehicles/delete'],
+    ['POST', '/vehicles/move'],
     ['POST', '/contracts'],
     ['POST', '/webhooks'],
     ['PATCH', `/webhooks/${unknownId}`],

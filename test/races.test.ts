@@ -143,10 +143,13 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
     const [vehicle] = await addVehicles(acme, newVins(1), fleet);
     const others = newVins(20);
     await addVehicles(acme, others, fleet);
+    const elsewhere = newVins(20);
+    await addVehicles(acme, elsewhere);
     const adding = times(15, (index) => {
       if (index % 5 === 4) return acme.post('/vehicles/file', uploadForm(fleet.id, newVins(20).join('\n')));
       if (index % 5 === 3) return acme.post('/contracts', contractFields(vehicle, { pack: `pack-${index}` }));
       if (index % 5 === 2) return acme.post('/vehicles/delete', { fleetId: fleet.id, vins: others });
+      if (index % 5 === 1) return acme.post('/vehicles/move', { fleetId: fleet.id, vins: [...elsewhere, ...others] });
       return acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(20) });
     });
     const [answers, deleted] = await Promise.all([adding, acme.delete(`/fleets/${fleet.id}`)]);
@@ -182,13 +185,44 @@ test('Everything at once on the same rows, in opposite orders: no fault', async 
     (fleet: Json, [vin = '']: string[]) => acme.post('/contracts', contractFields({ fleetId: fleet.id, vin })),
     (_fleet: Json, [vin = '']: string[]) => acme.post(`/vehicles/eligibility/${vin}/refresh`),
     (fleet: Json, vins: string[]) => acme.post('/vehicles/delete', { fleetId: fleet.id, vins }),
+    (fleet: Json, vins: string[]) => acme.post('/vehicles/move', { fleetId: fleet.id, vins: vins.toReversed() }),
+    (fleet: Json, vins: string[]) => acme.post('/vehicles/file', uploadForm(fleet.id, vins.toReversed().join('\n'))),
+    async (fleet: Json, [vin = '']: string[]) => {
+      const { body } = await acme.get(`/fleets/${fleet.id}/vehicles`);
+      return acme.delete(`/vehicles/${body.find((one: Json) => one.vin === vin)?.id}`);
+    },
   ];
-  const answers = await times(140, (index) => {
+  const answers = await times(220, (index) => {
     const fleet = fleets[index % 2];
     // Now and then into the other one's fleet.
     return acts[index % acts.length]?.(fleet, lists[(index % 3 ? index : index + 1) % 2] ?? []) as Promise<Answer>;
   });
   expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
+});
+
+test('Vehicles moved round between fleets, deleted one by one and with their fleets', { timeout: 60_000 }, async () => {
+  for (let round = 0; round < (kind === 'postgresql' ? 12 : 3); round++) {
+    const fleets = await times(3, () => createFleet(acme));
+    const vehicles = await addVehicles(acme, newVins(8), fleets[0]);
+    const [contract] = await times(1, () => createContract(acme, vehicles[0]));
+    const ids = vehicles.map(({ id }) => id);
+    const moved = times(24, (index) => {
+      const { id: fleetId } = fleets[index % 3];
+      return acme.post('/vehicles/move', { fleetId, ids: index % 2 ? ids : ids.toReversed() });
+    });
+    const deleted = times(4, async (index) => {
+      await delay(Math.random() * 40);
+      return acme.delete(`/vehicles/${ids[index + 1]}`);
+    });
+    const fleetsDeleted = times(2, async (index) => {
+      await delay(20 + Math.random() * 40);
+      return acme.delete(`/fleets/${fleets[index].id}`);
+    });
+    const kinds = Object.keys(outcomes((await Promise.all([moved, deleted, fleetsDeleted])).flat()));
+    expect(kinds.filter((one) => !['200', '404 FLEET_NOT_FOUND', '404 VEHICLE_NOT_FOUND'].includes(one))).toEqual([]);
+    const [vehicle, kept] = await Promise.all([acme.get(`/vehicles/${ids[0]}`), acme.get(`/contracts/${contract.id}`)]);
+    expect([kept.status, kept.body.fleetId]).toEqual([vehicle.status, vehicle.body.fleetId]);
+  }
 });
 
 // A deadlock costs a second, and trying again hides it.

@@ -121,6 +121,7 @@ describe('405', () => {
     ['GET', '/vehicles/file', 'POST'],
     ['DELETE', '/vehicles/file', 'POST'],
     ['GET', '/vehicles/delete', 'POST'],
+    ['GET', '/vehicles/move', 'POST'],
     ['POST', `/vehicles/eligibility/${newVin()}`, 'GET, HEAD'],
     ['GET', `/vehicles/eligibility/${newVin()}/refresh`, 'POST'],
     ['PATCH', '/contracts', 'POST, GET, HEAD'],

@@ -195,6 +195,10 @@ describe('Idempotency-Key', () => {
       const { fleetId, id } = await addVehicle(acme);
       return ['/vehicles/delete', { fleetId, ids: [id] }];
     },
+    '/vehicles/move': async () => {
+      const { id } = await addVehicle(acme);
+      return ['/vehicles/move', { fleetId: (await createFleet(acme)).id, ids: [id] }];
+    },
     '/vehicles/eligibility/:vin/refresh': async () => [`/vehicles/eligibility/${(await addVehicle(acme)).vin}/refresh`],
     '/contracts': async () => ['/contracts', contractFields(await addVehicle(acme))],
     '/webhooks': async () => ['/webhooks', { url: 'https://example.com/hook' }],

@@ -1,9 +1,11 @@
+CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, id)
 CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
+CREATE INDEX contract_by_start ON public.contract USING btree (company, starts_at, id)
 CREATE INDEX contract_by_vehicle ON public.contract USING btree (company, vehicle_id, id)
-CREATE INDEX contract_due ON public.contract USING btree (due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX contract_fleet ON public.contract USING btree (fleet_id, id)
+CREATE INDEX contract_due_by_company ON public.contract USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
-CREATE INDEX contract_vehicle ON public.contract USING btree (vehicle_id, id)
+CREATE INDEX contract_of_fleet_by_end ON public.contract USING btree (company, fleet_id, ends_at, id)
+CREATE INDEX contract_of_fleet_by_start ON public.contract USING btree (company, fleet_id, starts_at, id)
 CREATE INDEX delivery_asked ON public.delivery USING btree (webhook_id, due_at) WHERE (asked AND (due_at IS NOT NULL))
 CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhook_id, id)
 CREATE INDEX delivery_due ON public.delivery USING btree (webhook_id, due_at) WHERE (due_at IS NOT NULL)
@@ -13,7 +15,7 @@ CREATE INDEX event_to_publish ON public.event USING btree (company, seq) WHERE (
 CREATE INDEX event_type ON public.event USING btree (company, type, "position") WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
-CREATE INDEX fleet_name ON public.fleet USING btree (company, name text_pattern_ops)
+CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C", id)
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
@@ -21,11 +23,11 @@ CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (f
 CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
 CREATE INDEX vehicle_by_manufacturer ON public.vehicle USING btree (company, fleet_id, manufacturer, id)
 CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, id)
-CREATE INDEX vehicle_by_vin_prefix ON public.vehicle USING btree (company, fleet_id, vin text_pattern_ops)
+CREATE INDEX vehicle_by_verified ON public.vehicle USING btree (company, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
+CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vin)
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
-CREATE INDEX vehicle_list ON public.vehicle USING btree (fleet_id, id)
+CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
-CREATE INDEX vehicle_tally_fleet ON public.vehicle_tally USING btree (fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_by_id ON public.contract USING btree (id)
@@ -40,16 +42,13 @@ CREATE UNIQUE INDEX fleet_by_id ON public.fleet USING btree (id)
 CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
 CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (company, import_id, first_row) -- constraint
-CREATE UNIQUE INDEX import_by_id ON public.import USING btree (id)
 CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint
 CREATE UNIQUE INDEX import_pkey ON public.import USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (company, import_id, "row") -- constraint
 CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
-CREATE UNIQUE INDEX vehicle_by_id ON public.vehicle USING btree (id)
 CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
-CREATE UNIQUE INDEX webhook_by_id ON public.webhook USING btree (id)
 CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- constraint
 
 table import_batch unlogged

@@ -141,12 +141,14 @@ describe('Whoever changes where events go must be allowed to read them', () => {
     await gateway.execute(`update webhook set ${situations[situation]?.[1]} where id = '${world.webhookId}'`);
     if (situation.includes('under way')) {
       await gateway.execute(`update delivery d set state = 'PENDING', due_at = now() + interval '1 day' from event e
-        where e.id = d.event_id and e.type = 'contract.created' and d.webhook_id = '${world.webhookId}'`);
+        where e.company = d.company and e.id = d.event_id and e.type = 'contract.created'
+          and d.company = '${world.company}' and d.webhook_id = '${world.webhookId}'`);
     }
   }
   const everything = (world: World) =>
-    gateway.execute(`select w::text, (select array_agg(d::text order by d.id) from delivery d where d.webhook_id = w.id)
-      from webhook w where company = '${world.company}' order by id`);
+    gateway.execute(`select w::text, (select array_agg(d::text order by d.id) from delivery d
+        where d.company = w.company and d.webhook_id = w.id)
+      from webhook w where w.company = '${world.company}' order by id`);
   const graphql = (client: Client, mutation: string, input: Json) =>
     client.post('/graphql', {
       query: `mutation ($input: ${mutation[0]?.toUpperCase()}${mutation.slice(1)}Input!) { ${mutation}(input: $input) { __typename } }`,

@@ -28,7 +28,7 @@ async function upgraded() {
 }
 
 const write = fc.record({
-  what: fc.constantFrom('add', 'upload', 'delete', 'delete many', 'delete fleet', 'fold'),
+  what: fc.constantFrom('add', 'upload', 'move', 'delete', 'delete many', 'delete fleet', 'fold'),
   /** Which of the fleets and vehicles. */
   fleet: fc.nat(2),
   from: fc.nat(19),
@@ -41,6 +41,7 @@ async function writeAtOnce(gateway: Gateway, client: Client, fleets: Json[], vin
   const does: Record<Write['what'], (one: Write, fleet: Json, some: string[]) => Promise<unknown>> = {
     add: (_, { id }, some) => client.post('/vehicles', { fleetId: id, vins: some }),
     upload: (_, { id }, some) => client.post('/vehicles/file', uploadForm(id, some.join('\n'))),
+    move: (_, { id }, some) => client.post('/vehicles/move', { fleetId: id, vins: some }),
     async delete(_, { id }, [vin]) {
       const { body } = await client.get(`/fleets/${id}/vehicles`);
       const found = Array.isArray(body) && body.find((one: Json) => one.vin === vin);

@@ -55,6 +55,12 @@ const forVersionBefore = [
   },
   // Triggers counted vehicles, and did more that statements do now (docs/decisions/tallies.md).
   { there: `to_regproc('drop_triggers') is not null`, remove: 'call drop_triggers()' },
+  // Indexes whose keys begin without the company (docs/decisions/tenant-keys.md).
+  {
+    there: `to_regclass('vehicle_by_id') is not null`,
+    remove: `drop index contract_due, contract_fleet, contract_vehicle, vehicle_by_id, vehicle_list, vehicle_tally_fleet,
+      import_by_id, webhook_by_id`,
+  },
 ];
 
 const ATTEMPTS = 300;

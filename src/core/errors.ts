@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'MALFORMED_JSON'
   | 'FLEET_ID_MISSING'
   | 'NOTHING_TO_DELETE'
+  | 'NOTHING_TO_MOVE'
   | 'MANUFACTURER_NOT_SUPPORTED'
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
@@ -80,7 +81,7 @@ export class MalformedJson extends DomainError {
 export class FleetIdMissing extends DomainError {
   readonly code = 'FLEET_ID_MISSING';
   constructor() {
-    super('Name the fleet: a form field "fleetId" must come with the file.');
+    super('Name the fleet: a form field "fleetId" must come with the file, or ?fleetId= in the address.');
   }
 }
 
@@ -88,6 +89,13 @@ export class NothingToDelete extends DomainError {
   readonly code = 'NOTHING_TO_DELETE';
   constructor() {
     super('Name the vehicles to delete: "ids", "vins" or both must hold at least one value.');
+  }
+}
+
+export class NothingToMove extends DomainError {
+  readonly code = 'NOTHING_TO_MOVE';
+  constructor() {
+    super('Name the vehicles to move: "ids", "vins" or both must hold at least one value.');
   }
 }
 

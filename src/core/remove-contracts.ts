@@ -1,7 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { contractData } from './events/record-events.ts';
-import { type By, byCaller, eventColumns, eventsOf } from './events/recording.ts';
+import { type By, byCaller, contractData, eventColumns, eventsOf } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
 import { db, type Tables } from './sql/tables.ts';
@@ -26,7 +25,7 @@ export const removing = (by: By, company: string | null, which: Expression<SqlBo
     .with('told', (q) => {
       const facts = q
         .selectFrom('c')
-        .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+        .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
         .$if(company !== null, (v) => v.where('v.company', '=', company as string))
         .select(({ ref }) => [
           'c.company',

@@ -34,10 +34,17 @@ const rewritten = `
     end loop;
   end $$`;
 
-/** Citus sends values to the nodes as the session writes them, and `22/11/2026 06:03 IST` is another time there. */
-const plainTimes = `
+/**
+ * What holds on the nodes, which do not know how a session of the coordinator is set. It writes values as its session does, and
+ * `22/11/2026 06:03 IST` is another time there. Statements wait for locks there; `set local` reaches them too.
+ */
+const settings = [
+  ...['datestyle to ISO', `timezone to 'UTC'`, 'intervalstyle to postgres'],
+  ...[`lock_timeout to '3s'`, `citus.propagate_set_commands to 'local'`],
+];
+const settingsOfNodes = `
   do $$ declare setting text; begin
-    foreach setting in array array['datestyle to ISO', 'timezone to ''UTC''', 'intervalstyle to postgres'] loop
+    foreach setting in array array[${settings.map((one) => `$s$${one}$s$`).join(', ')}] loop
       execute format('alter database %I set %s', current_database(), setting);
     end loop;
   end $$`;
@@ -49,7 +56,8 @@ const plainTimes = `
 export async function distribute(database: Database): Promise<string[]> {
   const rows = async <Row>(statement: string) => (await database.send(statement, [])) as Row[];
   const [state] = await rows<{ citus: boolean; unfinished: boolean }>(
-    `select ${hasCitus} as citus, to_regproc('drop_triggers') is not null or to_regclass('event_position') is not null as unfinished`,
+    `select ${hasCitus} as citus, to_regproc('drop_triggers') is not null or to_regclass('event_position') is not null
+       or to_regclass('vehicle_by_id') is not null as unfinished`,
   );
   if (!state?.citus) throw new Error('This database does not have the extension citus, so nothing can be distributed.');
   if (state.unfinished)
@@ -64,7 +72,7 @@ export async function distribute(database: Database): Promise<string[]> {
     // Foreign keys between shards are made on connections of their own; those must see what this one did.
     await em.execute(`set local citus.multi_shard_modify_mode = 'sequential'`);
     if (!known.has('company')) await em.execute(rewritten);
-    await em.execute(plainTimes);
+    await em.execute(settingsOfNodes);
     for (const table of missing) {
       const options = table === distributed[0] ? `colocate_with => 'none'` : `colocate_with => '${distributed[0]}'`;
       await em.execute(

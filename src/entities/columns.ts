@@ -37,3 +37,15 @@ export const json = <T>() => p.json<T>().$type<T, string>();
 
 /** Text of one to so many characters; to be given to `check`, as PostgreSQL prints it. */
 export const lengthOf = (column: string, most: number) => `length(${column}) >= 1 AND length(${column}) <= ${most}`;
+
+type Target = Parameters<typeof p.manyToOne>[0];
+
+/** What a row belongs to within its company, by a column of its own; it goes when that goes. */
+export const belongsTo = <T extends Target>(target: T, column: string) =>
+  p
+    .manyToOne(target)
+    .ref()
+    .joinColumns('company', column)
+    .ownColumns(column)
+    .deleteRule('cascade')
+    .updateRule('no action');

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { lengthOf, time } from './columns.ts';
+import { belongsTo, lengthOf, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 import { Vehicle } from './vehicle.ts';
 
@@ -7,15 +7,16 @@ import { Vehicle } from './vehicle.ts';
 export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
-  // For statements of the version before.
+  // For whoever needs no token.
   uniques: [{ name: 'contract_by_id', properties: ['id'] }],
   indexes: [
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
-    // For statements of the version before, and for whoever needs no token.
-    { name: 'contract_fleet', properties: ['fleetId', 'id'] },
-    { name: 'contract_vehicle', properties: ['vehicleId', 'id'] },
-    { name: 'contract_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'contract_by_start', properties: ['company', 'startsAt', 'id'] },
+    { name: 'contract_of_fleet_by_start', properties: ['company', 'fleetId', 'startsAt', 'id'] },
+    { name: 'contract_by_end', properties: ['company', 'endsAt', 'id'] },
+    { name: 'contract_of_fleet_by_end', properties: ['company', 'fleetId', 'endsAt', 'id'] },
+    { name: 'contract_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   checks: [
     { name: 'contract_period', expression: 'starts_at < ends_at' },
@@ -28,23 +29,9 @@ export const Contract = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     vehicleId: p.uuid().persist(false),
-    vehicle: () =>
-      p
-        .manyToOne(Vehicle)
-        .ref()
-        .joinColumns('company', 'vehicle_id')
-        .ownColumns('vehicle_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    vehicle: () => belongsTo(Vehicle, 'vehicle_id'),
     name: p.text().check(lengthOf('name', 255)),
     description: p.text().check(lengthOf('description', 2000)),
     pack: p.text().check(lengthOf('pack', 255)),

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, time } from './columns.ts';
+import { belongsTo, json, time } from './columns.ts';
 import { Event } from './event.ts';
 import { Webhook } from './webhook.ts';
 
@@ -23,23 +23,9 @@ export const Delivery = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     webhookId: p.uuid().persist(false),
-    webhook: () =>
-      p
-        .manyToOne(Webhook)
-        .ref()
-        .joinColumns('company', 'webhook_id')
-        .ownColumns('webhook_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    webhook: () => belongsTo(Webhook, 'webhook_id'),
     eventId: p.uuid().persist(false),
-    event: () =>
-      p
-        .manyToOne(Event)
-        .ref()
-        .joinColumns('company', 'event_id')
-        .ownColumns('event_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    event: () => belongsTo(Event, 'event_id'),
     state: p.enum(deliveryStates).default('PENDING'),
     /** One attempt, and no other after it. */
     once: p.boolean().default(false),

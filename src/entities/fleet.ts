@@ -7,7 +7,10 @@ export const Fleet = defineEntity({
   tableName: 'fleet',
   // Whoever needs no token names a fleet, and the fleet its company.
   uniques: [{ name: 'fleet_by_id', properties: ['id'] }],
-  indexes: [{ name: 'fleet_name', expression: 'create index fleet_name on fleet (company, name text_pattern_ops)' }],
+  indexes: [
+    // By code points: the order of names, and what prefixes are looked up by.
+    { name: 'fleet_by_name', expression: 'create index fleet_by_name on fleet (company, name collate "C", id)' },
+  ],
   properties: {
     company: p.text().primary().check(`company <> ''`),
     id: p.uuid().primary(),

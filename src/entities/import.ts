@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { booleans, integers, json, texts, time } from './columns.ts';
+import { belongsTo, booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
@@ -9,11 +9,7 @@ export const addModes = ['partial', 'atomic'] as const;
 export const Import = defineEntity({
   name: 'Import',
   tableName: 'import',
-  uniques: [
-    { name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] },
-    // For statements of the version before.
-    { name: 'import_by_id', properties: ['id'] },
-  ],
+  uniques: [{ name: 'import_idempotency_key', properties: ['company', 'idempotencyKey'] }],
   indexes: [
     { name: 'import_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'import_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' },
@@ -23,14 +19,7 @@ export const Import = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     state: p.enum(importStates).default('RUNNING'),
     mode: p.enum(addModes),
     dryRun: p.boolean(),

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-
+import { belongsTo } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 /**
@@ -9,23 +9,12 @@ import { Fleet } from './fleet.ts';
 export const VehicleTally = defineEntity({
   name: 'VehicleTally',
   tableName: 'vehicle_tally',
-  indexes: [
-    { name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] },
-    // For statements of the version before.
-    { name: 'vehicle_tally_fleet', properties: ['fleetId', 'status'], include: ['delta'] },
-  ],
+  indexes: [{ name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] }],
   properties: {
     company: p.text().primary(),
     id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),
     fleetId: p.uuid().persist(false),
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
     status: p.text(),
     delta: p.integer(),
   },

@@ -14,21 +14,21 @@ export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 export const Vehicle = defineEntity({
   name: 'Vehicle',
   tableName: 'vehicle',
-  uniques: [
-    { name: 'vehicle_vin', properties: ['company', 'vin'] },
-    // For statements of the version before.
-    { name: 'vehicle_by_id', properties: ['id'] },
-  ],
+  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
   indexes: [
     { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'id'] },
     { name: 'vehicle_by_manufacturer', properties: ['company', 'fleetId', 'manufacturer', 'id'] },
+    { name: 'vehicle_by_vin', properties: ['company', 'fleetId', 'vin'] },
+    // What has no answer stands behind, whatever is added.
     {
-      name: 'vehicle_by_vin_prefix',
-      expression: 'create index vehicle_by_vin_prefix on vehicle (company, fleet_id, vin text_pattern_ops)',
+      name: 'vehicle_by_verified',
+      expression: `create index vehicle_by_verified on vehicle (company, coalesce(verified_at, 'infinity'::timestamptz), id)`,
     },
-    // For statements of the version before.
-    { name: 'vehicle_list', properties: ['fleetId', 'id'] },
+    {
+      name: 'vehicle_of_fleet_by_verified',
+      expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
+    },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   properties: {

@@ -7,8 +7,6 @@ export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
-  // For statements of the version before.
-  uniques: [{ name: 'webhook_by_id', properties: ['id'] }],
   indexes: [{ name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' }],
   properties: {
     company: p.text().primary(),

@@ -1,20 +1,20 @@
 import type { Request, RequestHandler, Response } from 'express';
-import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { PAGE_MAX } from '../core/sql/page-size.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { localsOf } from '../http/locals.ts';
-import { limitRate } from '../http/rate-limit.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
+import { chargeOnce } from './execution/charge.ts';
 import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
 import { jsonRequests } from './execution/json-requests.ts';
+import { persistedDocuments } from './execution/persisted-documents.ts';
 import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
 import { requirePreflight } from './transport/preflight.ts';
+import { singleConnection } from './transport/single-connection.ts';
 import { uploads } from './transport/uploads.ts';
 
 const PATH = '/graphql';
@@ -23,6 +23,7 @@ const PATH = '/graphql';
 export function graphqlApi(services: HttpServices): RequestHandler {
   const showGraphiql = graphiql(services);
   const begin = opening(services);
+  const shareStream = singleConnection(services);
   const answer = jsonRequests(services);
   const readUpload = uploads(services);
   const operate = operations(services);
@@ -32,6 +33,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       if (await showGraphiql(req, res)) return;
       requirePreflight(req);
       const context = await begin(req, res);
+      if (await shareStream(req, res, context)) return;
       if (await answer(req, res, context)) return;
       await readUpload(req, res);
       await operate(req, res, context);
@@ -51,26 +53,12 @@ function opening(services: HttpServices) {
     const context = new GraphqlRequest({
       ctx,
       closed: () => closedOf(res, services.ending, ctx.caller),
-      charge: chargeOnce(services, ctx, req, res),
+      charge: chargeOnce(services.rateLimit, payerOf(ctx.caller, req.ip), res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
       res,
     });
     await readBody(req, res);
     return context;
-  };
-}
-
-/** As many objects as a page of a REST list may hold are worth one request. */
-const OBJECTS_PER_POINT = PAGE_MAX;
-
-function chargeOnce({ rateLimit }: HttpServices, { caller }: Context, req: Request, res: Response) {
-  let charged = false;
-  return (cost: number) => {
-    // What is worth more than a minute may still be asked for, by those who ask for nothing else in that minute.
-    const points = Math.min(Math.ceil(cost / OBJECTS_PER_POINT), rateLimit.perMinute) - 1;
-    if (charged || points <= 0) return;
-    limitRate(rateLimit, payerOf(caller, req), points, res);
-    charged = true;
   };
 }
 
@@ -81,7 +69,7 @@ async function openYoga({ config, log }: HttpServices) {
   return createYoga<GraphqlContext>({
     schema,
     graphqlEndpoint: PATH,
-    plugins: [guards, wireErrors(log), shortRejection],
+    plugins: [persistedDocuments, guards, wireErrors(log), shortRejection],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
     parserAndValidationCache: false,
     maskedErrors: false,
@@ -107,8 +95,7 @@ function operations(services: HttpServices) {
       throw error;
     });
     const answer = await yoga;
-    // Yoga copies an object's own members.
-    await answer(req, res, { ...context, loaders: context.loaders });
+    await answer(req, res, context);
   };
 }
 

@@ -18,6 +18,9 @@ export interface Locals {
   digest?: string;
 }
 
+/** What is told of an answer beside its body. An operation on a connection with several of them has no headers of its own. */
+export type AnswerHead = Pick<Response, 'locals' | 'setHeader'>;
+
 /** Express leaves `res.locals` untyped; this is the one place that says what is in it. */
 export const localsOf = (res: Pick<Response, 'locals'>): Locals => res.locals as Locals;
 

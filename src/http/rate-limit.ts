@@ -89,11 +89,11 @@ export class RateLimit {
 }
 
 /** Counts a request's points and says in the headers what is left; throws RateLimited. */
-export function limitRate(limit: RateLimit, who: string, points: number, res: Response): void {
+export function limitRate(limit: RateLimit, who: string, points: number, res: Pick<Response, 'setHeader'>): void {
   const { perMinute } = limit;
   if (perMinute === 0) return;
   const { allowed, left, seconds } = limit.use(who, points);
-  res.set('RateLimit-Policy', `"company";q=${perMinute};w=${WINDOW_MS / 1000}`);
-  res.set('RateLimit', `"company";r=${left};t=${seconds}`);
+  res.setHeader('RateLimit-Policy', `"company";q=${perMinute};w=${WINDOW_MS / 1000}`);
+  res.setHeader('RateLimit', `"company";r=${left};t=${seconds}`);
   if (!allowed) throw new RateLimited(seconds);
 }

@@ -27,18 +27,23 @@ export interface HttpServices extends Services {
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
+  await countRequest(services, payerOf(caller, req.ip), res);
+  return contextOf(services, localsOf(res).requestId, caller);
+}
+
+/** Counts one request against somebody's rate; throws RateLimited, after a moment. */
+export async function countRequest({ rateLimit }: HttpServices, payer: string, head: Pick<Response, 'setHeader'>) {
   try {
-    limitRate(services.rateLimit, payerOf(caller, req), 1, res);
+    limitRate(rateLimit, payer, 1, head);
   } catch (error) {
     await delay(OVER_LIMIT_MS);
     throw error;
   }
-  return contextOf(services, localsOf(res).requestId, caller);
 }
 
-/** Against whose rate a request counts. */
-export const payerOf = (caller: Context['caller'], req: Request): string =>
-  caller ? `company ${caller.company}` : `address ${clientAddress(req.ip)}`;
+/** Against whose rate a request counts: its company's, or without a token its address's. */
+export const payerOf = (caller: Context['caller'], ip?: string): string =>
+  caller ? `company ${caller.company}` : `address ${clientAddress(ip)}`;
 
 /** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
 export function openRateLimit(services: Services): RateLimit {

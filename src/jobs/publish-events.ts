@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { nextContractDue, recordContractPeriods } from '../core/events/contract-periods.ts';
+import { companiesDue } from '../core/due-companies.ts';
+import { recordContractPeriods } from '../core/events/contract-periods.ts';
 import { companiesToPublish, PUBLISHED_AT_ONCE, publishEventsOf } from '../core/events/publish-events.ts';
 import type { Job } from './job.ts';
 
@@ -27,16 +28,20 @@ export function publish(open: () => Context): Job {
     kind: 'event',
     async run(signal) {
       const ctx = open();
-      while (!signal.aborted && (await recordContractPeriods(ctx)));
-      while (!signal.aborted) {
+      for (;;) {
+        // A share of each company, so that nobody's events wait for all contracts that start with the year.
+        const periods = await companiesDue(ctx, 'contract');
+        for (const company of periods.companies) {
+          if (signal.aborted) break;
+          await recordContractPeriods(ctx, company);
+        }
         const companies = await companiesToPublish(ctx);
-        if (companies.length === 0) break;
+        if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
         const most = await turn(ctx, companies, signal);
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
         if (most < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);
       }
-      return nextContractDue(ctx);
     },
     stop: async () => {},
   };

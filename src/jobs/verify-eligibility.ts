@@ -1,10 +1,6 @@
 import type { Context } from '../core/context.ts';
-import {
-  type ClaimedVehicle,
-  claimDueVehicles,
-  companiesDue,
-  postponeVehicles,
-} from '../core/vehicles/due-vehicles.ts';
+import { companiesDue } from '../core/due-companies.ts';
+import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Job } from './job.ts';
 
@@ -74,7 +70,7 @@ class Verifier implements Job {
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
-    const found = await companiesDue(ctx);
+    const found = await companiesDue(ctx, 'vehicle');
     for (const company of this.#served.keys()) if (!found.companies.includes(company)) this.#served.delete(company);
     this.#spent(at);
     return { ...found, done: new Map(), at };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Contract, contract } from '../core/contracts/contract.ts';
+import { type Contract, contract, contractOrders } from '../core/contracts/contract.ts';
 import { deleteContract, getContract, listContractsJson } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
@@ -57,7 +57,7 @@ export const contractRoutes: Route[] = [
     answer(ctx, request) {
       const { company, text } = readConditions(request.query);
       const path = `/contracts?conditions=${encodeURIComponent(text)}`;
-      return listAnswer(request, path, (page) => listContractsJson(ctx, { company, page, fields }));
+      return listAnswer(request, path, (page) => listContractsJson(ctx, { company, page, fields }), contractOrders);
     },
   },
   {

@@ -7,17 +7,13 @@ import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
-import { inSteps, jsonPageOf, listAnswer, type RestRequest, type Route } from './route.ts';
+import { commaList, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest, type Route } from './route.ts';
 
 const fields = selectionOf(event);
 const shape = (one: Event) => pick(one, fields);
 
-/** A comma list. */
-const typesOf = (list?: string): string[] | undefined => list?.split(',').map((type) => type.trim());
-
-const once = z.string('stands once').optional();
 const eventQuery = z.object({
-  type: once.transform(typesOf),
+  type: commaList,
   fleetId: once,
   vin: once,
   since: once,
@@ -27,12 +23,6 @@ const eventQuery = z.object({
 function readFilter({ query }: RestRequest): EventFilter {
   const { type, ...rest } = readInput(eventQuery, query);
   return { ...rest, types: type };
-}
-
-/** The same filter in the address of the next page. */
-function pathOf({ query }: RestRequest): string {
-  const given = Object.entries(query).filter(([name]) => name in eventQuery.shape);
-  return given.length > 0 ? `/events?${new URLSearchParams(given as [string, string][])}` : '/events';
 }
 
 /** An event's id is as good as its cursor: receivers of webhooks know it. */
@@ -56,7 +46,7 @@ export const eventRoutes: Route[] = [
     answer(ctx, request) {
       const filter = readFilter(request);
       const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
-      return listAnswer(withCursor(request), pathOf(request), read);
+      return listAnswer(withCursor(request), pathWith('/events', request, eventQuery), read);
     },
   },
   {

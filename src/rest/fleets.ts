@@ -1,5 +1,5 @@
 import { deleteFleet } from '../core/fleets/delete-fleet.ts';
-import { type Fleet, fleet } from '../core/fleets/fleet.ts';
+import { type Fleet, fleet, fleetOrders } from '../core/fleets/fleet.ts';
 import { createFleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
@@ -15,7 +15,8 @@ export const fleetRoutes: Route[] = [
     path: '/fleets',
     scope: 'fleets:read',
     docs: fleetDocs.list,
-    answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleetsJson(ctx, { page, fields })),
+    answer: (ctx, request) =>
+      listAnswer(request, '/fleets', (page) => listFleetsJson(ctx, { page, fields }), fleetOrders),
   },
   {
     method: 'POST',

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
 import type { JsonPage } from '../core/sql/json-page.ts';
-import { cursorOf, firstPage, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
+import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
+import { cursorOf, firstPage, type Page, pageSize, placeOf, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
@@ -48,6 +49,11 @@ export interface Route {
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }
 
+/** A parameter of the query that stands there once, if at all. */
+export const once = z.string('stands once').optional();
+/** Such a one with several values in it. */
+export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
+
 const listQuery = z.object({
   limit: z
     .string()
@@ -56,13 +62,13 @@ const listQuery = z.object({
     .transform((digits) => Math.min(Number(digits), PAGE_MAX + 1))
     .pipe(pageSize)
     .optional(),
-  after: z.string('stands once').optional(),
+  after: once,
 });
 
 /** A page for listAnswer of items that core gave as such. */
 export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): JsonPage => ({
   json: JSON.stringify(slice.items.map(shape)),
-  last: slice.items.at(-1)?.id ?? null,
+  last: placeOf(slice, -1),
   hasNext: slice.more,
 });
 
@@ -73,15 +79,31 @@ type ReadPage = (page: Page) => Promise<JsonPage>;
  * A list as the request wants it: a page, with the way to the next one in `Link`, or the whole of it, sent while it is
  * read. What goes wrong with the first page is still an error answer.
  */
-export async function listAnswer({ query }: RestRequest, path: string, read: ReadPage): Promise<Answer> {
+export async function listAnswer(
+  { query }: RestRequest,
+  path: string,
+  read: ReadPage,
+  orders: Orders = {},
+): Promise<Answer> {
   const { limit, after } = readInput(listQuery, query);
+  const { sort, orderBy } = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
-  const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after });
+  const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after, orderBy }, orders);
   const { json, last, hasNext } = await read(page);
   if (!hasNext || last === null) return { status: 200, json };
-  if (!paged) return { status: 200, stream: { type: 'application/json', pieces: wholeList(json, last, read) } };
-  const next = `${path}${path.includes('?') ? '&' : '?'}limit=${page.limit}&after=${cursorOf(last)}`;
-  return { status: 200, headers: { Link: `<${next}>; rel="next"` }, json };
+  if (!paged)
+    return { status: 200, stream: { type: 'application/json', pieces: wholeList(json, last, page.order, read) } };
+  const next = new URLSearchParams({ ...sort, limit: String(page.limit), after: cursorOf(last, page.order) });
+  return { status: 200, headers: { Link: `<${path}${path.includes('?') ? '&' : '?'}${next}>; rel="next"` }, json };
+}
+
+/** `?sort=…` as it stands there and as readPage takes it; a list without orders has none. */
+function readSort(query: RestRequest['query'], orders: Orders) {
+  const sorts = sortsOf(orders);
+  const names = Object.keys(sorts);
+  if (names.length === 0) return {};
+  const { sort } = readInput(z.object({ sort: z.enum(names, `is one of ${names.join(', ')}`).optional() }), query);
+  return sort === undefined ? {} : { sort: { sort }, orderBy: sorts[sort] };
 }
 
 /**
@@ -91,9 +113,9 @@ export async function listAnswer({ query }: RestRequest, path: string, read: Rea
 const STREAM_PAGE = 350;
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
-async function* wholeList(first: string, lastOfFirst: string, read: ReadPage): AsyncGenerator<string> {
-  const readAfter = (after: string) => {
-    const page = read({ ...firstPage(STREAM_PAGE), after });
+async function* wholeList(first: string, lastOfFirst: Place, order: Order, read: ReadPage): AsyncGenerator<string> {
+  const readAfter = (after: Place) => {
+    const page = read({ ...firstPage(STREAM_PAGE, order), after });
     page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
     return page;
   };
@@ -118,7 +140,7 @@ export const inSteps =
   (read: ReadPage): ReadPage =>
   async (page) => {
     const texts: string[] = [];
-    let last: string | null = null;
+    let last: Place | null = null;
     let left = page.limit;
     let length = 0;
     for (let size = FIRST_STEP; ; ) {
@@ -136,8 +158,14 @@ export const inSteps =
     }
   };
 
+/** The path with the parameters of `schema` as they came, for the address of the next page. */
+export function pathWith(path: string, { query }: RestRequest, schema: z.ZodObject): string {
+  const given = Object.entries(query).filter(([name]) => name in schema.shape);
+  return given.length > 0 ? `${path}?${new URLSearchParams(given as [string, string][])}` : path;
+}
+
 const flag = z.enum(['true', 'false'], 'is true or false').transform((value) => value === 'true');
-const addQuery = z.object({ mode: z.string('stands once').optional(), dryRun: flag.optional() });
+const addQuery = z.object({ mode: once, dryRun: flag.optional() });
 
 /** `?mode=…&dryRun=…` of the endpoints that add vehicles. */
 export const readAddQuery = (query: Readonly<Record<string, unknown>>) => readInput(addQuery, query);

@@ -3,8 +3,9 @@ import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { mayBeCsv } from '../core/imports/csv/csv.ts';
-import { type SpooledFile, spool } from './spool.ts';
+import { mayBeTable, noTable } from '../core/imports/csv/csv.ts';
+import type { TemporaryFile } from '../core/imports/temporary-file.ts';
+import { spool } from './spool.ts';
 
 export interface Upload {
   fleetId: string;
@@ -17,13 +18,52 @@ export interface Upload {
 const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
 
 /**
+ * Opens the upload of a request: a form, or the file itself as the body, for the fleet that the address names (`fromQuery`).
+ * Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and what `spool` throws.
+ */
+export function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
+  const fleetId = typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined;
+  return isForm(req) ? readForm(ctx, req, fleetId) : readBody(req, fleetId);
+}
+
+const typeOf = (req: IncomingMessage): string => req.headers['content-type'] ?? '';
+const isForm = (req: IncomingMessage): boolean => /^multipart\/form-data\b/i.test(typeOf(req));
+
+async function readBody(req: IncomingMessage, fleetId: string | undefined): Promise<Upload> {
+  const discard = async () => void req.resume();
+  const type = typeOf(req);
+  if (!type || !mayBeTable(type)) {
+    await discard();
+    throw new UnsupportedMediaType(
+      'Send a form (multipart/form-data) with the fields fleetId and vins; or, with ?fleetId=, the file itself as text/csv or as a workbook.',
+    );
+  }
+  if (fleetId === undefined) {
+    await discard();
+    throw new FleetIdMissing();
+  }
+  return { fleetId, file: bodyOf(req), discard };
+}
+
+/** Left early, the rest is for `discard`: a connection that is cut could not carry the answer. */
+async function* bodyOf(req: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    yield* req.iterator({ destroyOnReturn: false });
+  } catch (error) {
+    throw error instanceof DomainError ? error : cutOff(error);
+  }
+  if (!req.complete) throw cutOff(new Error('The client has gone.'));
+}
+
+const cutOff = (cause: unknown) => Object.assign(new ValidationFailed([], 'The file is cut off.'), { cause });
+
+/**
  * Reads a multipart form up to its file. When the fleet is named before the file, the file is read as it arrives;
  * else it waits on disk until the form ends, since nobody knows yet whose it is. `fromQuery` is the fleet that the address
  * names, for clients that cannot order their fields.
- * Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and what `spool` throws.
  */
-export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
-  const upload = new UploadForm(ctx, req, typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined);
+async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | undefined): Promise<Upload> {
+  const upload = new UploadForm(ctx, req, fromQuery);
   try {
     return await upload.read();
   } catch (error) {
@@ -42,7 +82,7 @@ class UploadForm {
   #fleetId: string | undefined;
   #filed = false;
   /** The file, where it had to wait. */
-  #aside: Promise<SpooledFile> | undefined;
+  #aside: Promise<TemporaryFile> | undefined;
 
   constructor(ctx: Context, req: IncomingMessage, fleetId: string | undefined) {
     this.#ctx = ctx;
@@ -83,9 +123,7 @@ class UploadForm {
     stream.on('error', () => {}); // Whoever reads it hears of it; nobody may.
     if (name !== 'vins') return void stream.resume();
     this.#filed = true;
-    if (!mayBeCsv(mimeType)) {
-      return void this.#reject(new UnsupportedMediaType(`The file is labelled ${mimeType}; send CSV text.`));
-    }
+    if (!mayBeTable(mimeType)) return void this.#reject(new UnsupportedMediaType(noTable(mimeType)));
     if (this.#fleetId !== undefined) return void this.#resolve(this.#fleetId, stream);
     this.#aside = spool(this.#ctx, stream);
     this.#aside.catch((error) => this.#reject(error));
@@ -93,7 +131,7 @@ class UploadForm {
 
   async #onEnd(): Promise<void> {
     if (this.#fleetId === undefined) return this.#reject(new FleetIdMissing());
-    if (!this.#filed) return this.#reject(noFile('is required: the CSV file'));
+    if (!this.#filed) return this.#reject(noFile('is required: the file'));
     this.#whole.resolve();
     const file = await this.#aside?.catch(() => undefined);
     if (file) this.#resolve(this.#fleetId, file.content());
@@ -110,10 +148,6 @@ class UploadForm {
 }
 
 function openForm(req: IncomingMessage): busboy.Busboy {
-  const type = req.headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\b/i.test(type)) {
-    throw new UnsupportedMediaType('Send the file as multipart/form-data, with the fields fleetId and vins.');
-  }
   try {
     return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
   } catch (error) {

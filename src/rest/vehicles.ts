@@ -1,15 +1,46 @@
+import { z } from 'zod';
 import type { Context } from '../core/context.ts';
+import { readInput } from '../core/input.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
+import type { Page } from '../core/sql/page.ts';
 import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
-import type { Vehicle } from '../core/vehicles/vehicle.ts';
-import { getVehicle, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
+import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
+import { getVehicle, listAllVehiclesJson, listVehiclesJson } from '../core/vehicles/vehicles.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
-import { listAnswer, membersOf, type RestRequest, type Route, readAddQuery } from './route.ts';
+import {
+  commaList,
+  listAnswer,
+  membersOf,
+  once,
+  pathWith,
+  type RestRequest,
+  type Route,
+  readAddQuery,
+} from './route.ts';
 
 const fields = selectionOf(vehicleJson);
 const shape = (vehicle: Vehicle) => pick(vehicle, fields);
+
+const filterQuery = z.object({
+  eligibility: commaList,
+  manufacturer: once,
+  vinStartsWith: once,
+  fleetId: commaList,
+  reasonCode: once,
+  actor: once,
+  verifiedBefore: once,
+  verifiedAfter: once,
+});
+
+/** The filter of GraphQL's list, judged under the names that it has here. */
+function readFilter({ query }: RestRequest): VehiclesFilter {
+  const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
+  readInput(vehiclesFilter.omit({ fleetIds: true }), others);
+  return { ...others, fleetIds } as VehiclesFilter;
+}
 
 const deleteMany = async (ctx: Context, { body }: RestRequest) => ({
   status: 200,
@@ -25,7 +56,18 @@ export const vehicleRoutes: Route[] = [
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
-      return listAnswer(request, path, (page) => listVehiclesJson(ctx, { fleetId, page, fields }));
+      return listAnswer(request, path, (page) => listVehiclesJson(ctx, { fleetId, page, fields }), vehicleOrders);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/vehicles',
+    scope: 'fleets:read',
+    docs: vehicleDocs.listAll,
+    answer(ctx, request) {
+      const filter = readFilter(request);
+      const read = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
+      return listAnswer(request, pathWith('/vehicles', request, filterQuery), read, vehicleOrders);
     },
   },
   {
@@ -56,6 +98,14 @@ export const vehicleRoutes: Route[] = [
     body: 'json',
     docs: vehicleDocs.deleteManyByPost,
     answer: deleteMany,
+  },
+  {
+    method: 'POST',
+    path: '/vehicles/move',
+    scope: 'fleets:write',
+    body: 'json',
+    docs: vehicleDocs.move,
+    answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
   },
   {
     method: 'GET',

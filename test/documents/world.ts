@@ -46,7 +46,7 @@ export async function makeWorld(gateway: Gateway, company: string): Promise<void
 
 /** What is there only once others have answered. */
 const states = [
-  `update vehicle v set status = s.status, attempts = s.n, verified_at = timestamptz '2026-01-01 10:00:00.5Z',
+  `update vehicle v set status = s.status, attempts = s.n, verified_at = timestamptz '2026-01-01 10:00:00.5Z' + make_interval(secs => get_byte(uuid_send(v.id), 14) % 3),
      reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
      claimed = s.n = 3
    from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
@@ -60,11 +60,29 @@ const states = [
    where types <> '{}'`,
 ];
 
+const VERIFIED = ['2026-01-01T10:00:00.5Z', '2026-01-01T10:00:00.501Z', '2026-01-02T10:00:00Z', '2999-01-01T00:00:00Z'];
+
 const RARE = 40;
 /** These, and once in a while others. */
 const mostly = <T>(usual: readonly T[], ...others: T[]): readonly T[] => [
   ...Array.from({ length: RARE * others.length }, (_, at) => usual[at % usual.length] as T),
   ...others,
+];
+
+const sortedBy: Partial<Record<keyof Rows, string[]>> = {
+  fleet: ['NAME'],
+  vehicle: ['VIN', 'VERIFIED_AT'],
+  contract: ['FROM', 'TO'],
+};
+
+/** Cursors of every row, most of them in the order of creation. */
+const cursorsOf = (kind: Exclude<keyof Rows, 'now'>, rows: Rows): string[] => [
+  ...[1, 2, 3].flatMap(() => rows[kind].map((row) => cursorOf(row))),
+  ...['ASC', 'DESC'].flatMap((direction) =>
+    (sortedBy[kind] ? ['CREATED_AT', ...sortedBy[kind]] : []).flatMap((field) =>
+      rows[kind].map((row) => cursorOf(row, { field, direction })),
+    ),
+  ),
 ];
 
 /** Values for arguments, of which most fit something. */
@@ -76,7 +94,7 @@ export function poolsOf(rows: Rows): Pools {
   const cursors = Object.fromEntries(
     (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).map((kind) => [
       `${kind[0]?.toUpperCase()}${kind.slice(1)}Connection`,
-      mostly([...idsOf(kind).map(cursorOf), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
+      mostly([...cursorsOf(kind, rows), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
     ]),
   );
   return {
@@ -93,6 +111,10 @@ export function poolsOf(rows: Rows): Pools {
       VehicleBy: some(idsOf('vehicle')),
     },
     fleetId: some(idsOf('fleet')),
+    fleetIds: some(idsOf('fleet')),
+    reasonCode: mostly(['NO', 'X', 'x', ''], '\0'),
+    verifiedBefore: mostly(VERIFIED, 'yesterday'),
+    verifiedAfter: VERIFIED,
     contractId: some(idsOf('contract')),
     vehicleId: some(idsOf('vehicle')),
     vin: someVins,

@@ -13,15 +13,18 @@ import {
   InMemoryCache,
   Observable,
 } from '@apollo/client';
+import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { preset } from '@graphql-codegen/client-preset';
 import { codegen } from '@graphql-codegen/core';
-import { cacheExchange, fetchExchange, Client as UrqlClient } from '@urql/core';
+import { cacheExchange, fetchExchange, subscriptionExchange, Client as UrqlClient } from '@urql/core';
 import UploadHttpLink from 'apollo-upload-client/UploadHttpLink.mjs';
 import { buildASTSchema, type DocumentNode, parse, print } from 'graphql';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { createClient } from 'graphql-sse';
+import { createClient as createWsClient } from 'graphql-ws';
 import relay from 'relay-runtime';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
 import type { Json } from '../support/client.ts';
 import { addVehicle, addVehicles, createFleet, fleetFields, newVin, newVins, unknownId } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -55,6 +58,16 @@ async function watched(open: (variables: { fleetId: string }) => unknown): Promi
   const [vehicle] = await addVehicles(acme, newVins(1), fleet);
   return vehicle.vin;
 }
+
+const openSocket = () => {
+  const socket = createWsClient({
+    url: url.replace('http', 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: acme.headers,
+  });
+  onTestFinished(() => void socket.dispose());
+  return socket;
+};
 
 describe('plain fetch', () => {
   const post = (query: string, headers: Record<string, string> = {}) =>
@@ -90,10 +103,10 @@ describe('Apollo Client', () => {
   afterAll(() => sse.dispose());
   /** The link that the documentation of graphql-sse gives. */
   const events = new ApolloLink(
-    ({ query, variables, operationName }) =>
+    (operation) =>
       new Observable((sink) =>
         sse.subscribe(
-          { query: print(query), variables, operationName },
+          { ...operation, query: print(operation.query) },
           {
             next: (value) => sink.next(value as never),
             error: (error) => sink.error(error),
@@ -131,6 +144,18 @@ describe('Apollo Client', () => {
     const seen: Json[] = [];
     const vin = await watched((variables) => {
       const answers = client.subscribe({ query: gql(watchText), variables });
+      const subscription = answers.subscribe(({ data }) => seen.push(data));
+      onTestFinished(() => subscription.unsubscribe());
+    });
+    await expect
+      .poll(() => seen, { timeout: 10_000 })
+      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+  });
+
+  test('subscribes by WebSocket', async () => {
+    const seen: Json[] = [];
+    const vin = await watched((variables) => {
+      const answers = open(new GraphQLWsLink(openSocket())).subscribe({ query: gql(watchText), variables });
       const subscription = answers.subscribe(({ data }) => seen.push(data));
       onTestFinished(() => subscription.unsubscribe());
     });
@@ -201,6 +226,33 @@ describe('urql', () => {
       .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
+  test.each(['graphql-ws', 'graphql-sse'])('subscribes by its subscriptionExchange over %s', async (library) => {
+    const transport =
+      library === 'graphql-ws'
+        ? openSocket()
+        : createClient({ url, headers: { ...acme.headers }, singleConnection: true });
+    onTestFinished(() => void transport.dispose());
+    const own = new UrqlClient({
+      url,
+      preferGetMethod: false,
+      exchanges: [
+        subscriptionExchange({
+          forwardSubscription: ({ query = '', ...request }) => ({
+            subscribe: (sink) => ({ unsubscribe: transport.subscribe({ ...request, query } as never, sink as never) }),
+          }),
+        }),
+      ],
+    });
+    const seen: Json[] = [];
+    const vin = await watched((variables) => {
+      const answers = own.subscription<Json>(watchText, variables);
+      onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
+    });
+    await expect
+      .poll(() => seen, { timeout: 10_000 })
+      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+  });
+
   test('uploads', async () => {
     const { id: fleetId } = await createFleet(acme);
     const { data, error } = await client.mutation<Json>(uploadText, { input: { fleetId, file: csv() } });
@@ -230,8 +282,8 @@ describe('graphql-request', () => {
 });
 
 describe('graphql-sse', () => {
-  test('iterates over a subscription', async () => {
-    const client = createClient({ url, headers: acme.headers });
+  test.each([false, true])('iterates over a subscription, single connection: %s', async (singleConnection) => {
+    const client = createClient({ url, headers: { ...acme.headers }, singleConnection });
     onTestFinished(() => client.dispose());
     let first: Promise<unknown> | undefined;
     const vin = await watched((variables) => {
@@ -381,5 +433,70 @@ describe('Relay', async () => {
     const { fleets }: Json = environment.lookup(operation.fragment).data;
     expect(fleets.edges[0].node.name).toBe('By Relay');
     retained.dispose();
+  });
+});
+
+describe('TRUSTED_DOCUMENTS takes the manifest that is written by', () => {
+  const documents = 'query ManifestFleet($id: ID!) { fleet(id: $id) { id name } }';
+  const runTool = (folder: string, name: string, ...args: string[]) =>
+    run(process.execPath, [join('node_modules/.bin', name), ...args], { cwd: folder }).catch(({ stdout, stderr }) =>
+      expect.fail(stdout + stderr),
+    );
+
+  const writers: Record<string, (folder: string) => Promise<string>> = {
+    async 'Apollo’s generate-persisted-query-manifest'(folder) {
+      await mkdir(join(folder, 'src'));
+      await writeFile(join(folder, 'src/fleet.js'), `import { gql } from '@apollo/client';\ngql\`${documents}\`;`);
+      await runTool(folder, 'generate-persisted-query-manifest');
+      return 'persisted-query-manifest.json';
+    },
+    async 'the Relay compiler'(folder) {
+      await mkdir(join(folder, 'src'));
+      await writeFile(
+        join(folder, 'src/ManifestFleet.js'),
+        `graphql\`${documents.replace('ManifestFleet', 'ManifestFleetQuery')}\`;`,
+      );
+      const config = {
+        src: 'src',
+        schema: 'schema.graphql',
+        language: 'javascript',
+        persistConfig: { file: 'persisted.json', algorithm: 'SHA256' },
+      };
+      await writeFile(join(folder, 'relay.config.json'), JSON.stringify(config));
+      await writeFile(join(folder, 'persisted.json'), '{}');
+      await runTool(folder, 'relay-compiler', '--noWatchman');
+      return 'persisted.json';
+    },
+    async 'graphql-codegen’s client preset'(folder) {
+      const schema = parse(await readFile('schema.graphql', 'utf8'));
+      const sections = await preset.buildGeneratesSection({
+        baseOutputDir: `${folder}/`,
+        schema,
+        schemaAst: buildASTSchema(schema),
+        documents: [{ location: join(folder, 'use.ts'), document: parse(documents), rawSDL: documents }],
+        config: {},
+        presetConfig: { persistedDocuments: true },
+        plugins: [],
+        pluginMap: {},
+        pluginContext: {},
+      } as never);
+      for (const section of sections) await writeFile(section.filename, await codegen(section as never));
+      return 'persisted-documents.json';
+    },
+  };
+
+  test.each(Object.entries(writers))('%s', { timeout: 60_000 }, async (_name, write) => {
+    const folder = await project();
+    const path = join(folder, await write(folder));
+    const manifest = JSON.parse(await readFile(path, 'utf8'));
+    const [id = ''] = manifest.operations?.map((one: Json) => one.id) ?? Object.keys(manifest);
+    const trusting = await startGateway({ on: gateway, settings: { TRUSTED_DOCUMENTS: path } });
+    const client = await trusting.as('acme');
+    const fleet = await createFleet(acme);
+    const asked = { extensions: { persistedQuery: { version: 1, sha256Hash: id } }, variables: { id: fleet.id } };
+    expect((await client.post('/graphql', asked)).body.data.fleet).toMatchObject({ id: fleet.id, name: fleet.name });
+    expect((await client.post('/graphql', { query: '{ __typename }' })).body.errors).toMatchObject([
+      { message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } },
+    ]);
   });
 });

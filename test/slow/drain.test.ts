@@ -3,7 +3,9 @@ import { Agent, type ClientRequest, request } from 'node:http';
 import { connect } from 'node:net';
 import { json, text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, inject, test } from 'vitest';
+import { createClient } from 'graphql-ws';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
 import type { Client } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';
 import { addVehicle, createFleet, fleetFields, newVin } from '../support/factories.ts';
@@ -57,6 +59,44 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
     const texts = Promise.all(streams.map((stream) => stream.text()));
     expect(await stopTime(gateway)).toBeLessThan(4_000);
     for (const said of await texts) expect(said).not.toContain('event: complete');
+  });
+
+  test('closes WebSockets with 1001; a subscription is not called complete, so that clients come back', async () => {
+    const gateway = await start();
+    const client = gateway.as(company);
+    const codes: number[] = [];
+    let connects = 0;
+    const connected = Promise.withResolvers<void>();
+    const socketClient = createClient({
+      url: `${gateway.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: client.headers,
+      retryWait: async () => {},
+      retryAttempts: 1,
+      on: {
+        connected: () => connected.resolve(),
+        closed: (event) => void codes.push((event as CloseEvent).code),
+        connecting: () => {
+          connects += 1;
+        },
+      },
+    });
+    onTestFinished(() => void socketClient.dispose());
+    const failed = Promise.withResolvers<unknown>();
+    let completed = false;
+    const sink = {
+      next: () => {},
+      error: failed.resolve,
+      complete: () => {
+        completed = true;
+      },
+    };
+    socketClient.subscribe({ query: 'subscription { events { id } }' }, sink);
+    await connected.promise;
+    expect(await gateway.stop()).toBe(0);
+    await failed.promise;
+    expect(codes[0]).toBe(1001);
+    expect({ completed, cameBack: connects > 1 }).toEqual({ completed: false, cameBack: true });
   });
 
   test('answers who waits for a manufacturer at once: 409 with Retry-After', async () => {

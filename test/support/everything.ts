@@ -11,7 +11,7 @@ import type { Client, Json } from './client.ts';
 import { schema } from './operation.ts';
 
 /** Levels of objects that everythingOf follows from a root field; deeper ones lead nowhere new. */
-const LEVELS = 4;
+const LEVELS = 3;
 
 /**
  * What a company can see from every field of Query without an id, and from every field of what it sees there: read off

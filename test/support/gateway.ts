@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts';
 import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
 import type { Database } from '../../src/database/database.ts';
+import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
 import { type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
@@ -69,7 +70,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const rateLimit = openRateLimit({ config, database, changes, manufacturers, clock });
   const ending = new AbortController().signal;
   const services = { config, database, changes, manufacturers, clock, authenticator, log, rateLimit, ending };
-  const server = openServer(createApp(services), config, log).listen(0, '127.0.0.1');
+  const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const open = () => contextOf(services, 'job', null);
   const runner = options.workers ? startRunner({ open, changes, log }) : null;

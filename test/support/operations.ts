@@ -206,6 +206,28 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'DELETE /vehicles': deletion('/vehicles'),
   'POST /vehicles/delete': deletion('/vehicles/delete'),
+  'POST /vehicles/move': {
+    ...mutation('moveVehicles', 'vehicles { id vin } notFound { ids vins }'),
+    // Which fleet each of them has left is for REST to say: GraphQL shows the vehicles themselves.
+    asRest: ({ vehicles, notFound }, { fleetId, elsewhereVin }) => ({
+      moved: vehicles.map(({ id, vin }: Json) => ({ id, vin, from: vin === elsewhereVin ? unknownId : fleetId })),
+      notFound,
+    }),
+    others: 'FLEET_NOT_FOUND',
+    cases: {
+      'ids and VINs': body('/vehicles/move', ({ fleetId, vehicleId, otherVin, elsewhereVin }) => ({
+        fleetId,
+        ids: [vehicleId, unknownId, 'no id'],
+        vins: [otherVin.toLowerCase(), elsewhereVin, 'SHORT'],
+      })),
+      'nothing that is there': body('/vehicles/move', ({ fleetId }) => ({ fleetId, vins: ['SHORT'] })),
+      'nothing named': body('/vehicles/move', ({ fleetId }) => ({ fleetId })),
+      'empty lists': body('/vehicles/move', ({ fleetId }) => ({ fleetId, ids: [], vins: [] })),
+      'an unknown fleet': body('/vehicles/move', ({ vehicleId }) => ({ fleetId: unknownId, ids: [vehicleId] })),
+      'no fleet': body('/vehicles/move', ({ vehicleId }) => ({ ids: [vehicleId] })),
+      'values of a wrong kind': body('/vehicles/move', ({ fleetId }) => ({ fleetId, vins: [1, true] })),
+    },
+  },
   'GET /vehicles/:vehicleId': {
     ...query('vehicle', '$by: VehicleBy!', vehicle),
     others: 'VEHICLE_NOT_FOUND',

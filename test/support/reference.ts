@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import {
   buildSchema,
   type ExecutionResult,
@@ -128,9 +129,14 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     vat: (fleet, vat) => fleet.vat === vat,
   },
   vehicle: {
-    eligibility: (vehicle, status) => vehicle.status === status,
+    eligibility: (vehicle, status) => [status].flat().includes(vehicle.status),
     manufacturer: (vehicle, slug) => vehicle.manufacturer === slug,
     vinStartsWith: (vehicle, text) => vehicle.vin.startsWith(text.trim().toUpperCase()),
+    fleetIds: (vehicle, ids) => ids.some((one: string) => sameId(one, vehicle.fleetId)),
+    reasonCode: (vehicle, code) => vehicle.reason?.code === code,
+    actor: (vehicle, actor) => vehicle.reason?.actor === actor,
+    verifiedBefore: ({ verifiedAt }, time) => verifiedAt !== null && verifiedAt < new Date(time).toISOString(),
+    verifiedAfter: ({ verifiedAt }, time) => verifiedAt !== null && verifiedAt >= new Date(time).toISOString(),
   },
   contract: {
     fleetId: (contract, id) => sameId(id, contract.fleetId),
@@ -161,49 +167,98 @@ const wrong: Record<string, (value: Row) => boolean> = {
   manufacturer: hasNul,
   pack: hasNul,
   vinStartsWith: (text) => text.length > 17 || hasNul(text),
+  reasonCode: hasNul,
+  verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
+  verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
   since: (time) => Number.isNaN(Date.parse(time)),
   until: (time) => Number.isNaN(Date.parse(time)),
 };
 
-export const cursorOf = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url');
+/** What a list is sorted by: a text of each row, the least first. */
+export const sortTexts: Record<string, (row: Row) => string> = {
+  CREATED_AT: () => '',
+  NAME: ({ name }) => name,
+  VIN: ({ vin }) => vin,
+  VERIFIED_AT: ({ verifiedAt }) => verifiedAt ?? '~',
+  FROM: ({ startsAt }) => startsAt,
+  TO: ({ endsAt }) => endsAt,
+};
+type OrderBy = { field: string; direction: string };
+const BY_CREATION: OrderBy = { field: 'CREATED_AT', direction: 'ASC' };
+
+const bytesOf = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex');
+const signed = ({ field, direction }: OrderBy) => `${direction === 'DESC' ? '-' : ''}${field}`;
+/** A time of the world has no more than milliseconds. */
+const sortText = (row: Row, field: string) => sortTexts[field]?.(row).replace(/(\.\d{3})Z$/, '$1000Z') ?? '';
+
+/** The cursor of a row (or of the id of one) in an order. */
+export function cursorOf(row: Row, orderBy: OrderBy = BY_CREATION): string {
+  const id = bytesOf(row.id ?? row);
+  if (isDeepStrictEqual({ ...orderBy }, BY_CREATION)) return id.toString('base64url');
+  const text = sortText(row, orderBy.field);
+  const sorted = `${signed(orderBy)}${text === '' || text === '~' ? '' : `=${text}`}`;
+  return Buffer.concat([id, Buffer.from(sorted)]).toString('base64url');
+}
 
 /** Where a cursor stands in the order of a list; null for none. */
-function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows): Row {
+function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows, orderBy: OrderBy): Row {
   if (cursor == null) return null;
   const isEvent = kind === 'event' && rows.event.some(({ id }) => id === cursor.toLowerCase());
   const hex = isEvent ? cursor.replaceAll('-', '') : Buffer.from(cursor, 'base64url').toString('hex');
-  const id = hex.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const id = hex
+    .toLowerCase()
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  if (!isDeepStrictEqual({ ...orderBy }, BY_CREATION)) {
+    // Those that are sent here are of rows that are there.
+    const row = rows[kind].find((one) => cursorOf(one, orderBy) === cursor);
+    return row ? { id: row.id, text: sortText(row, orderBy.field) } : refuse('VALIDATION_FAILED');
+  }
   if (id.length !== 36 || (!isEvent && cursorOf(id) !== cursor)) return refuse('VALIDATION_FAILED');
-  if (kind === 'event') return rows.event.find((event) => event.id === id)?.place ?? refuse('VALIDATION_FAILED');
-  return kind === 'import' ? rows.import.find((run) => run.id === id)?.place : id;
+  if (kind === 'event') return rows.event.find((event) => event.id === id) ?? refuse('VALIDATION_FAILED');
+  // Before and after what is not there, there is nothing.
+  return kind === 'import' ? (rows.import.find((run) => run.id === id) ?? { place: Number.NaN }) : { place: id };
 }
+
+const compare = <T>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN);
+/** By code points, which JavaScript's own comparison is not. */
+const compareTexts = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** Compares rows, and places of cursors, in an order. */
+const inOrderOf =
+  ({ field, direction }: OrderBy) =>
+  (a: Row, b: Row): number => {
+    const [one, other] = [a, b].map((row) => row.text ?? sortText(row, field)) as [string, string];
+    const [id, otherId] = [a, b].map((row) => row.place ?? row.id);
+    return (compareTexts(one, other) || compare(id, otherId)) * (direction === 'DESC' ? -1 : 1);
+  };
 
 /** A connection to the rows of one kind that `among` lets pass. */
 const list =
   (kind: Table, among: (row: Row, source: Row) => boolean = () => true): Field =>
-  (source, { filter, state, ...args }, rows) => {
+  (source, { filter, state, orderBy, ...args }, rows) => {
     const wanted = Object.entries({ state, ...filter }).filter(([, value]) => value != null);
     const isWrong = [...Object.entries(args), ...wanted].some(([name, value]) => value != null && wrong[name]?.(value));
     if (isWrong || (args.first != null && args.last != null)) return refuse('VALIDATION_FAILED');
-    const after = placeOf(kind, args.after, rows);
-    const before = placeOf(kind, args.before, rows);
-    const all = rows[kind].filter(
-      (row) => among(row, source) && wanted.every(([name, value]) => filters[kind]?.[name]?.(row, value, rows)),
-    );
-    const between = all.filter(
-      (row) => (after === null || row.place > after) && (before === null || row.place < before),
-    );
+    const order: OrderBy = orderBy ?? BY_CREATION;
+    const compared = inOrderOf(order);
+    const after = placeOf(kind, args.after, rows, order);
+    const before = placeOf(kind, args.before, rows, order);
+    const all = rows[kind]
+      .filter((row) => among(row, source) && wanted.every(([name, value]) => filters[kind]?.[name]?.(row, value, rows)))
+      .toSorted(compared);
+    const between = all.filter((row) => (!after || compared(row, after) > 0) && (!before || compared(row, before) < 0));
     const nodes = args.last == null ? between.slice(0, args.first ?? 50) : between.slice(-args.last);
     const [first, last] = [nodes.at(0), nodes.at(-1)];
     return {
       nodes,
-      edges: nodes.map((node) => ({ node, cursor: cursorOf(node.id) })),
+      edges: nodes.map((node) => ({ node, cursor: cursorOf(node, order) })),
       totalCount: all.length,
       pageInfo: {
-        startCursor: first ? cursorOf(first.id) : null,
-        endCursor: last ? cursorOf(last.id) : null,
-        hasPreviousPage: all.some((row) => (first ? row.place < first.place : row.place <= after)),
-        hasNextPage: all.some((row) => (last ? row.place > last.place : before !== null && row.place >= before)),
+        startCursor: first ? cursorOf(first, order) : null,
+        endCursor: last ? cursorOf(last, order) : null,
+        hasPreviousPage: all.some((row) => (first ? compared(row, first) < 0 : after && compared(row, after) <= 0)),
+        hasNextPage: all.some((row) => (last ? compared(row, last) > 0 : before && compared(row, before) >= 0)),
       },
     };
   };
@@ -256,6 +311,7 @@ const bodyOf = (event: Row, rows: Rows) => {
 const fields: Record<string, Field> = {
   'Query.fleets': list('fleet'),
   'Query.fleet': one('fleet', 'FLEET_NOT_FOUND'),
+  'Query.vehicles': list('vehicle'),
   'Query.vehicle': (_source, { by: { id, vin } }, rows) =>
     vehicleBy((vehicle) => (id == null ? sameVin(vin, vehicle.vin) : sameId(id, vehicle.id)), rows),
   'Query.eligibility': (_source, { vin }, rows) => vehicleBy((vehicle) => sameVin(vin, vehicle.vin), rows),

@@ -9,7 +9,7 @@ import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../s
 import {
   type CsvLimits,
   type CsvRow,
-  mayBeCsv,
+  mayBeTable,
   type RejectedRow,
   readCsv,
   rejectedCsv,
@@ -310,11 +310,11 @@ describe('what cannot be read', () => {
   });
 
   test('a header without a VIN column: what was found and what is accepted', async () => {
-    const error = await refusal(`Fahrgestellnummer;plate\n${A};x\n`);
+    const error = await refusal(`Numberplate;plate\n${A};x\n`);
     expect(error).toBeInstanceOf(ValidationFailed);
     expect(error).toMatchObject({
-      message: expect.stringMatching(/Found: "Fahrgestellnummer", "plate"\..*vin_number.*chassis/),
-      details: { found: ['Fahrgestellnummer', 'plate'] },
+      message: expect.stringMatching(/Found: "Numberplate", "plate"\..*vin_number.*chassis/),
+      details: { found: ['Numberplate', 'plate'] },
     });
   });
 
@@ -322,8 +322,7 @@ describe('what cannot be read', () => {
     ['PNG', Buffer.from('\x89PNG\r\n\x1a\n\0\0', 'latin1'), 'PNG'],
     ['JPEG', Buffer.from('\xff\xd8\xff\xe0', 'latin1'), 'JPEG'],
     ['PDF', Buffer.from('%PDF-1.7\n'), 'PDF'],
-    ['XLSX', Buffer.from('PK\x03\x04\x14\0', 'latin1'), 'save it as "CSV UTF-8"'],
-    ['XLS', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1', 'latin1'), 'save it as "CSV UTF-8"'],
+    ['XLS', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1', 'latin1'), 'as .xlsx'],
     ['gzip', gzipSync(`vin\n${A}\n`), 'Unpack'],
     ['NUL bytes', Buffer.from(`vin\n${A}\0\n`), 'NUL'],
     ['UTF-16 without its mark', Buffer.from(`vin\n${A}\n`, 'utf16le'), 'byte order mark'],
@@ -746,6 +745,38 @@ describe('rejected rows', () => {
   });
 });
 
+describe('what a column of VINs is called', () => {
+  const names = {
+    en: ['VIN', 'VIN No.', 'VIN-Number', 'Vehicle Identification Number', 'chassis no', 'Chassis'],
+    de: [
+      'Fahrgestellnummer',
+      'Fahrgestell-Nr.',
+      'Fahrzeug-Ident-Nr.',
+      'Fahrzeugidentifikationsnummer',
+      'FIN',
+      'Fgst.-Nr.',
+    ],
+    fr: ['numéro de châssis', 'N° de châssis', 'Nº châssis', 'No. de châssis', "Numéro d'identification du véhicule"],
+    it: ['Telaio', 'Numero di telaio', 'n. telaio', 'Numero telaio', 'numero di identificazione del veicolo'],
+    es: ['Bastidor', 'Número de bastidor', 'Nº de bastidor', 'Nº bastidor', 'número de identificación del vehículo'],
+    nl: ['Chassisnummer', 'chassis nr.', 'Voertuigidentificatienummer', 'VIN-nummer'],
+  };
+  const written = Object.entries(names).flatMap(([language, some]) => some.map((name) => [language, name] as const));
+  test.each(written)('%s: %s', async (_, name) => {
+    for (const form of [name, name.toUpperCase(), ` ${name} `, name.normalize('NFD'), `'${name}`]) {
+      const { columns, rows } = await read(`Wagenpark 2026\nx;${form};y\n1;${A};2\n`);
+      expect([columns, rows.map(({ value }) => value)]).toEqual([['x', form, 'y'], [A]]);
+    }
+  });
+
+  test.each(['Vehicle ID', 'Numéro', 'Nummer', 'Fahrzeug', 'Identificación', 'Modell', 'No', '北'])(
+    'not so: %s',
+    async (name) => {
+      expect(await refusal(`x;${name}\n1;${A}\n`)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
+    },
+  );
+});
+
 describe('the label of a file part', () => {
   test.each([
     '',
@@ -756,20 +787,17 @@ describe('the label of a file part', () => {
     'application/csv',
     'application/vnd.ms-excel',
     'application/octet-stream',
-  ])('"%s" may be CSV: its content decides', (label) => {
-    expect(mayBeCsv(label)).toBe(true);
+    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    'application/vnd.ms-excel.sheet.macroEnabled.12',
+    'application/zip',
+  ])('"%s" may be a table: its content decides', (label) => {
+    expect(mayBeTable(label)).toBe(true);
   });
 
-  test.each([
-    'image/png',
-    'application/pdf',
-    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-    'application/zip',
-    'application/gzip',
-    'application/json',
-    'text/html',
-    'video/mp4',
-  ])('"%s" is refused unread', (label) => {
-    expect(mayBeCsv(label)).toBe(false);
-  });
+  test.each(['image/png', 'application/pdf', 'application/gzip', 'application/json', 'text/html', 'video/mp4'])(
+    '"%s" is refused unread',
+    (label) => {
+      expect(mayBeTable(label)).toBe(false);
+    },
+  );
 });

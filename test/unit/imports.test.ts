@@ -30,7 +30,7 @@ const roomOf = (path: string) =>
 /** The rooms from the top of the house to its ground; each may import only those that are named. Types of config: everyone. */
 const allowed: Record<string, readonly string[]> = {
   main: [
-    ...['app', 'config', 'database', 'manufacturers', 'core', 'jobs', 'http'],
+    ...['app', 'config', 'database', 'graphql/transport', 'manufacturers', 'core', 'jobs', 'http'],
     ...['http/connections', 'http/identity', 'http/observability', 'http/pages'],
   ],
   'compile-cache': [],
@@ -45,18 +45,15 @@ const allowed: Record<string, readonly string[]> = {
     ...['rest', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
     ...['core/vehicles', 'core/webhooks'],
   ],
-  graphql: [
-    ...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core', 'core/sql'],
-  ],
+  graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
-  'graphql/execution': [
-    ...['graphql/schema', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
-    'core/vehicles',
+  'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
+  'graphql/transport': [
+    ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/identity', 'core', 'core/imports'],
   ],
-  'graphql/transport': ['http', 'http/identity', 'core', 'core/imports'],
   jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
   http: ['http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
@@ -65,6 +62,9 @@ const allowed: Record<string, readonly string[]> = {
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
   'core/operations': ['core', 'core/sql', 'core/vehicles'],
+  'core/reads': [
+    ...['core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+  ],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles', 'entities'],
@@ -77,7 +77,8 @@ const allowed: Record<string, readonly string[]> = {
   database: ['entities'],
   entities: [],
   migrations: [],
-  config: ['manufacturers'],
+  config: ['manufacturers', 'trusted-documents'],
+  'trusted-documents': [],
   telemetry: [],
 };
 /** What every room may import. */
@@ -87,7 +88,7 @@ const everyones = 'telemetry';
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
   {
-    packages: /^(express$|graphql-yoga$|graphql-upload-minimal)/,
+    packages: /^(express$|graphql-yoga$|graphql-upload-minimal|graphql-ws$|ws$)/,
     rooms: ['app', 'console', 'rest', 'graphql', 'http'],
   },
   { packages: /^(graphql$|@pothos\/)/, rooms: ['graphql', 'commands'] },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { asIn, field } from '../fields.ts';
 import { id, mustBe, storable, text, time } from '../input.ts';
+import type { Orders } from '../sql/order.ts';
 
 export const contractStatus = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
 export type ContractStatus = z.output<typeof contractStatus>;
@@ -62,4 +63,9 @@ export const contractFilter = z
     status: contractStatus.nullish().describe('With this status.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
-export type ContractFilter = z.output<typeof contractFilter>;
+
+export const contractOrders = {
+  CREATED_AT: { meaning: 'When they were created.' },
+  FROM: { meaning: 'When they begin.', by: { column: 'starts_at', kind: 'time' } },
+  TO: { meaning: 'When they end.', by: { column: 'ends_at', kind: 'time' } },
+} as const satisfies Orders;

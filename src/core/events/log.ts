@@ -1,4 +1,4 @@
-import { type QueryCreator, sql } from 'kysely';
+import { type QueryCreator, type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -7,7 +7,7 @@ import { db, type Tables } from '../sql/tables.ts';
 // Every company has a log of its own, whose end is counted in the company's row.
 
 /** Where a company's log ends: 0 before its first event. Positions of the version before are not counted in its row. */
-export const endOfLog = (company: string) => sql<string>`greatest(
+export const endOfLog = (company: string | RawBuilder<string>) => sql<string>`greatest(
   (select position from company where company = ${company}),
   (select max(position) from event where company = ${company} and position is not null), 0)`;
 

@@ -1,4 +1,4 @@
-import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { type AliasedExpression, type Insertable, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoSql } from '../sql/selection.ts';
@@ -11,6 +11,7 @@ export const eventTypes = [
   'fleet.updated',
   'fleet.deleted',
   'vehicle.added',
+  'vehicle.moved',
   'vehicle.removed',
   'eligibility.changed',
   'import.completed',
@@ -38,50 +39,97 @@ export interface Fact {
 /** An event names at most so many vehicles; more make several events. */
 export const EVENT_VEHICLES = 1000;
 
-/** What the service does by itself, whoever's request it happens in. */
-const bySystem = new Set<EventType>(['eligibility.changed', 'contract.started', 'contract.ended']);
+/** What the service does by itself. */
+const ownTypes = new Set<EventType>(['eligibility.changed', 'contract.started', 'contract.ended']);
+
+/** In whose name events are recorded, and when (ISO 8601): among a statement's values. */
+export interface By {
+  actor: string;
+  request_id: string | null;
+  at: string;
+}
+
+/** The caller, now. */
+export const byCaller = (ctx: Context): By => ({
+  actor: ctx.caller?.subject || 'anonymous',
+  request_id: ctx.requestId,
+  at: ctx.now().toISOString(),
+});
+
+/** The service itself, whoever's request it happens in. */
+export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
 /** Records facts, in one statement; to be called in the transaction that makes them true. */
 export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
   if (facts.length === 0) return;
   const rows = facts.flatMap(batches).map(({ vehicles = [], ...fact }) => ({
-    type: fact.type,
+    ...eventBy(fact.type, ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx)),
     company: fact.company,
     fleet_id: fact.fleetId,
     contract_id: fact.contractId,
     vehicle_ids: vehicles.map(({ id }) => id),
     vins: vehicles.map(({ vin }) => vin),
-    actor: actorOf(ctx, fact.type),
-    request_id: requestIdOf(ctx, fact.type),
     data: fact.data ?? {},
   }));
-  await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows), now: ctx.now() });
+  await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
   announceEvents(ctx);
 }
 
-type FactRow = Pick<
-  Selectable<Tables['event']>,
-  'type' | 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins' | 'actor' | 'request_id' | 'data'
->;
+/** The columns that eventsOf fills, in its order. */
+export const eventColumns = [
+  'type',
+  'actor',
+  'request_id',
+  'at',
+  'company',
+  'fleet_id',
+  'contract_id',
+  'vehicle_ids',
+  'vins',
+  'data',
+] as const;
 
-const insertFacts = prepare((p: { rows: string; now: Date }) =>
+type EventRow = Selectable<Tables['event']>;
+type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins'> & { data: unknown };
+
+/** Rows for `insert into event`: one of this type for each of `facts`. */
+export const eventsOf = (type: EventType, by: By, facts: AliasedExpression<FactRow, 'f'>) =>
+  db
+    .selectFrom(facts)
+    .select(({ cast, val }) => [
+      cast<string>(val(type), 'text').as('type'),
+      cast<string>(val(by.actor), 'text').as('actor'),
+      cast<string | null>(val(by.request_id), 'text').as('request_id'),
+      cast<string>(val(by.at), 'timestamptz').as('at'),
+      'company',
+      'fleet_id',
+      'contract_id',
+      'vehicle_ids',
+      'vins',
+      'data',
+    ]);
+
+/** The values that one event takes of `by`. */
+export const eventBy = (type: EventType, { actor, request_id, at }: By) =>
+  ({ type, actor, request_id, at }) satisfies Partial<Insertable<Tables['event']>>;
+
+const insertFacts = prepare((p: { rows: string }) =>
   db
     .insertInto('event')
-    .columns(['type', 'company', 'fleet_id', 'contract_id', 'vehicle_ids', 'vins', 'actor', 'request_id', 'data', 'at'])
+    .columns(eventColumns)
     .expression((q) =>
       q
         .selectFrom(
-          sql<FactRow>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'f'>(
-            sql`f(type text, company text, fleet_id uuid, contract_id uuid, vehicle_ids uuid[], vins text[], actor text,
-              request_id text, data jsonb)`,
+          sql<Pick<EventRow, (typeof eventColumns)[number]>>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'f'>(
+            sql`f(type text, actor text, request_id text, at timestamptz, company text, fleet_id uuid, contract_id uuid,
+              vehicle_ids uuid[], vins text[], data jsonb)`,
           ),
         )
-        .selectAll()
-        .select(({ cast, val }) => cast<Date>(val(p.now), 'timestamptz').as('at')),
+        .select(eventColumns),
     ),
 );
 
-/** Has what was recorded published; to be called after statements of recordEach that are no transaction's. */
+/** Has what was recorded published; to be called after a prepared statement that records by itself. */
 export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');
 
 function batches(fact: Fact): Fact[] {
@@ -94,21 +142,6 @@ function batches(fact: Fact): Fact[] {
   return starts.map((start) => ({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) }));
 }
 
-/**
- * A statement that records one event for each row of `facts`, however many there are. These are
- * (company, fleet_id, contract_id, vehicle_ids, vins, data).
- */
-export const recordEach = (ctx: Context, type: EventType, facts: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`insert into event (type, actor, request_id, at, company, fleet_id, contract_id, vehicle_ids, vins, data)
-      select ${type}::text, ${actorOf(ctx, type)}::text, ${requestIdOf(ctx, type)}::text, ${ctx.now()}::timestamptz, f.*
-      from (${facts}) f`;
-
-/** Facts for recordEach about all vehicles of `source`, which has the columns company, fleet_id, id and vin. */
-export const vehicleBatches = (source: RawBuilder<unknown>, data: Record<string, unknown> = {}): RawBuilder<unknown> =>
-  sql`select company, fleet_id, null::uuid, array_agg(id), array_agg(vin), ${JSON.stringify(data)}::jsonb
-      from (select *, (row_number() over () - 1) / ${EVENT_VEHICLES}::int as batch from (${source}) s) v
-      group by company, fleet_id, batch`;
-
 /** What an event of a contract `c` says of it; the same as contractDataOf makes. */
 export const contractData = sql.raw<Record<string, unknown>>(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
@@ -119,9 +152,3 @@ export const contractDataOf = ({ name, pack, from, to }: { name: string; pack: s
   from,
   to,
 });
-
-function actorOf(ctx: Context, type: EventType): string {
-  return bySystem.has(type) ? 'system' : ctx.caller?.subject || 'anonymous';
-}
-
-const requestIdOf = (ctx: Context, type: EventType): string | null => (bySystem.has(type) ? null : ctx.requestId);

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { EVENT_VEHICLES, record } from '../events/record-events.ts';
-import { type By, byCaller, eventColumns, eventsOf } from '../events/recording.ts';
+import { type By, byCaller, EVENT_VEHICLES, eventColumns, eventsOf, record } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -17,7 +16,7 @@ export async function deleteFleet(caller: Context, input: { id: string }): Promi
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockFleet(ctx, company, input.id);
-    const fleet = await readFleet(ctx, onPrimary, company, input.id);
+    const fleet = await readFleet(ctx, company, input.id);
     await removeContractsOfFleet(ctx, company, fleet.id);
     // Nobody else takes vehicles away while the fleet is locked.
     await tellOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleet.id });

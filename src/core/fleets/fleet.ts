@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { asIn, field } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
+import type { Orders } from '../sql/order.ts';
 
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
@@ -28,8 +29,16 @@ export const updateFleetInput = z
 
 export const fleetFilter = z
   .object({
-    nameStartsWith: storable(z.string().max(255)).nullish().describe('Whose name begins like this.'),
+    nameStartsWith: storable(z.string().max(255))
+      // Every name begins with nothing.
+      .transform((value) => value || null)
+      .nullish()
+      .describe('Whose name begins like this.'),
     vat: storable(z.string().max(255)).nullish().describe('With this VAT number.'),
   })
   .meta({ description: 'Which fleets: those that fit everything that is given.' });
-export type FleetFilter = z.output<typeof fleetFilter>;
+
+export const fleetOrders = {
+  CREATED_AT: { meaning: 'When they were created.' },
+  NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
+} as const satisfies Orders;

@@ -3,18 +3,18 @@ import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
-import { announceEvents, record } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
-import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
+import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import type { Page } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
-import { everyMember, json, jsonObject, jsonText, parseAll, type Selection } from '../sql/selection.ts';
-import { ALL_ROWS, append, execute, onPrimary, onReplica } from '../sql/send.ts';
-import { given, isId, newId } from '../sql/sql.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
+import { json, type Selection } from '../sql/selection.ts';
+import { append, onPrimary } from '../sql/send.ts';
+import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { createFleetInput, type Fleet, type FleetFilter, fleet, fleetFilter, updateFleetInput } from './fleet.ts';
+import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
@@ -76,7 +76,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
       await em.flush();
       await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
     }
-    return readFleet(ctx, onPrimary, company, fleetId);
+    return readFleet(ctx, company, fleetId);
   });
 }
 
@@ -97,78 +97,26 @@ function changesOf<T extends object>(before: T, fields: Partial<T>): Record<stri
 }
 
 /** One fleet of the caller's company; throws FleetNotFound. */
-export async function getFleet(ctx: Context, input: { id: string }): Promise<Fleet> {
-  return readFleet(ctx, onReplica, authorize(ctx, 'fleets:read'), input.id);
-}
+export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
+  readOne(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** The caller's fleets with these ids, in their order; null where there is none. */
-export async function fleetsById(ctx: Context, ids: readonly string[]): Promise<(Fleet | null)[]> {
-  const company = authorize(ctx, 'fleets:read');
-  const rows = await execute<{ json: Fleet }>(
-    onReplica(ctx),
-    sql`select ${fleetObject} as json from fleet f where f.company = ${company} and f.id = any(${ids.filter(isId)}::uuid[])`,
-  );
-  const byId = new Map(rows.map(({ json }) => [json.id, json]));
-  return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
-}
+/** A fleet of the company, read where changes are made; throws FleetNotFound. */
+export const readFleet = (ctx: Context, company: string, id: string): Promise<Fleet> =>
+  readOne(ctx, fleetRows, { id }, { company, send: onPrimary });
 
-/** A page of the caller's fleets, oldest first; with `fields`, only these members of them. */
-export async function listFleets(
-  ctx: Context,
-  input: { page: Page; filter?: FleetFilter | null | undefined; fields?: Selection<Fleet> | undefined },
-): Promise<Slice<Fleet>> {
-  const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`f.id`);
-  const rows = await execute<{ json: string }>(
-    onReplica(ctx, input.filter ? ALL_ROWS : input.page.limit),
-    sql`select ${jsonText(fleetJson, input.fields)} as json from fleet f
-        where f.company = ${company} ${fleetsMatching(input.filter)} ${within} ${tail}`,
-  );
-  return sliceOf(parseAll<Fleet>(rows), input.page);
-}
+/** A fleet that the caller has just changed something in, as it is now; null when somebody has deleted it since. */
+export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
+  readFleet(ctx, authorize(ctx, 'fleets:write'), input.id).catch((error) => {
+    if (error instanceof FleetNotFound) return null;
+    throw error;
+  });
 
-/** A page of the caller's fleets as JSON, oldest first. */
-export async function listFleetsJson(ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> {
-  const company = authorize(ctx, 'fleets:read');
-  const object = { table: fleetJson, selection: input.fields };
-  return readJsonPage(ctx, object, sql`fleet f where f.company = ${company}`, sql`f.id`, input.page);
-}
-
-/** How many fleets listFleets has in all. */
-export async function countFleets(ctx: Context, filter?: FleetFilter | null): Promise<number> {
-  const company = authorize(ctx, 'fleets:read');
-  const [row] = await execute<{ count: number }>(
-    onReplica(ctx, ALL_ROWS),
-    sql`select count(*)::int as count from fleet f where f.company = ${company} ${fleetsMatching(filter)}`,
-  );
-  return row?.count ?? 0;
-}
-
-/** `and` conditions on fleets `f`; throws ValidationFailed. */
-export function fleetsMatching(filter: unknown) {
-  const { nameStartsWith, vat } = readInput(fleetFilter, filter ?? {});
-  return sql`${nameStartsWith ? sql`and f.name like ${likePrefix(nameStartsWith)}` : sql``} ${given(vat, (one) => sql`and f.vat = ${one}`)}`;
-}
+/** A page of the caller's fleets as JSON. */
+export const listFleetsJson = (ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> =>
+  readJsonPage(ctx, fleetRows, input.fields, { company: authorize(ctx, 'fleets:read'), page: input.page });
 
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
-
-/** A fleet of the company; `from` says of which database: a change is read back where it was made. Throws FleetNotFound. */
-export async function readFleet(
-  ctx: Context,
-  from: typeof onReplica,
-  company: string,
-  fleetId: string,
-): Promise<Fleet> {
-  const [row] = isId(fleetId)
-    ? await execute<{ json: string }>(
-        from(ctx),
-        sql`select ${jsonText(fleetJson)} as json from fleet f where f.company = ${company} and f.id = ${fleetId}`,
-      )
-    : [];
-  if (!row) throw new FleetNotFound();
-  return JSON.parse(row.json);
-}
 
 const anyFleet = prepare((p: { id: string }) => db.selectFrom('fleet').select('company').where('id', '=', p.id));
 
@@ -232,10 +180,20 @@ export async function holdFleetsOf(ctx: Context, company: string, vehicleIds: re
   return held.map(({ id }) => id);
 }
 
-export const fleetJson = jsonTable('fleet', 'f', fleet, {
-  vehicleCount: json.number(
-    '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)',
-  ),
-});
-const fleetObject = jsonObject(fleetJson);
-export const everyFleetMember = everyMember(fleetJson);
+export const fleetRows: Resource = {
+  table: 'fleet f',
+  id: 'f.id',
+  members: jsonTable('fleet', 'f', fleet, {
+    vehicleCount: json.number(
+      '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)',
+    ),
+  }),
+  filter: fleetFilter,
+  conditions: {
+    id: ['f.id = ?::uuid', idOrNull],
+    nameStartsWith: ['f.name like ?', likePrefix],
+    vat: ['f.vat = ?'],
+  },
+  orders: fleetOrders,
+  missing: () => new FleetNotFound(),
+};

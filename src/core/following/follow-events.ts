@@ -1,12 +1,18 @@
 import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
-import type { Event, EventFilter } from '../events/event.ts';
-import { eventObject, matching, positionOf, visibleTo } from '../events/events.ts';
+import { type Event, type EventFilter, eventFilter } from '../events/event.ts';
+import { eventRows, positionOf } from '../events/events.ts';
 import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
+import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { whereSql } from '../sql/json-page.ts';
+import { numbered } from '../sql/named.ts';
+import { givenOf } from '../sql/resource.ts';
+import { jsonText } from '../sql/selection.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 
 const READ_AT_ONCE = 100;
 /** The log is looked at this often although nobody rang: news may get lost, the log does not. */
@@ -23,8 +29,7 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Event>> {
   const company = authorize(ctx, 'fleets:read');
-  const wanted = matching(input.filter);
-  const visible = visibleTo(ctx);
+  const { text, valuesOf } = nextEvents(ctx, company, input.filter ?? {});
   const { fleetId } = input.filter ?? {};
   if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
   let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOf(ctx, input.after);
@@ -39,14 +44,7 @@ export async function followEvents(
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
-        const rows = await execute<{ end: string; position: string | null; json: Event }>(
-          onPrimary(renewed(ctx)),
-          sql`select log."end"::text, page.position::text, page.json
-              from (select ${endOfLog(company)} as "end") log left join lateral (
-                select e.position, ${eventObject} as json from event e
-                where e.position > ${position}::bigint ${visible} ${wanted} order by e.position limit ${READ_AT_ONCE}
-              ) page on true order by page.position`,
-        );
+        const rows = (await onPrimary(renewed(ctx))(text, valuesOf(position))) as Found[];
         for (const { position: place, json } of rows) {
           if (place === null) break;
           yield json;
@@ -62,4 +60,25 @@ export async function followEvents(
     }
   }
   return events();
+}
+
+interface Found {
+  end: string;
+  position: string | null;
+  json: Event;
+}
+
+/** The statement that reads on after a position, and the log's end as it is then. */
+function nextEvents(ctx: Context, company: string, filter: EventFilter) {
+  const given = givenOf(eventRows.conditions, readInput(eventFilter, filter));
+  const where = whereSql(ctx, eventRows, { company }, given.names);
+  const end = endOfLog(sql.raw('$company')).compile(db).sql;
+  const { text, names } = numbered(
+    `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
+       select e.position, ${jsonText(eventRows.members)}::json as json from event e
+       where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}
+     ) page on true order by page.position`,
+  );
+  const values: Record<string, unknown> = { ...given.values, company };
+  return { text, valuesOf: (position: string) => names.map((name) => ({ ...values, position })[name]) };
 }

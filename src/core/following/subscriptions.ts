@@ -8,10 +8,10 @@ import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
 import { prepareVariants } from '../sql/prepare.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { Eligibility, Vehicle } from '../vehicles/vehicle.ts';
+import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
@@ -22,14 +22,14 @@ const BATCH = 100;
 const MARGIN_MS = 60_000;
 
 /**
- * Each new answer about a vehicle of the caller's company (of one fleet, if named) from now until the signal aborts.
+ * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal aborts.
  * Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
  */
 export async function eligibilityChanges(
   ctx: Context,
   input: { fleetId?: string | null | undefined },
   signal: AbortSignal,
-): Promise<AsyncGenerator<Eligibility>> {
+): Promise<AsyncGenerator<Vehicle>> {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId ?? null;
   if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
@@ -50,7 +50,7 @@ export async function eligibilityChanges(
   };
   const stop = ctx.services.changes.follow({ eligibility: hear, missed }, signal);
 
-  async function* answers(): AsyncGenerator<Eligibility> {
+  async function* answers(): AsyncGenerator<Vehicle> {
     try {
       while (await news.wait({ signal })) {
         if (missedSince) {
@@ -75,14 +75,24 @@ export async function eligibilityChanges(
 
 // Both read the primary: the news may be ahead of the replicas.
 
-async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Eligibility[]> {
-  const rows = await execute<{ json: Vehicle }>(
-    onPrimary(ctx),
-    sql`select ${vehicleObject} as json from vehicle v
-        where v.company = ${company} ${ofFleet(fleetId)} and v.id = any(${ids}::uuid[])`,
-  );
-  return rows.map(({ json }) => json.eligibility);
+async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Vehicle[]> {
+  const rows = await findVehicles(onPrimary(ctx), { company, fleetId, ids });
+  return rows.map(({ json }) => json);
 }
+
+interface Some {
+  company: string;
+  fleetId: string | null;
+  ids: readonly string[];
+}
+const findVehicles = prepareVariants<Some>()(['fleetId'], (p, has) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .$if(has.fleetId, (q) => q.where('v.fleet_id', '=', p.fleetId)),
+);
 
 const findVerified = prepareVariants<{ company: string; fleetId: string | null; since: Date }>()(
   ['fleetId'],
@@ -102,8 +112,6 @@ async function verifiedSince(ctx: Context, company: string, fleetId: string | nu
   const rows = await findVerified(onPrimary(renewed(ctx)), { company, fleetId, since });
   return rows.map((row) => row.id);
 }
-
-const ofFleet = (fleetId: string | null) => (fleetId === null ? sql`` : sql`and v.fleet_id = ${fleetId}::uuid`);
 
 /** Ten events a second at most. */
 const PAUSE_MS = 100;

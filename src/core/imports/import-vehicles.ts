@@ -8,13 +8,13 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { beginImport } from './begin.ts';
-import { readCsv } from './csv/csv.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, listRejections, toImport } from './imports.ts';
 import { failImport, keepAlive, startOf } from './run.ts';
 import { beginTelling } from './running.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
+import { readTable } from './table.ts';
 
 /** The file's bytes as they arrive, and the key that makes sending them twice safe. */
 export interface Upload {
@@ -28,7 +28,7 @@ export type ImportedVehicles = z.output<typeof importedVehicles> & { repeated: b
 const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
 
 /**
- * Adds the vehicles of a CSV file to a fleet, as one whole: rows are set aside while the file arrives and stored in one
+ * Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: rows are set aside while the file arrives and stored in one
  * transaction at its end, so a client that goes away or a process that dies leaves the fleet as it was.
  * Throws FleetIdMissing and FleetNotFound; UnsupportedMediaType, ValidationFailed and PayloadTooLarge for files that cannot be read;
  * ValidationFailed (with the report in `details`) when every row is rejected, or any in mode atomic; RateLimited,
@@ -59,7 +59,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return { ...toImport(run), received, rejected };
   });
   try {
-    const table = await readCsv(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
+    const table = await readTable(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
     const { columns, delimiter } = table;
     await keepLayout(onPrimary(ctx), { company, id: run.id, columns, delimiter });
     for await (const rows of table.rows) await staging.add(rows);

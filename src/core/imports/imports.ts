@@ -1,13 +1,15 @@
 import { expressionBuilder, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
+import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
-import type { Import, RejectedRow } from './import.ts';
+import { type Import, importSchema, type RejectedRow } from './import.ts';
 import { runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
@@ -196,3 +198,17 @@ export const toImport = (row: ImportRow): Import => ({
   startedAt: row.started_at,
   finishedAt: row.finished_at,
 });
+
+export const importRows: Resource = {
+  table: 'import n',
+  id: 'n.id',
+  members: jsonTable('import', 'n', importSchema, {}),
+  conditions: { id: ['n.id = ?::uuid', idOrNull] },
+  // Ids that callers choose say nothing of the time.
+  order: {
+    columns: ['n.started_at', 'n.id'],
+    placeOf: (id) => `(select p.started_at, p.id from import p where p.company = $company and p.id = ${id}::uuid)`,
+  },
+  primary: true,
+  missing: () => new ImportNotFound(),
+};

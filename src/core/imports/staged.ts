@@ -1,6 +1,5 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
-import { EVENT_VEHICLES } from '../events/record-events.ts';
-import { type By, eventColumns, eventsOf } from '../events/recording.ts';
+import { type By, EVENT_VEHICLES, eventColumns, eventsOf } from '../events/record-events.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';

@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
-import { record } from '../events/record-events.ts';
-import { byCaller } from '../events/recording.ts';
+import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
@@ -63,7 +62,6 @@ const takeTime = prepare(() =>
   db.selectNoFrom(
     Object.entries({
       statement_timeout: '30min',
-      lock_timeout: '0',
       work_mem: '64MB',
       jit: 'off',
       enable_seqscan: 'off',
@@ -114,6 +112,8 @@ async function store(
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
     await takeTime(onPrimary(ctx), {});
+    // Others' uncommitted vehicles are waited for. Citus tells its nodes only of settings that are made like this.
+    await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);

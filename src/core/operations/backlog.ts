@@ -1,9 +1,9 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { withCompaniesDue } from '../due-companies.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { withCompaniesDue } from '../vehicles/due-vehicles.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -21,7 +21,7 @@ const secondsSince = (now: Expression<string>, first: Expression<string | null>)
 
 /** Vehicles have an index by company. */
 const waitingVehicles = (now: Expression<string>) =>
-  withCompaniesDue()
+  withCompaniesDue('vehicle')
     .selectFrom('turn')
     .select((turn) => [
       sql<string>`'vehicle'::text`.as('kind'),

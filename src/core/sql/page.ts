@@ -1,8 +1,8 @@
-import { type RawBuilder, sql } from 'kysely';
 import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
+import { BY_CREATION, isSortText, type Order, type Orders, orderInput, type Place } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
 
@@ -17,25 +17,30 @@ export const pageInput = z.object({
   before: z.string().nullish(),
 });
 
-/** A part of a list in the order of its ids, which is the order of creation. */
+/** A part of a list. */
 export interface Page {
   limit: number;
-  after: string | null;
-  before: string | null;
+  order: Order;
+  after: Place | null;
+  before: Place | null;
   /** Counts from the end. */
   backward: boolean;
-  /** The items at `after` and `before` themselves belong to it. */
-  inclusive?: true;
 }
 
-/** Items of a page, oldest first, and whether it would have had more without its limit. */
+/** Items of a page in the order of the list, and whether it would have had more without its limit. */
 export interface Slice<T> {
   items: T[];
   more: boolean;
+  /** The texts of the items' places, where the list is not in the order of creation. */
+  texts?: (string | null)[];
 }
 
-/** Reads connection arguments; throws ValidationFailed for sizes out of range and cursors that are none of ours. */
-export function readPage(input: unknown): Page {
+/**
+ * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders that the
+ * list does not have, and cursors that are none of it, or of another order of it.
+ */
+export function readPage(input: unknown, orders?: Orders): Page {
+  const order = orders ? readOrder(input, orders) : BY_CREATION;
   const { first, after, last, before } = readInput(pageInput, input);
   if (first != null && last != null) {
     throw new ValidationFailed([
@@ -44,71 +49,63 @@ export function readPage(input: unknown): Page {
   }
   return {
     limit: first ?? last ?? PAGE_DEFAULT,
-    after: after == null ? null : idOfCursor(after, 'after'),
-    before: before == null ? null : idOfCursor(before, 'before'),
+    order,
+    after: after == null ? null : placeOfCursor(after, order, 'after'),
+    before: before == null ? null : placeOfCursor(before, order, 'before'),
     backward: last != null,
   };
 }
 
+function readOrder(input: unknown, orders: Orders): Order {
+  const { orderBy } = readInput(z.object({ orderBy: orderInput(orders).nullish() }), input);
+  return orderBy ?? BY_CREATION;
+}
+
 /** The whole list's first page of `limit` items. */
-export const firstPage = (limit: number): Page => ({ limit, after: null, before: null, backward: false });
+export const firstPage = (limit: number, order: Order = BY_CREATION): Page => ({
+  limit,
+  order,
+  after: null,
+  before: null,
+  backward: false,
+});
 
-/** A cursor says where in the list a row stands; it stays right when rows are added or deleted around it. */
-export const cursorOf = (id: string): string => Buffer.from(parse(id)).toString('base64url');
+const ID_BYTES = 16;
 
-function idOfCursor(cursor: string, path: string): string {
+/** A cursor says where in the list a row stands; it stays right when rows are added, changed or deleted around it. */
+export function cursorOf({ id, text }: Place, order: Order): string {
+  if (order.name === BY_CREATION.name) return Buffer.from(parse(id)).toString('base64url');
+  const sorted = text === null ? order.name : `${order.name}=${text}`;
+  return Buffer.concat([parse(id), Buffer.from(sorted)]).toString('base64url');
+}
+
+function placeOfCursor(cursor: string, order: Order, path: string): Place {
   const bytes = Buffer.from(cursor, 'base64url');
-  const id = bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-  if (!isId(id) || bytes.toString('base64url') !== cursor)
-    throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list' }]);
-  return id;
+  const hex = bytes.subarray(0, ID_BYTES).toString('hex');
+  const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const sorted = bytes.subarray(ID_BYTES).toString();
+  const text = sorted.startsWith(`${order.name}=`) ? sorted.slice(order.name.length + 1) : null;
+  const isText = order.by ? isSortText(order.by, text) : text === null;
+  // What is written again in another way is none, and of another order if it is of any.
+  if (!isId(id) || !isText || cursorOf({ id, text }, order) !== cursor)
+    throw new ValidationFailed([
+      { path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list in this order' },
+    ]);
+  return { id, text };
 }
 
-/** `and` conditions for what lies between the cursors of a page, whose places `place` makes of their ids. */
-export function betweenSql(
-  { after, before, inclusive }: Page,
-  key: RawBuilder<unknown>,
-  place: (id: string) => RawBuilder<unknown>,
-): RawBuilder<unknown> {
-  const equal = inclusive ? sql`=` : sql``;
-  return sql`${after === null ? sql`` : sql`and ${key} >${equal} ${place(after)}`}
-    ${before === null ? sql`` : sql`and ${key} <${equal} ${place(before)}`}`;
-}
-
-/** Written out: PostgreSQL plans for a tenth of the table where it does not see the number, and a page is never that. */
-export const limitSql = (rows: number): RawBuilder<unknown> => sql`limit ${sql.lit(rows)}`;
-
-/** `where` conditions and the tail of a statement that reads one row more than the page holds. */
-export function pageSql(
-  page: Page,
-  id: RawBuilder<unknown>,
-): { within: RawBuilder<unknown>; tail: RawBuilder<unknown> } {
-  return {
-    within: betweenSql(page, id, (bound) => sql`${bound}::uuid`),
-    tail: sql`order by ${id}${page.backward ? sql` desc` : sql``} ${limitSql(page.limit + 1)}`,
-  };
-}
-
-/** Makes a slice of the rows that pageSql's statement gave. */
-export function sliceOf<T>(rows: T[], page: Page): Slice<T> {
+/** Makes a slice of the rows of a page, of which one more was read, and of their texts. */
+export function sliceOf<T>(rows: T[], page: Page, texts: (string | null)[] | null = null): Slice<T> {
   const more = rows.length > page.limit;
-  const items = more ? rows.slice(0, page.limit) : rows;
-  if (page.backward) items.reverse();
-  return { items, more };
+  const cut = <One>(all: One[]) => {
+    const own = more ? all.slice(0, page.limit) : all;
+    return page.backward ? own.reverse() : own;
+  };
+  return { items: cut(rows), more, ...(texts && { texts: cut(texts) }) };
 }
 
-/** Reads a page of one list. */
-export type ReadPage<T> = (page: Page) => Promise<Slice<T>>;
-
-/** Whether the list has items after the page of which `more` was read; looks only where the page alone does not tell. */
-export const hasNext = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (!page.backward && more) || (page.before !== null && isThere({ ...edge, after: page.before }, read));
-
-/** Whether the list has items before the page, like hasNext. */
-export const hasPrevious = <T>(page: Page, { more }: Slice<T>, read: ReadPage<T>): boolean | Promise<boolean> =>
-  (page.backward && more) || (page.after !== null && isThere({ ...edge, before: page.after, backward: true }, read));
-
-/** What lies at a cursor and beyond. */
-const edge: Page = { ...firstPage(1), inclusive: true };
-
-const isThere = async <T>(page: Page, read: ReadPage<T>): Promise<boolean> => (await read(page)).items.length > 0;
+/** Where the item at this place of a slice stands in the list; null where there is none. */
+export function placeOf({ items, texts }: Slice<{ id: string }>, at: number): Place | null {
+  const item = items.at(at);
+  return item ? { id: item.id, text: texts?.at(at) ?? null } : null;
+}

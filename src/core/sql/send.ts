@@ -1,9 +1,8 @@
 import { TransactionContext } from '@mikro-orm/core';
-import { CompiledQuery, type InsertResult, type RawBuilder } from 'kysely';
+import { CompiledQuery, type InsertResult } from 'kysely';
 import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './prepare.ts';
-import { db } from './tables.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
@@ -47,10 +46,4 @@ export async function countWritten<P>(ctx: Context, statement: Prepared<P, Inser
     return rows;
   }, given);
   return Number(written);
-}
-
-/** Runs a statement that is written anew for each call. */
-export async function execute<Row>(send: Send, statement: RawBuilder<Row>): Promise<Row[]> {
-  const { sql, parameters } = statement.compile(db);
-  return (await send(sql, parameters)) as Row[];
 }

@@ -1,9 +1,5 @@
-import { type Expression, type RawBuilder, sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { v7, validate } from 'uuid';
-
-/** The condition of a filter's member; nothing where it has no value. An empty text is one. */
-export const given = <T>(value: T | null | undefined, condition: (value: T) => RawBuilder<unknown>) =>
-  value == null ? sql`` : condition(value);
 
 /**
  * A number from 0 to 1 for each text, always the same: what is due is spread by it. Citus takes no `random()` in statements

@@ -77,7 +77,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
 
 export const inAnotherFleet = {
   code: 'VIN_IN_ANOTHER_FLEET',
-  message: 'Another fleet of your company has this vehicle. Delete it there first.',
+  message:
+    'Another fleet of your company has this vehicle. Move it to this one (moveVehicles), or delete it there first.',
 };
 
 function refuse(report: AddedVehicles, mode: AddMode): void {

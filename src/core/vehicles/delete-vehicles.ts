@@ -5,6 +5,7 @@ import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { removeContractsOfVehicles } from '../remove-contracts.ts';
+import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
@@ -27,6 +28,7 @@ const holdItsFleet = prepare((p: Own) =>
     .where('f.company', '=', p.company)
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
+    .select('f.id')
     .forKeyShare('f'),
 );
 
@@ -40,15 +42,16 @@ const lockVehicle = prepare((p: Own) =>
 );
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
-export async function deleteVehicle(ctx: Context, input: { id: string }): Promise<Vehicle> {
-  const company = authorize(ctx, 'fleets:write');
-  return ctx.em.transactional(async () => {
-    if (!isId(input.id)) throw new VehicleNotFound();
-    const own = { company, id: input.id };
+export async function deleteVehicle(caller: Context, input: { id: string }): Promise<Vehicle> {
+  const company = authorize(caller, 'fleets:write');
+  if (!isId(input.id)) throw new VehicleNotFound();
+  const own = { company, id: input.id };
+  return againAfterDeadlock(caller, async (ctx) => {
     // Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion.
-    await holdItsFleet(onPrimary(ctx), own);
+    const [held] = await holdItsFleet(onPrimary(ctx), own);
     const [row] = await lockVehicle(onPrimary(ctx), own);
     if (!row) throw new VehicleNotFound();
+    if (row.json.fleetId !== held?.id) throw new ChangedMeanwhile();
     await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
     return row.json;
   });

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -27,51 +26,6 @@ const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT
 /** When (ms since 1970) the asking about a claimed vehicle must be over. */
 export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
   Date.parse(until) - STORING_TIMEOUTS * timeoutMs(ctx);
-
-/**
- * Each company with vehicles that await something, and when the first of them does, as a table `turn`. One look into the
- * index for each company, however many vehicles it has.
- */
-export const withCompaniesDue = () =>
-  db.with('turn', (q) =>
-    q
-      .selectFrom('company as c')
-      .crossJoinLateral((of) =>
-        of
-          .selectFrom('vehicle')
-          .select('due_at')
-          .whereRef('vehicle.company', '=', 'c.company')
-          .where('due_at', 'is not', null)
-          .orderBy('due_at')
-          .limit(sql.lit(1))
-          .as('first'),
-      )
-      .select(['c.company', 'first.due_at']),
-  );
-
-const findCompanies = prepare((p: { now: Date }) =>
-  withCompaniesDue()
-    .selectFrom((q) =>
-      q
-        .selectFrom('turn')
-        .select(({ eb }) => ['company', 'due_at', eb('due_at', '<=', sql<string>`${p.now}::timestamptz`).as('due')])
-        .as('turn'),
-    )
-    .select(({ fn, ref }) => [
-      sql<
-        string[]
-      >`coalesce(array_agg(${ref('company')} order by ${ref('company')}) filter (where ${ref('due')}), '{}')`.as(
-        'companies',
-      ),
-      isoOf(fn.min('due_at').filterWhere('due', '=', sql.lit(false))).as('next'),
-    ]),
-);
-
-/** The companies of which vehicles have come due, and when (ISO 8601) the first of another one will. Locks nothing. */
-export async function companiesDue(ctx: Context): Promise<{ companies: string[]; next: string | null }> {
-  const [row] = await findCompanies(onPrimary(ctx), { now: ctx.now() });
-  return row ?? { companies: [], next: null };
-}
 
 const claim = prepare((p: { company: string; except: readonly string[]; limit: number; now: Date; until: string }) =>
   db

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { actors, connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/vehicle.ts';
 import { field } from '../fields.ts';
-import { storable } from '../input.ts';
+import { listOf, storable, time } from '../input.ts';
+import type { Orders } from '../sql/order.ts';
 
 export const eligibilityStatus = z.enum(eligibilityStatuses);
 export type EligibilityStatus = z.output<typeof eligibilityStatus>;
@@ -105,4 +106,29 @@ export const vehicleFilter = z
       .describe('Whose VIN begins like this, in any case.'),
   })
   .describe('Which vehicles: those that fit everything that is given.');
-export type VehicleFilter = z.input<typeof vehicleFilter>;
+
+/** Fleets that a list may be narrowed to. */
+const MOST_FLEETS = 1000;
+
+export const vehiclesFilter = vehicleFilter
+  .extend({
+    eligibility: z.array(eligibilityStatus).nullish().describe('With one of these statuses.'),
+    fleetIds: listOf(z.string(), MOST_FLEETS, 'must be a list of ids')
+      .nullish()
+      .describe('Of one of these fleets, at most 1,000.'),
+    reasonCode: storable(z.string()).nullish().describe('Whose `reason` has this code.'),
+    actor: actor.nullish().describe('Whose `reason` names this actor: who must act.'),
+    verifiedBefore: time.nullish().describe('Whose manufacturer answered before then.'),
+    verifiedAfter: time.nullish().describe('Whose manufacturer answered then or later.'),
+  })
+  .describe('Which vehicles of the company: those that fit everything that is given.');
+export type VehiclesFilter = z.input<typeof vehiclesFilter>;
+
+export const vehicleOrders = {
+  CREATED_AT: { meaning: 'When they were added.' },
+  VIN: { meaning: 'Their VINs.', by: { column: 'vin', kind: 'text', unique: true } },
+  VERIFIED_AT: {
+    meaning: 'When the manufacturer answered. Those without an answer stand behind: first where the latest come first.',
+    by: { column: 'verified_at', kind: 'time', nullable: true },
+  },
+} as const satisfies Orders;

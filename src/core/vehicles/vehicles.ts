@@ -1,207 +1,54 @@
-import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
-import { readInput } from '../input.ts';
-import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
+import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
-import { prepare, prepareVariants } from '../sql/prepare.ts';
-import { everyMember, type JsonSql, json, jsonObject, jsonText, type Selection } from '../sql/selection.ts';
-import { ALL_ROWS, execute, onReplica } from '../sql/send.ts';
-import { given, isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import type { Page } from '../sql/page.ts';
+import { type Conditions, type Fields, idOrNull, type Resource } from '../sql/resource.ts';
+import { type JsonTable, json, jsonObject, type Selection } from '../sql/selection.ts';
+import { onReplica } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
-  type EligibilityStatus,
   eligibility,
+  reason,
   type Vehicle,
-  type VehicleFilter,
+  type VehiclesFilter,
   vehicle,
   vehicleFilter,
+  vehicleOrders,
+  vehiclesFilter,
 } from './vehicle.ts';
 
 /** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
-export const getVehicle = (ctx: Context, by: VehicleBy): Promise<Vehicle> => readVehicle(ctx, by, vehicleJson);
+export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
+  readOne(ctx, vehicleRows, by, { company: authorize(ctx, 'fleets:read') });
 
 /** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export const getEligibility = (
-  ctx: Context,
-  by: { vin: string },
-  from: typeof onReplica = onReplica,
-): Promise<Eligibility> => readVehicle(ctx, by, eligibilityJson, from);
+export const getEligibility = (ctx: Context, { vin }: { vin: string }, send: typeof onReplica = onReplica) =>
+  readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), send });
 
-type VehicleBy = { id: string } | { vin: string };
-
-async function readVehicle<T>(
-  ctx: Context,
-  by: VehicleBy,
-  table: JsonSql<T>,
-  from: typeof onReplica = onReplica,
-): Promise<T> {
-  const company = authorize(ctx, 'fleets:read');
-  const [column, value] = 'id' in by ? [sql`v.id`, isId(by.id) ? by.id : null] : [sql`v.vin`, vinOrNull(by.vin)];
-  const rows =
-    value === null
-      ? []
-      : await execute<{ json: string }>(
-          from(ctx),
-          sql`select ${jsonText(table)} as json from vehicle v where v.company = ${company} and ${column} = ${value}`,
-        );
-  const [row] = rows;
-  if (!row) throw new VehicleNotFound('id' in by ? undefined : 'No fleet has a vehicle with this VIN.');
-  return JSON.parse(row.json);
-}
-
-/** The caller's vehicles with these ids, in their order; null where there is none. */
-export async function vehiclesById(ctx: Context, ids: readonly string[]): Promise<(Vehicle | null)[]> {
-  const company = authorize(ctx, 'fleets:read');
-  const rows = await execute<{ json: Vehicle }>(
-    onReplica(ctx),
-    sql`select ${vehicleObject} as json from vehicle v where v.company = ${company} and v.id = any(${ids.filter(isId)}::uuid[])`,
-  );
-  const byId = new Map(rows.map(({ json }) => [json.id, json]));
-  return ids.map((wanted) => byId.get(wanted.toLowerCase()) ?? null);
-}
-
-/**
- * A page of vehicles for each of these fleets, oldest first, in one statement however many fleets there are; with
- * `fields`, only these members of them.
- */
-export async function vehiclesOfFleets(
-  ctx: Context,
-  input: {
-    fleetIds: readonly string[];
-    page: Page;
-    filter?: VehicleFilter | null | undefined;
-    fields?: Selection<Vehicle> | undefined;
-  },
-): Promise<Map<string, Slice<Vehicle>>> {
-  const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`v.id`);
-  const rows = await execute<{ parent: string; vehicles: string | null }>(
-    onReplica(ctx, input.filter ? ALL_ROWS : input.fleetIds.length * input.page.limit),
-    sql`select parent.id as parent, page.vehicles from fleet parent
-        cross join lateral (
-          select string_agg(v.json, ',') as vehicles from (
-            select ${jsonText(vehicleJson, input.fields)} as json from vehicle v
-            where v.company = parent.company and v.fleet_id = parent.id ${vehiclesMatching(input.filter)} ${within} ${tail}
-          ) v
-        ) page
-        where parent.id = any(${input.fleetIds}::uuid[]) and parent.company = ${company}`,
-  );
-  const slices = new Map(
-    rows.map(({ parent, vehicles }) => [parent, sliceOf<Vehicle>(JSON.parse(`[${vehicles ?? ''}]`), input.page)]),
-  );
-  return new Map(input.fleetIds.map((id) => [id, slices.get(id) ?? sliceOf([], input.page)]));
-}
-
-interface Own {
-  company: string;
-  fleetIds: readonly string[];
-}
-
-const tallies = (p: Own) =>
-  db
-    .selectFrom('vehicle_tally as t')
-    .innerJoin('fleet as f', 'f.id', 't.fleet_id')
-    .select(['t.fleet_id', ({ ref }) => sql<number>`sum(${ref('t.delta')})::int`.as('count')])
-    .where('t.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
-    .where('t.company', '=', p.company)
-    .where('f.company', '=', p.company)
-    .groupBy('t.fleet_id');
-
-const keptCounts = prepareVariants<Own & { status: EligibilityStatus | null | undefined }>()(['status'], (p, has) =>
-  tallies(p).$if(has.status, (q) => q.where('t.status', '=', p.status)),
-);
-
-type Counted = Own & { status: EligibilityStatus | null | undefined } & Record<
-    'manufacturer' | 'vin',
-    string | null | undefined
-  >;
-
-const counted = prepareVariants<Counted>()(['status', 'manufacturer', 'vin'], (p, has) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(['v.fleet_id', sql<number>`count(*)::int`.as('count')])
-    .where('v.fleet_id', '=', sql<string>`any(${p.fleetIds}::uuid[])`)
-    .where('v.company', '=', p.company)
-    .$if(has.status, (q) => q.where('v.status', '=', p.status))
-    .$if(has.manufacturer, (q) => q.where('v.manufacturer', '=', p.manufacturer))
-    .$if(has.vin, (q) => q.where('v.vin', 'like', p.vin))
-    .groupBy('v.fleet_id'),
-);
-
-/** How many vehicles vehiclesOfFleets has in all for each fleet. Counts that were kept are read, not counted. */
-export async function countVehiclesOfFleets(
-  ctx: Context,
-  input: { fleetIds: readonly string[]; filter?: VehicleFilter | null | undefined },
-): Promise<Map<string, number>> {
-  const company = authorize(ctx, 'fleets:read');
-  const { eligibility: status, manufacturer, vinStartsWith } = readInput(vehicleFilter, input.filter ?? {});
-  const own = { company, fleetIds: input.fleetIds, status };
-  const kept = manufacturer == null && vinStartsWith == null;
-  const rows = kept
-    ? await keptCounts(onReplica(ctx, input.fleetIds.length), own)
-    : await counted(onReplica(ctx, ALL_ROWS), {
-        ...own,
-        manufacturer,
-        vin: vinStartsWith && likePrefix(vinStartsWith),
-      });
-  const counts = new Map(rows.map((row) => [row.fleet_id, row.count]));
-  return new Map(input.fleetIds.map((id) => [id, counts.get(id) ?? 0]));
-}
-
-const countsByStatus = prepare((p: Own) =>
-  tallies(p)
-    .select(({ ref }) => ref('t.status').$castTo<EligibilityStatus>().as('status'))
-    .groupBy('t.status'),
-);
-
-/** How many vehicles of each status every one of these fleets has. */
-export async function eligibilitySummaries(
-  ctx: Context,
-  fleetIds: readonly string[],
-): Promise<Map<string, Record<EligibilityStatus, number>>> {
-  const company = authorize(ctx, 'fleets:read');
-  const rows = await countsByStatus(onReplica(ctx), { company, fleetIds });
-  const none = { PENDING: 0, ELIGIBLE: 0, INELIGIBLE: 0, UNSUPPORTED: 0, FAILED: 0 };
-  const summaries = new Map(fleetIds.map((id) => [id, { ...none }]));
-  for (const row of rows) {
-    const summary = summaries.get(row.fleet_id);
-    if (summary) summary[row.status] = row.count;
-  }
-  return summaries;
-}
-
-/** A page of one fleet's vehicles as JSON, oldest first; throws FleetNotFound. */
+/** A page of one fleet's vehicles as JSON; throws FleetNotFound. */
 export async function listVehiclesJson(
   ctx: Context,
-  input: { fleetId: string; page: Page; fields: Selection<Vehicle> },
+  { fleetId, fields, page }: { fleetId: string; page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> {
   const company = authorize(ctx, 'fleets:read');
-  const ofFleet = sql`vehicle v where v.company = ${company} and v.fleet_id =
-    (select id from fleet where id = ${isId(input.fleetId) ? input.fleetId : null}::uuid and company = ${company})`;
-  const slice = await readJsonPage(
-    ctx,
-    { table: vehicleJson, selection: input.fields },
-    ofFleet,
-    sql`v.id`,
-    input.page,
-  );
+  const on = [OF_FLEET, { fleet: idOrNull(fleetId) }] as const;
+  const slice = await readJsonPage(ctx, vehicleRows, fields, { company, page, on });
   // Only an empty page leaves open whether there is such a fleet.
-  if (slice.last === null) await ownerOfFleet(ctx, company, input.fleetId);
+  if (slice.last === null) await ownerOfFleet(ctx, company, fleetId);
   return slice;
 }
 
-/** `and` conditions on vehicles `v`; throws ValidationFailed. */
-export function vehiclesMatching(filter: unknown) {
-  const { eligibility, manufacturer, vinStartsWith } = readInput(vehicleFilter, filter ?? {});
-  return sql`${given(eligibility, (status) => sql`and v.status = ${status}`)}
-    ${given(manufacturer, (slug) => sql`and v.manufacturer = ${slug}`)}
-    ${given(vinStartsWith, (prefix) => sql`and v.vin like ${likePrefix(prefix)}`)}`;
-}
+/** A page of the vehicles of all fleets of the caller's company as JSON. */
+export const listAllVehiclesJson = async (
+  ctx: Context,
+  { fields, ...asked }: { page: Page; filter?: VehiclesFilter | null | undefined; fields: Selection<Vehicle> },
+): Promise<JsonPage> => readJsonPage(ctx, allVehicleRows, fields, { company: authorize(ctx, 'fleets:read'), ...asked });
+
+const OF_FLEET = 'v.fleet_id = (select id from fleet where id = $fleet::uuid and company = $company)';
 
 const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.manufacturer')) };
 
@@ -211,8 +58,63 @@ const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
   nextAttemptAt: json.orNull(json.time('case when not v.claimed then v.due_at end')),
 });
 
-export const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
+const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
 
 /** A Vehicle, from a row of a table named `v`. */
-export const vehicleObject = jsonObject(vehicleJson).$castTo<Vehicle>();
-export const everyVehicleMember = everyMember(vehicleJson);
+export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
+
+const manufacturer = { kind: 'manufacturer', slug: 'v.manufacturer' } as const;
+const reasonJson: JsonTable = Object.fromEntries(
+  Object.keys(reason.shape).map((name) => [name, { sql: `coalesce((v.reason -> '${name}')::text, 'null')` }]),
+);
+const eligibilityFields: Fields = {
+  manufacturer,
+  reason: { kind: 'object', unless: 'v.reason is null', members: reasonJson },
+};
+
+export const vehicleRows: Resource = {
+  table: 'vehicle v',
+  id: 'v.id',
+  members: vehicleJson,
+  fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
+  filter: vehicleFilter,
+  conditions: {
+    id: ['v.id = ?::uuid', idOrNull],
+    vin: ['v.vin = ?', vinOrNull],
+    eligibility: ['v.status = ?'],
+    manufacturer: ['v.manufacturer = ?'],
+    vinStartsWith: ['v.vin like ?', likePrefix],
+  },
+  orders: vehicleOrders,
+  missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
+};
+
+/** What a vehicle's manufacturer says of it, by itself. */
+export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
+
+const idsOf = (ids: readonly string[]) => ids.filter(isId);
+
+/** Those of all fleets. Of one fleet, and one status in it, an index knows the order; of several it does not. */
+export const allVehicleRows: Resource = {
+  ...vehicleRows,
+  filter: vehiclesFilter,
+  conditions: {
+    ...vehicleRows.conditions,
+    eligibility: ['v.status = any(?::text[])'],
+    eligibilityAlone: ['v.status = ?::text'],
+    fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
+    fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
+    reasonCode: [`v.reason->>'code' = ?`],
+    actor: [`v.reason->>'actor' = ?`],
+    verifiedBefore: ['v.verified_at < ?::timestamptz'],
+    verifiedAfter: ['v.verified_at >= ?::timestamptz'],
+  },
+};
+
+/** Of the tallies of vehicles `t`. */
+export const countedBy: Conditions = {
+  eligibility: ['t.status = any(?::text[])'],
+  eligibilityAlone: ['t.status = ?::text'],
+  fleetIds: ['t.fleet_id = any(?::uuid[])', idsOf],
+  fleetIdsAlone: ['t.fleet_id = ?::uuid', idOrNull],
+};

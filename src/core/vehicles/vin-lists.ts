@@ -102,6 +102,32 @@ export const deletedVehicles = z
   .meta({ id: 'DeletedVehicles', description: 'What was deleted, and what was not there.' });
 export type DeletedVehicles = z.output<typeof deletedVehicles>;
 
+export const moveVehiclesInput = z
+  .object({
+    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet that they are to belong to.' }),
+    ids: names.meta(idsMeaning),
+    vins: names.meta(vinsMeaning),
+  })
+  .describe('The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.');
+
+export const movedVehicle = vehicle
+  .pick({ id: true, vin: true })
+  .extend({
+    from: field(
+      z.uuid(),
+      'The fleet that it was in; where it is now, if it was there already.',
+      '019aa1b2-4b2c-7d3e-8f5a-0b1c2d3e4f50',
+    ),
+  })
+  .describe('A vehicle that is in the fleet now.');
+export const movedVehicles = z
+  .object({
+    moved: z.array(movedVehicle).describe('The vehicles that are in the fleet now, also those that were there before.'),
+    notFound: vehiclesNotFound.describe('What was named and is in no fleet of the company, as it was named.'),
+  })
+  .meta({ id: 'MovedVehicles', description: 'What was moved, and what was not there.' });
+export type MovedVehicles = z.output<typeof movedVehicles>;
+
 export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
   .describe('Which vehicles to verify again.');

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { Event } from '../events/event.ts';
 import { eventObject } from '../events/events.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoSql } from '../sql/selection.ts';
+import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { firstIdOf } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -173,7 +173,7 @@ const findNext = prepare((p: { now: string }) =>
         .limit(sql.lit(1))
         .as('next'),
     )
-    .select(sql<string | null>`${sql.raw(isoSql('min(next.due_at)'))}`.as('due_at'))
+    .select(({ fn }) => isoOf(fn.min<string | null>('next.due_at')).as('due_at'))
     .where(active),
 );
 

@@ -3,50 +3,30 @@ import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
-import { eventWithFewVehicles, visibleTo } from '../events/events.ts';
-import { announceEvents } from '../events/record-events.ts';
-import { type By, byCaller, eventBy } from '../events/recording.ts';
+import { eventWithFewVehicles, HIDDEN } from '../events/events.ts';
+import { announceEvents, type By, byCaller, eventBy } from '../events/record-events.ts';
+import { readOne, readSlice } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import type { Page, Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoSql, json, jsonObject } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
+import { isoSql, json } from '../sql/selection.ts';
+import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { type Delivery, type DeliveryState, delivery } from './delivery.ts';
+import { type Delivery, type DeliveryState, delivery, deliveryState } from './delivery.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
-/**
- * A page of a webhook's deliveries, oldest first: of the events that the caller may read; without what was sent where that is
- * not wanted. Throws WebhookNotFound.
- */
+/** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
 export async function listDeliveries(
   ctx: Context,
-  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined; requests?: boolean },
+  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
 ): Promise<Slice<Delivery>> {
-  const webhook = await getWebhook(ctx, { id: input.webhookId });
-  const { within, tail } = pageSql(input.page, sql`d.id`);
-  const rows = await execute<Row>(
-    onPrimary(ctx),
-    sql`select ${input.requests === false ? withoutEvent : columns} from ${source}
-        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)} ${within} ${tail}`,
-  );
-  return sliceOf(rows.map(toDelivery), input.page);
-}
-
-/** How many deliveries listDeliveries has in all. */
-export async function countDeliveries(
-  ctx: Context,
-  input: { webhookId: string; state?: DeliveryState | null | undefined },
-): Promise<number> {
-  const webhook = await getWebhook(ctx, { id: input.webhookId });
-  const [row] = await execute<{ count: number }>(
-    onPrimary(ctx),
-    sql`select count(*)::int as count from ${source}
-        where d.webhook_id = ${webhook.id} ${visibleTo(ctx)} ${inState(input.state)}`,
-  );
-  return row?.count ?? 0;
+  const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
+  const { page, state } = input;
+  const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
+  const { items, more } = await readSlice<Row>(ctx, { ...wholeRows, lacking: HIDDEN }, asked);
+  return { items: items.map(toDelivery), more };
 }
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
@@ -79,37 +59,56 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
   });
 }
 
-async function deliveryOf(ctx: Context, place: Place): Promise<Delivery> {
-  const [row] = isId(place.id) ? await readOne(onPrimary(ctx), place) : [];
-  if (!row) throw new NotFound('There is no delivery with this id.');
-  return toDelivery(row);
-}
-
-const inState = (state?: DeliveryState | null) => (state ? sql`and d.state = ${state}` : sql``);
+const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: Place): Promise<Delivery> =>
+  toDelivery(await readOne<Row>(ctx, wholeRows, { webhookId, id }, { company }));
 
 const sent = delivery
   .omit({ request: true })
   .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
-
-interface Row {
-  json: z.output<typeof sent>;
-  /** null: not read, and so is what was sent. */
-  event: Event | null;
-}
+type Row = z.output<typeof sent> & { event: Event };
 
 const deliveryJson = jsonTable('delivery', 'd', sent, {
   type: json.code('e.type'),
   nextAttemptAt: json.orNull({
-    sql: `case when not d.claimed and (d.asked or w.state = 'ACTIVE') then ${isoSql('d.due_at')} end`,
+    sql: `case when not d.claimed and (d.asked or dw.state = 'ACTIVE') then ${isoSql('d.due_at')} end`,
     bare: true,
   }),
 });
-const source = sql`delivery d join event e on e.company = d.company and e.id = d.event_id
-  join webhook w on w.company = d.company and w.id = d.webhook_id`;
-const object = jsonObject(deliveryJson);
-const event = eventWithFewVehicles(PAYLOAD_VEHICLES);
-const columns = sql`${object} as json, ${event} as event`;
-const withoutEvent = sql`${object} as json, null as event`;
+/** What the body follows from: it is the same on each attempt. */
+const event = { sql: eventWithFewVehicles(PAYLOAD_VEHICLES) };
+
+const rows: Resource = {
+  table: 'delivery d',
+  id: 'd.id',
+  joins: {
+    e: 'join event e on e.company = d.company and e.id = d.event_id',
+    dw: 'join webhook dw on dw.company = d.company and dw.id = d.webhook_id',
+  },
+  members: deliveryJson,
+  filter: z.object({ webhookId: z.string().optional(), state: deliveryState.nullish() }),
+  conditions: {
+    id: ['d.id = ?::uuid', idOrNull],
+    webhookId: ['d.webhook_id = ?::uuid', idOrNull],
+    state: ['d.state = ?'],
+  },
+  primary: true,
+  missing: () => new NotFound('There is no delivery with this id.'),
+};
+/** With what was sent, of which Node makes the body. */
+const wholeRows: Resource = { ...rows, members: { ...deliveryJson, event } };
+
+export const deliveryRows: Resource = {
+  ...rows,
+  fields: {
+    request: {
+      kind: 'object',
+      unless: 'd.url is null or d.headers is null',
+      members: { url: json.text('d.url'), headers: json.value('d.headers') },
+      fields: { body: { kind: 'value', value: event, make: payloadOf } },
+    },
+  },
+  lacking: HIDDEN,
+};
 
 /** Which delivery. */
 interface Place {
@@ -117,19 +116,6 @@ interface Place {
   webhook_id: string;
   id: string;
 }
-
-const readOne = prepare((p: Place) =>
-  db
-    .selectFrom('delivery as d')
-    .innerJoin('event as e', 'e.id', 'd.event_id')
-    .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
-    .select([object.$castTo<Row['json']>().as('json'), event.$castTo<Event>().as('event')])
-    .where('d.company', '=', p.company)
-    .where('d.id', '=', p.id)
-    .where('d.webhook_id', '=', p.webhook_id)
-    .where('e.company', '=', p.company)
-    .where('w.company', '=', p.company),
-);
 
 const insertTest = prepare((p: By & { company: string; webhook_id: string; data: string }) =>
   db
@@ -172,8 +158,6 @@ const bringForward = prepare((p: Place & { now: Date }) =>
     .where('claimed', '=', sql.lit(false)),
 );
 
-/** The body follows from the event: it is the same on each attempt. */
-function toDelivery({ json: { url, headers, ...others }, event }: Row): Delivery {
-  const wasSent = event !== null && url !== null && headers !== null;
-  return { ...others, request: wasSent ? { url, headers, body: payloadOf(event) } : null };
+function toDelivery({ url, headers, event, ...others }: Row): Delivery {
+  return { ...others, request: url !== null && headers !== null ? { url, headers, body: payloadOf(event) } : null };
 }

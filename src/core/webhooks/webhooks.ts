@@ -4,11 +4,13 @@ import { authorize, type Context, needScope } from '../context.ts';
 import { ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
+import { readOne, readSlice } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { type Page, pageSql, type Slice, sliceOf } from '../sql/page.ts';
+import type { Page, Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject } from '../sql/selection.ts';
-import { execute, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './signature.ts';
@@ -88,37 +90,16 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
 }
 
 /** One webhook of the caller's company; throws WebhookNotFound. */
-export async function getWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
-  return theOne(readOne, ctx, authorize(ctx, 'fleets:read'), input.id);
-}
+export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
+  readOne(ctx, webhookRows, input, { company: authorize(ctx, 'fleets:read') });
 
 /** A page of the company's webhooks, oldest first. */
-export async function listWebhooks(ctx: Context, input: { page: Page }): Promise<Slice<Webhook>> {
-  const company = authorize(ctx, 'fleets:read');
-  const { within, tail } = pageSql(input.page, sql`w.id`);
-  const rows = await execute<{ json: Webhook }>(
-    onPrimary(ctx),
-    sql`select ${webhookObject} as json from webhook w where w.company = ${company} ${within} ${tail}`,
-  );
-  return sliceOf(
-    rows.map(({ json }) => json),
-    input.page,
-  );
-}
-
-/** How many webhooks listWebhooks has in all. */
-export async function countWebhooks(ctx: Context): Promise<number> {
-  const company = authorize(ctx, 'fleets:read');
-  const [row] = await countOf(onPrimary(ctx), { company });
-  return row?.count ?? 0;
-}
+export const listWebhooks = (ctx: Context, { page }: { page: Page }): Promise<Slice<Webhook>> =>
+  readSlice(ctx, webhookRows, { company: authorize(ctx, 'fleets:read'), page });
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
-export const lockWebhook = (ctx: Context, company: string, webhookId: string): Promise<Webhook> =>
-  theOne(lockOne, ctx, company, webhookId);
-
-async function theOne(read: typeof readOne, ctx: Context, company: string, webhookId: string): Promise<Webhook> {
-  const [row] = isId(webhookId) ? await read(onPrimary(ctx), { company, id: webhookId }) : [];
+export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {
+  const [row] = isId(id) ? await lockOne(onPrimary(ctx), { company, id }) : [];
   if (!row) throw new WebhookNotFound();
   return row.json;
 }
@@ -153,8 +134,16 @@ const webhookJson = jsonTable('webhook', 'w', webhook, {
     bare: true,
   }),
 });
-const webhookObject = jsonObject(webhookJson);
-const asJson = webhookObject.$castTo<Webhook>().as('json');
+const asJson = jsonObject<Webhook>(webhookJson).as('json');
+
+export const webhookRows: Resource = {
+  table: 'webhook w',
+  id: 'w.id',
+  members: webhookJson,
+  conditions: { id: ['w.id = ?::uuid', idOrNull] },
+  primary: true,
+  missing: () => new WebhookNotFound(),
+};
 
 /** Which webhook. */
 interface Place {
@@ -213,10 +202,14 @@ const rotate = prepare((p: Place & { secret: string; now: Date; oldUntil: Date }
 
 const remove = prepare((p: Place) => db.deleteFrom('webhook').where('company', '=', p.company).where('id', '=', p.id));
 
-const ofPlace = (p: Place) =>
-  db.selectFrom('webhook as w').select(asJson).where('w.company', '=', p.company).where('w.id', '=', p.id);
-const readOne = prepare((p: Place) => ofPlace(p));
-const lockOne = prepare((p: Place) => ofPlace(p).forNoKeyUpdate());
+const lockOne = prepare((p: Place) =>
+  db
+    .selectFrom('webhook as w')
+    .select(asJson)
+    .where('w.company', '=', p.company)
+    .where('w.id', '=', p.id)
+    .forNoKeyUpdate(),
+);
 
 /** Whether an event of a contract waits to be sent to a webhook: one row, or none. */
 const contractsWaiting = prepare((p: Place) =>

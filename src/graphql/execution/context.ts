@@ -1,12 +1,12 @@
-import type { Response } from 'express';
 import type { Context } from '../../core/context.ts';
+import type { AnswerHead } from '../../http/locals.ts';
 import { Budget } from './budget.ts';
-import { type Loaders, openLoaders } from './loaders.ts';
+import { Reads } from './reads.ts';
 
 /** What every resolver gets beside its arguments. */
 export interface GraphqlContext {
   ctx: Context;
-  loaders: Loaders;
+  reads: Reads;
   /** What its answer may still hold. */
   budget: Budget;
   /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
@@ -15,7 +15,7 @@ export interface GraphqlContext {
   /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
   charge(cost: number): void;
   /** Its `locals` tell the log what was asked for. */
-  res: Response;
+  res: AnswerHead;
 }
 
 /** The GraphqlContext of one request. */
@@ -25,21 +25,16 @@ export class GraphqlRequest implements GraphqlContext {
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
   readonly charge: (cost: number) => void;
-  readonly res: Response;
-  #loaders: Loaders | undefined;
+  readonly res: AnswerHead;
+  readonly reads: Reads;
 
-  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'loaders' | 'budget'>) {
+  constructor({ ctx, closed, idempotencyKey, charge, res }: Omit<GraphqlContext, 'reads' | 'budget'>) {
     this.ctx = ctx;
     this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.closed = closed;
     this.idempotencyKey = idempotencyKey;
     this.charge = charge;
     this.res = res;
-  }
-
-  /** Made when first used: most requests need none of them. */
-  get loaders(): Loaders {
-    this.#loaders ??= openLoaders(this.ctx, { cache: true });
-    return this.#loaders;
+    this.reads = new Reads(ctx);
   }
 }

@@ -9,6 +9,7 @@ import {
 import type { DomainError } from '../../core/errors.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
+import { Planned } from './reads.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
@@ -38,7 +39,10 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
         if (budget.domainError && made === objectMade) return rejected(budget.domainError);
-        const value = resolve(source, args, context, info);
+        const value =
+          source instanceof Planned && field.args.length === 0
+            ? source.take(info.path.key)
+            : resolve(source, args, context, info);
         const own = String(info.path.key).length + PUNCTUATION;
         return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
       };

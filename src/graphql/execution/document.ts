@@ -1,16 +1,28 @@
-import { type DocumentNode, type GraphQLError, type Source, specifiedRules, validate } from 'graphql';
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  type GraphQLError,
+  type GraphQLObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type Source,
+  specifiedRules,
+  validate,
+  visit,
+} from 'graphql';
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
-import { parseDocument } from './guards.ts';
-import { type Plan, planOf } from './sql-plan.ts';
+import { fragmentOf, parseDocument } from './guards.ts';
+import { type DocumentPlan, planQuery, type Variables } from './plan.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export interface Document {
   tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   errors: readonly GraphQLError[];
-  /** How core can answer it; null where it is to be executed. */
-  plan: Plan | null;
+  /** How to read a query of it, which `@skip` and `@include` leave with other fields for other variables. */
+  planOf(operation: OperationDefinitionNode, variables: Variables): DocumentPlan;
 }
 
 /** Documents are kept up to this sum of their characters: their trees take a hundred times as much. */
@@ -37,7 +49,42 @@ export function prepare(source: string | Source): Document {
 function judge(text: string): Document {
   const tree = parseDocument(text);
   const errors = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
-  return { tree, errors, plan: errors.length === 0 ? planOf(tree) : null };
+  const plans = new Map<string, DocumentPlan>();
+  const deciding = variablesOfDirectives(tree);
+  const planWith = ({ selectionSet }: OperationDefinitionNode, variables: Variables | null) =>
+    planQuery(schema.getQueryType() as GraphQLObjectType, selectionSet, {
+      fragment: (name) => fragmentOf(tree, name) as FragmentDefinitionNode | undefined,
+      variables,
+    });
+  if (errors.length === 0) {
+    // Bounded with all that it can ask for.
+    for (const one of tree.definitions)
+      if (one.kind === Kind.OPERATION_DEFINITION && one.operation === OperationTypeNode.QUERY) planWith(one, null);
+  }
+  return {
+    tree,
+    errors,
+    planOf(operation, variables) {
+      const key = JSON.stringify([operation.name?.value, ...deciding.map((name) => variables[name])]);
+      const plan = plans.get(key) ?? planWith(operation, variables);
+      if (plans.size < MOST_PLANS) plans.set(key, plan);
+      return plan;
+    },
+  };
+}
+
+/** Of a document. */
+const MOST_PLANS = 8;
+
+/** The names of the variables by which `@skip` and `@include` decide. */
+function variablesOfDirectives(tree: DocumentNode): readonly string[] {
+  const names = new Set<string>();
+  visit(tree, {
+    Directive: ({ arguments: given = [] }) => {
+      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
 }
 
 function forgetBeyond(added: number): void {

@@ -1,10 +1,10 @@
-import type { Response } from 'express';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { type DomainError, MalformedJson } from '../../core/errors.ts';
-import { localsOf } from '../../http/locals.ts';
+import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { headersOf, statusOf } from '../../http/status.ts';
+import type { GraphqlContext } from './context.ts';
 
 /** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
 interface Http {
@@ -42,8 +42,37 @@ export function withWireErrors<R extends Result>(result: R, requestId: string, l
   };
 }
 
+/** The same, without hints where the schema may not be read; what went wrong is noted for the log. */
+export function noted<R extends Result>(result: R, { ctx, res }: Pick<GraphqlContext, 'ctx' | 'res'>, log: Logger): R {
+  const told = ctx.services.config.INTROSPECTION ? result : { ...result, errors: result.errors?.map(withoutHint) };
+  const wired = withWireErrors(told, ctx.requestId, log);
+  noteCode(res, wired.errors);
+  return wired;
+}
+
+/** The same, where there is no HTTP answer of its own. */
+export function resultForWire<R extends Result>(
+  result: R,
+  context: Pick<GraphqlContext, 'ctx' | 'res'>,
+  log: Logger,
+): R {
+  const wired = noted(result, context, log);
+  if (!wired.errors) return wired;
+  const errors = wired.errors.map((error) => {
+    const { http: _, ...extensions } = error.extensions;
+    return rewritten(error, error.message, extensions);
+  });
+  return { ...wired, errors };
+}
+
+/** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
+function withoutHint(error: GraphQLError): GraphQLError {
+  const message = error.message.replaceAll(/ Did you mean [^?]*\?/g, '');
+  return message === error.message ? error : new GraphQLError(message, error);
+}
+
 /** For the request's line in the log: the code of its first error. */
-export function noteCode(res: Response, errors: readonly { extensions: object }[] | undefined): void {
+export function noteCode(res: AnswerHead, errors: readonly { extensions: object }[] | undefined): void {
   const { code } = (errors?.[0]?.extensions ?? {}) as { code?: unknown };
   if (code !== undefined) localsOf(res).code ??= String(code);
 }
@@ -114,6 +143,8 @@ const keptCodes = new Set<unknown>([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
   'OPERATION_RESOLUTION_FAILURE',
+  'PERSISTED_QUERY_NOT_FOUND',
+  'PERSISTED_QUERY_NOT_SUPPORTED',
 ]);
 const notJson = 'The request is not JSON.';
 

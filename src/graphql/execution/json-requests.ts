@@ -8,20 +8,21 @@ import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
 import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
-import { guard } from './plugins.ts';
-import { answerPlan } from './sql-plan.ts';
+import { textOf } from './persisted-documents.ts';
+import { type Guarded, guard } from './plugins.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 
 /** As it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
-const params = z.strictObject({
-  query: z.string(),
+/** One operation as it is sent; other members mean nothing here. */
+export const operationParams = z.object({
+  query: z.string().nullish(),
   variables: object.nullish(),
   operationName: z.string().nullish(),
   extensions: object.nullish(),
 });
-type Params = z.output<typeof params>;
+type Params = z.output<typeof operationParams>;
 
 /**
  * The short way for what nearly every request is: a query or mutation sent as JSON that has an answer in JSON. Yoga's own
@@ -32,7 +33,7 @@ export function jsonRequests({ log }: HttpServices) {
   return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const type = answerType(req);
     if (!type) return false;
-    const { success, data } = params.safeParse(req.body);
+    const { success, data } = operationParams.safeParse(req.body);
     const result = success ? await run(data, context) : null;
     if (!result) return false;
     if (typeof result === 'string') send(res, type, result);
@@ -58,17 +59,16 @@ function answerType(req: Request): string | null {
 }
 
 /** The result of an operation, or its text; null for what is to be told by Yoga: nothing has been executed then. */
-async function run(
-  { query, variables, operationName }: Params,
-  context: GraphqlContext,
-): Promise<ExecutionResult | string | null> {
-  const document = prepareValid(query);
+async function run(asked: Params, context: GraphqlContext): Promise<ExecutionResult | string | null> {
+  const { variables, operationName } = asked;
+  const query = textIn(asked, context);
+  const document = query === undefined ? null : prepareValid(query);
   const operation = document && getOperationAST(document.tree, operationName);
   if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
-  let cost: Pick<ExecutionResult, 'extensions'>;
+  let guarded: Guarded;
   try {
-    cost = guard(args);
+    guarded = guard(args);
   } catch {
     return null;
   }
@@ -77,8 +77,9 @@ async function run(
   const execution = (): MaybePromise<ExecutionResult> =>
     isQuery ? executeAll() : executeOnce(context, operation, { query, variables, operationName }, executeAll);
   const work = (): MaybePromise<ExecutionResult | string> => {
-    if (!document.plan) return execution();
-    return answerPlan(context.ctx, document.plan, variables ?? {}).then((data) => data ?? execution());
+    if (!isQuery) return execution();
+    const plan = document.planOf(operation, guarded.variables);
+    return context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
   };
   const executed = traceOperation(operation, context.res, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.
@@ -86,11 +87,11 @@ async function run(
   const result = await executed;
   if (typeof result === 'string') {
     if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
-    return `{"data":${result},"extensions":${JSON.stringify(cost.extensions)}}`;
+    return `{"data":${result},"extensions":${JSON.stringify(guarded.extensions)}}`;
   }
   // An error without a path came up before anything was resolved.
   const early = result.errors?.some(({ path }) => path === undefined);
-  return early ? null : { ...result, ...cost };
+  return early ? null : { ...result, ...(guarded.extensions && { extensions: guarded.extensions }) };
 }
 
 let turn: Promise<void> | undefined;
@@ -107,6 +108,14 @@ function endOfTurn(): Promise<void> {
     }),
   );
   return turn;
+}
+
+function textIn(asked: Params, { ctx }: GraphqlContext): string | undefined {
+  try {
+    return textOf(asked, ctx.services.config.TRUSTED_DOCUMENTS);
+  } catch {
+    return undefined;
+  }
 }
 
 function prepareValid(query: string): Document | null {

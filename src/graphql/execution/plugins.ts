@@ -16,10 +16,9 @@ import { schema } from '../schema/schema.ts';
 import type { GraphqlContext } from './context.ts';
 import { costOf } from './cost.ts';
 import { prepare } from './document.ts';
-import { noteCode, type Result, withWireErrors } from './errors.ts';
+import { noted, type Result } from './errors.ts';
 import { asksForSchema, asksOnlyForSchema, rejectedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
-import { openLoaders } from './loaders.ts';
 import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 import { readVariables } from './variables.ts';
@@ -34,7 +33,7 @@ export const guards: GraphqlPlugin = {
   onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
   onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').errors),
   onExecute({ args, setExecuteFn }) {
-    const cost = guard(args);
+    const { extensions } = guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     if (!operation) return;
     const context = args.contextValue;
@@ -43,10 +42,10 @@ export const guards: GraphqlPlugin = {
         const executed = executeOnce(context, operation, context.params, () => execute(given));
         return Promise.resolve(inTime(context, executed)).catch(asGraphqlError);
       });
-      return { ...result, ...cost };
+      return { ...result, ...(extensions && { extensions }) };
     });
   },
-  onSubscribe({ args, extendContext, setSubscribeFn }) {
+  onSubscribe({ args, setSubscribeFn }) {
     guard(args);
     const operation = getOperationAST(args.document, args.operationName);
     const { res } = args.contextValue;
@@ -58,8 +57,6 @@ export const guards: GraphqlPlugin = {
         }),
       );
     }
-    // A stream must not show what was true when it began.
-    extendContext({ loaders: openLoaders(args.contextValue.ctx, { cache: false }) });
   },
 };
 
@@ -79,15 +76,18 @@ interface ExecutionArgs {
   contextValue: GraphqlContext;
 }
 
-/**
- * Rejects an operation that nobody may run, or that costs too much; throws GraphQLError. Gives what the answer is to say
- * of its cost.
- */
-export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> {
+/** What an answer is to say of its operation's cost, and the values of the variables, with their defaults. */
+export interface Guarded {
+  extensions?: ExecutionResult['extensions'];
+  variables: Readonly<Record<string, unknown>>;
+}
+
+/** Rejects an operation that nobody may run, or that costs too much; throws GraphQLError. */
+export function guard(args: ExecutionArgs): Guarded {
   const { document, operationName, variableValues, contextValue } = args;
   const { ctx, res } = contextValue;
   const operation = getOperationAST(document, operationName);
-  if (!operation) return {};
+  if (!operation) return { variables: {} };
   // For log and metrics: by what it asks for, since the name of an operation is the client's invention.
   const field = operation.selectionSet.selections.find((node) => node.kind === Kind.FIELD);
   localsOf(res).operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
@@ -106,7 +106,7 @@ export function guard(args: ExecutionArgs): Pick<ExecutionResult, 'extensions'> 
   } catch (error) {
     throw asGraphqlError(error as Error);
   }
-  return { extensions: { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } } };
+  return { extensions: { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } }, variables };
 }
 
 const tooCostly = (cost: number, limit: number): string =>
@@ -121,23 +121,11 @@ function asGraphqlError(error: Error): never {
 export function wireErrors(log: Logger): GraphqlPlugin {
   return {
     onResultProcess({ result, setResult, serverContext }) {
-      const { ctx, res } = serverContext;
-      const shown = <R extends Result>(one: R): R => {
-        const told = ctx.services.config.INTROSPECTION ? one : { ...one, errors: one.errors?.map(withoutHint) };
-        const wired = withWireErrors(told, ctx.requestId, log);
-        noteCode(res, wired.errors);
-        return wired;
-      };
+      const shown = <R extends Result>(one: R): R => noted(one, serverContext, log);
       if (Array.isArray(result)) setResult(result.map(shown));
       else setResult(Symbol.asyncIterator in result ? mapped(result, shown) : shown(result as Result as never));
     },
   };
-}
-
-/** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
-function withoutHint(error: GraphQLError): GraphQLError {
-  const message = error.message.replaceAll(/ Did you mean [^?]*\?/g, '');
-  return message === error.message ? error : new GraphQLError(message, error);
 }
 
 /**

@@ -1,6 +1,5 @@
-import type { Response } from 'express';
 import type { OperationDefinitionNode } from 'graphql';
-import { localsOf } from '../../http/locals.ts';
+import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 
 /** The name of an operation is the client's invention. */
@@ -9,7 +8,7 @@ const LONGEST_NAME = 100;
 /** Executes an operation that `guard` has let pass, as a step named by what it asks for. */
 export function traceOperation<T>(
   { operation: type, name }: OperationDefinitionNode,
-  res: Response,
+  res: AnswerHead,
   work: () => T | Promise<T>,
 ): T | Promise<T> {
   return traced(() => {

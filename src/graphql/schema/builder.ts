@@ -26,5 +26,5 @@ builder.mutationType({
     'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`.',
 });
 builder.subscriptionType({
-  description: 'What can be followed: one subscription per request, over server-sent events (GraphQL over SSE).',
+  description: 'What can be followed, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws).',
 });

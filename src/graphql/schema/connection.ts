@@ -1,27 +1,8 @@
-import type { Context } from '../../core/context.ts';
-import { cursorOf, hasNext, hasPrevious, type Page, type ReadPage, type Slice } from '../../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Cost } from '../execution/cost.ts';
+import { type Planned, read } from '../execution/reads.ts';
 import type { Needs } from '../execution/scopes.ts';
-import type { InSql } from '../execution/sql-plan.ts';
 import { builder } from './builder.ts';
-
-/** A page of a list, and how to look beyond it and to count the whole list if anybody asks. */
-export interface Connection<Item> {
-  page: Page;
-  slice: Slice<Item>;
-  read: ReadPage<Item>;
-  count(): Promise<number>;
-}
-
-/** Reads a page of a list; the list's other facts can be asked of what it gives. */
-export async function connect<Item>(
-  page: Page,
-  read: ReadPage<Item>,
-  count: () => Promise<number>,
-): Promise<Connection<Item>> {
-  return { page, slice: await read(page), read, count };
-}
 
 /** The arguments of every connection; core's readPage reads them. */
 export const pageArgs = builder.args((t) => ({
@@ -39,72 +20,57 @@ export const pageArgs = builder.args((t) => ({
   before: t.string({ description: 'Only items that come before this cursor.' }),
 }));
 
-const PageInfo = builder.objectRef<Connection<{ id: string }>>('PageInfo').implement({
+const PageInfo = builder.objectRef<Planned>('PageInfo').implement({
   description: 'Where a page stands in its list.',
   fields: (t) => ({
-    hasNextPage: t.boolean({
-      description: 'Whether there are items after this page.',
-      resolve: ({ page, slice, read }) => hasNext(page, slice, read),
-    }),
-    hasPreviousPage: t.boolean({
-      description: 'Whether there are items before this page.',
-      resolve: ({ page, slice, read }) => hasPrevious(page, slice, read),
-    }),
+    hasNextPage: t.boolean({ description: 'Whether there are items after this page.', resolve: read }),
+    hasPreviousPage: t.boolean({ description: 'Whether there are items before this page.', resolve: read }),
     startCursor: t.string({
       nullable: true,
       description: 'The cursor of the first item; null on an empty page.',
-      resolve: ({ slice: { items } }) => cursorOrNull(items.at(0)),
+      resolve: read,
     }),
     endCursor: t.string({
       nullable: true,
       description: 'The cursor of the last item, for `after`; null on an empty page.',
-      resolve: ({ slice: { items } }) => cursorOrNull(items.at(-1)),
+      resolve: read,
     }),
   }),
 });
 
-const cursorOrNull = (item: { id: string } | undefined) => (item ? cursorOf(item.id) : null);
-
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
-export function connectionType<Item extends { id: string }>(
-  name: string,
-  node: ReturnType<typeof builder.objectRef<Item>>,
-) {
-  const edge = builder.objectRef<Item>(`${name}Edge`);
+export function connectionType<Item>(name: string, node: ReturnType<typeof builder.objectRef<Item>>) {
+  const edge = builder.objectRef<Planned>(`${name}Edge`);
   builder.objectType(edge, {
     description: `A ${name} and its place in the list.`,
     fields: (t) => ({
       cursor: t.string({
         description: 'The place in the list: stays right when items are added or deleted around it.',
-        resolve: ({ id }) => cursorOf(id),
+        resolve: read,
       }),
-      node: t.field({ type: node, description: 'The item itself.', resolve: (item) => item as never }),
+      node: t.field({ type: node, description: 'The item itself.', resolve: read }),
     }),
   });
-  const connection = builder.objectRef<Connection<Item>>(`${name}Connection`);
+  const connection = builder.objectRef<Planned>(`${name}Connection`);
   builder.objectType(connection, {
-    description: `A page of a list of ${name} objects, oldest first.`,
+    description: `A page of a list of ${name} objects.`,
     fields: (t) => ({
       edges: t.field({
         type: [edge],
         extensions: { size: 'page' } satisfies Cost,
         description: 'The items of this page, each with its cursor.',
-        resolve: ({ slice }) => slice.items as never,
+        resolve: read,
       }),
       nodes: t.field({
         type: [node],
         extensions: { size: 'page' } satisfies Cost,
         description: 'The items of this page, for those who need no cursors.',
-        resolve: ({ slice }) => slice.items as never,
+        resolve: read,
       }),
-      pageInfo: t.field({
-        type: PageInfo,
-        description: 'Whether there is more, and where to go on.',
-        resolve: (self) => self,
-      }),
+      pageInfo: t.field({ type: PageInfo, description: 'Whether there is more, and where to go on.', resolve: read }),
       totalCount: t.int({
         description: 'How many items the whole list has, under the same filter. Counted only when asked for.',
-        resolve: ({ count }) => count(),
+        resolve: read,
       }),
     }),
   });
@@ -116,8 +82,7 @@ export function addById<Item>(
   name: string,
   type: ReturnType<typeof builder.objectRef<Item>>,
   description: string,
-  read: (ctx: Context, input: { id: string }) => Promise<Item>,
-  extensions: InSql & Partial<Needs> = {},
+  extensions: Partial<Needs> = {},
 ): void {
   builder.queryField(name, (t) =>
     t.field({
@@ -126,7 +91,7 @@ export function addById<Item>(
       description,
       extensions: { ...extensions },
       args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-      resolve: (_root, args, { ctx }) => read(ctx, args) as never,
+      resolve: read,
     }),
   );
 }

@@ -1,29 +1,24 @@
 import { z } from 'zod';
-import { authorize } from '../../core/context.ts';
 import {
   contract,
   contractFilter,
+  contractOrders,
   contractStatus,
   contractWithVehicle,
   createContractInput,
 } from '../../core/contracts/contract.ts';
-import {
-  type ContractParent,
-  countContracts,
-  deleteContract,
-  getContract,
-  listContracts,
-} from '../../core/contracts/contracts.ts';
+import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import { meaningOf } from '../../core/fields.ts';
-import { readPage } from '../../core/sql/page.ts';
+import { read } from '../execution/reads.ts';
 import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
-import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
+import { orderDescription, orderOf } from './order.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands to the present.', {
@@ -42,12 +37,12 @@ builder.objectFields(ContractRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
     description: meaningOf(contract.shape.fleetId),
-    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
+    resolve: read,
   }),
   vehicle: t.field({
     type: VehicleRef,
     description: 'The vehicle.',
-    resolve: ({ vehicleId }, _args, { loaders }) => loaders.vehicle(vehicleId),
+    resolve: read,
   }),
 }));
 
@@ -57,49 +52,37 @@ const ContractConnection = connectionType('Contract', ContractRef);
 
 const ContractFilter = inputOf('ContractFilter', contractFilter);
 
+const ContractOrder = orderOf('ContractOrder', contractOrders, 'contracts');
+
 const contractArgs = builder.args((t) => ({
   ...pageArgs,
   filter: t.field({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
+  orderBy: t.field({ type: ContractOrder, description: orderDescription }),
 }));
 
 /** The contracts of one thing, as a field of it. */
-function addContracts(ref: typeof FleetRef | typeof VehicleRef, parent: ContractParent, description: string) {
+function addContracts(ref: typeof FleetRef | typeof VehicleRef, description: string) {
   builder.objectField(ref as typeof FleetRef, 'contracts', (t) =>
-    t.field({
-      type: ContractConnection,
-      description,
-      args: contractArgs,
-      resolve: ({ id }, { filter, ...args }, { loaders }) =>
-        connect(
-          readPage(args),
-          (page) => loaders.contracts(id, { parent, page, filter }),
-          () => loaders.countContracts(id, { parent, filter }),
-        ),
-    }),
+    t.field({ type: ContractConnection, description, args: contractArgs, resolve: read }),
   );
 }
 
-addContracts(FleetRef, 'fleet', 'The contracts of its vehicles, oldest first.');
-addContracts(VehicleRef, 'vehicle', 'Its contracts, oldest first.');
+addContracts(FleetRef, 'The contracts of its vehicles.');
+addContracts(VehicleRef, 'Its contracts.');
+
+const readsContracts = { scope: 'contracts:read' } satisfies Needs;
 
 builder.queryField('contracts', (t) =>
   t.field({
     type: ContractConnection,
-    description: 'The contracts of the company, oldest first.',
+    description: 'The contracts of the company.',
     args: contractArgs,
-    extensions: { scope: 'contracts:read' } satisfies Needs,
-    resolve(_root, { filter, ...args }, { ctx }) {
-      const company = authorize(ctx, 'contracts:read');
-      return connect(
-        readPage(args),
-        (page) => listContracts(ctx, { company, page, filter }),
-        () => countContracts(ctx, { company, filter }),
-      );
-    },
+    extensions: readsContracts,
+    resolve: read,
   }),
 );
 
-addById('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', getContract, { scope: 'contracts:read' });
+addById('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', readsContracts);
 
 const extensions = { scope: 'contracts:write' } satisfies Needs;
 

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { eligibilityChanges } from '../../core/following/subscriptions.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import {
   actor,
   connectivityStatus,
   dataDelivery,
-  type EligibilityStatus,
   eligibility,
   eligibilityStatus,
   reason,
 } from '../../core/vehicles/vehicle.ts';
-import { getEligibility } from '../../core/vehicles/vehicles.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
+import { type Planned, read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addManufacturer } from './manufacturers.ts';
@@ -38,7 +36,7 @@ enumOf('ConnectivityStatus', connectivityStatus, 'Whether the vehicle is connect
   UNKNOWN: 'The manufacturer does not know.',
 });
 
-enumOf('Actor', actor, 'Who must act for a verification to succeed.', {
+enumOf('ReasonActor', actor, 'Who must act for a verification to succeed.', {
   CUSTOMER: 'The owner of the fleet.',
   MANUFACTURER: 'The manufacturer, or its provider.',
   OPERATOR: 'Who runs this gateway.',
@@ -50,19 +48,19 @@ export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacture
 
 addManufacturer(EligibilityRef, eligibility);
 
-const statuses: [name: string, status: EligibilityStatus, description: string][] = [
-  ['pending', 'PENDING', 'Vehicles without an answer yet.'],
-  ['eligible', 'ELIGIBLE', 'Vehicles whose data can be had.'],
-  ['ineligible', 'INELIGIBLE', 'Vehicles whose data cannot be had.'],
-  ['unsupported', 'UNSUPPORTED', 'Vehicles nobody can be asked about.'],
-  ['failed', 'FAILED', 'Vehicles whose verification needs somebody to act.'],
-];
+const statuses = {
+  pending: 'Vehicles without an answer yet.',
+  eligible: 'Vehicles whose data can be had.',
+  ineligible: 'Vehicles whose data cannot be had.',
+  unsupported: 'Vehicles nobody can be asked about.',
+  failed: 'Vehicles whose verification needs somebody to act.',
+};
 
-export const EligibilitySummary = builder.objectRef<Record<EligibilityStatus, number>>('EligibilitySummary').implement({
+export const EligibilitySummary = builder.objectRef<Planned>('EligibilitySummary').implement({
   description: 'How many vehicles of a fleet have each status.',
   fields: (t) =>
     Object.fromEntries(
-      statuses.map(([name, status, description]) => [name, t.int({ description, resolve: (of) => of[status] })]),
+      Object.entries(statuses).map(([name, description]) => [name, t.int({ description, resolve: read })]),
     ),
 });
 
@@ -72,7 +70,7 @@ builder.queryField('eligibility', (t) =>
     nullable: true,
     description: 'The eligibility of a vehicle by its VIN. Errors: VEHICLE_NOT_FOUND.',
     args: { vin: t.arg.string({ required: true, description: 'A VIN, in any case, with or without spaces.' }) },
-    resolve: (_root, { vin }, { ctx }) => getEligibility(ctx, { vin }),
+    resolve: read,
   }),
 );
 
@@ -92,15 +90,4 @@ addMutation(
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies Cost } } },
-);
-
-builder.subscriptionField('eligibilityChanged', (t) =>
-  t.field({
-    type: EligibilityRef,
-    description:
-      'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
-    args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
-    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed()),
-    resolve: (answer) => answer,
-  }),
 );

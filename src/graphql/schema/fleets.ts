@@ -1,71 +1,55 @@
 import { z } from 'zod';
 import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
-import { createFleetInput, fleet, fleetFilter, updateFleetInput } from '../../core/fleets/fleet.ts';
-import {
-  countFleets,
-  createFleet,
-  everyFleetMember,
-  getFleet,
-  listFleets,
-  updateFleet,
-} from '../../core/fleets/fleets.ts';
-import { readPage } from '../../core/sql/page.ts';
-import { fleetById, fleets, vehiclesOfFleet } from '../../core/vehicles/json-sources.ts';
-import { itemsOf } from '../execution/selection.ts';
-import type { InSql } from '../execution/sql-plan.ts';
+import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
+import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connectionType, pageArgs } from './connection.ts';
 import { inputOf, objectOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { VehicleConnection, VehicleFilter, vehicleNeeds } from './vehicles.ts';
+import { orderDescription, orderOf } from './order.ts';
+import { VehicleConnection, VehicleFilter, VehicleOrder } from './vehicles.ts';
 
 export const FleetRef = objectOf('Fleet', fleet);
 
 builder.objectFields(FleetRef, (t) => ({
   vehicles: t.field({
     type: VehicleConnection,
-    description: 'Its vehicles, oldest first.',
-    extensions: { list: vehiclesOfFleet } satisfies InSql,
-    args: { ...pageArgs, filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }) },
-    resolve({ id }, { filter, ...args }, { loaders }, info) {
-      const fields = itemsOf(info, vehicleNeeds);
-      return connect(
-        readPage(args),
-        (page) => loaders.vehiclesOfFleet(id, { page, filter }, fields),
-        () => loaders.countVehiclesOfFleet(id, { filter }),
-      );
+    description: 'Its vehicles.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
+      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
     },
+    resolve: read,
   }),
   eligibilitySummary: t.field({
     type: EligibilitySummary,
     description: 'How many of its vehicles have each status.',
-    resolve: ({ id }, _args, { loaders }) => loaders.eligibilitySummary(id, null),
+    resolve: read,
   }),
 }));
 
 const FleetConnection = connectionType('Fleet', FleetRef);
 
 const FleetFilter = inputOf('FleetFilter', fleetFilter);
+const FleetOrder = orderOf('FleetOrder', fleetOrders, 'fleets');
 
 builder.queryField('fleets', (t) =>
   t.field({
     type: FleetConnection,
-    description: 'The fleets of the company, oldest first.',
-    extensions: { list: fleets } satisfies InSql,
-    args: { ...pageArgs, filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }) },
-    resolve(_root, { filter, ...args }, { ctx }, info) {
-      const fields = itemsOf(info, { every: everyFleetMember });
-      return connect(
-        readPage(args),
-        (page) => listFleets(ctx, { page, filter, fields }),
-        () => countFleets(ctx, filter),
-      );
+    description: 'The fleets of the company.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }),
+      orderBy: t.arg({ type: FleetOrder, description: orderDescription }),
     },
+    resolve: read,
   }),
 );
 
-addById('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.', getFleet, { one: fleetById });
+addById('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.');
 
 addMutation('createFleet', {
   description: 'Creates a fleet of the company. Errors: VALIDATION_FAILED.',

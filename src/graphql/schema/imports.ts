@@ -10,12 +10,11 @@ import {
   rejectedRow,
 } from '../../core/imports/import.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
-import { getImport } from '../../core/imports/imports.ts';
-import { readPage } from '../../core/sql/page.ts';
 import type { Cost } from '../execution/cost.ts';
+import { read } from '../execution/reads.ts';
 import { fileOf } from '../transport/uploads.ts';
 import { builder } from './builder.ts';
-import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { mutate } from './mutation.ts';
@@ -33,7 +32,7 @@ builder.objectField(ImportRef, 'fleet', (t) =>
   t.field({
     type: FleetRef,
     description: meaningOf(importSchema.shape.fleetId),
-    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
+    resolve: read,
   }),
 );
 
@@ -45,19 +44,14 @@ builder.objectField(FleetRef, 'imports', (t) =>
     description:
       'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
     args: pageArgs,
-    resolve: ({ id }, args, { loaders }) =>
-      connect(
-        readPage(args),
-        (page) => loaders.importsOfFleet(id, { page }),
-        () => loaders.countImportsOfFleet(id, null),
-      ),
+    resolve: read,
   }),
 );
 
 objectOf('RejectedRow', rejectedRow);
 objectOf('DuplicateRow', duplicateRow);
 
-addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.', getImport);
+addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
 
 const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
   description: importVehiclesInput.description ?? '',
@@ -66,7 +60,8 @@ const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
     file: t.field({
       type: 'Upload',
       required: true,
-      description: 'CSV text with a column of VINs, with or without a header. At most 256 MiB by default.',
+      description:
+        'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
     }),
   }),
 });

@@ -1,13 +1,10 @@
 import type { z } from 'zod';
-import { authorize, type Context } from '../../core/context.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { manufacturer } from '../../core/vehicles/manufacturer.ts';
 import type { Cost } from '../execution/cost.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { objectOf } from './described.ts';
-
-type Manufacturers = Context['services']['manufacturers'];
-type Manufacturer = ReturnType<Manufacturers['list']>[number];
 
 const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
@@ -19,21 +16,9 @@ builder.queryField('manufacturers', (t) =>
     type: [ManufacturerRef],
     extensions: { size: MOST_MANUFACTURERS } satisfies Cost,
     description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
-    resolve(_root, _args, { ctx }) {
-      authorize(ctx, 'fleets:read');
-      return ctx.services.manufacturers.list();
-    },
+    resolve: read,
   }),
 );
-
-const known = new WeakMap<Manufacturers, Map<string, Manufacturer>>();
-
-/** The manufacturer with this slug; null for none. */
-function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null): Manufacturer | null {
-  const bySlug = known.get(manufacturers) ?? new Map(manufacturers.list().map((one) => [one.id, one]));
-  known.set(manufacturers, bySlug);
-  return (slug !== null && bySlug.get(slug)) || null;
-}
 
 /** The maker of a thing, as a field of it. */
 export function addManufacturer<Thing extends { manufacturer: string | null }>(
@@ -45,7 +30,7 @@ export function addManufacturer<Thing extends { manufacturer: string | null }>(
       type: ManufacturerRef,
       nullable: true,
       description: meaningOf(shape.manufacturer),
-      resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
+      resolve: read,
     }),
   );
 }

@@ -23,12 +23,12 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   change(ctx: Context, input: Input<Read>): Promise<z.output<Payload>>;
 }
 
-/** Adds a mutation with its input and its payload, whose types are called after it. */
+/** Adds a mutation with its input and its payload, whose types are called after it; gives the latter. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, payload, change, ...options }: Mutation<Read, Payload>,
   except: { input?: Except<Read>; payload?: Except<Payload> } = {},
-): void {
+) {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
   const Payload = objectOf(`${type}Payload`, payload, except.payload);
   const Input = inputOf(`${type}Input`, input, except.input);
@@ -41,6 +41,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
       resolve: mutate(change) as never,
     }),
   );
+  return Payload;
 }
 
 /** The input of a mutation that needs no more than to know which one. */

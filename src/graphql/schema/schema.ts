@@ -1,6 +1,7 @@
 import './scalars.ts';
 import './contracts.ts';
 import './eligibility.ts';
+import './eligibility-changes.ts';
 import './events.ts';
 import './fleets.ts';
 import './imports.ts';

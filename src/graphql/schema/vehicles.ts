@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { meaningOf } from '../../core/fields.ts';
+import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
-import { vehicle, vehicleFilter } from '../../core/vehicles/vehicle.ts';
-import { everyVehicleMember, getVehicle } from '../../core/vehicles/vehicles.ts';
+import { moveVehicles, readMoved } from '../../core/vehicles/move-vehicles.ts';
+import { vehicle, vehicleFilter, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
 import {
   addedVehicles,
   addMode,
@@ -11,17 +12,21 @@ import {
   deletedVehicle,
   deletedVehicles,
   deleteVehiclesInput,
+  movedVehicles,
+  moveVehiclesInput,
   rejectedVin,
   summary,
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { connectionType } from './connection.ts';
+import { connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
+import { orderDescription, orderOf } from './order.ts';
 
 export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufacturer: false });
 
@@ -29,7 +34,7 @@ builder.objectFields(VehicleRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
     description: meaningOf(vehicle.shape.fleetId),
-    resolve: ({ fleetId }, _args, { loaders }) => loaders.fleet(fleetId),
+    resolve: read,
   }),
 }));
 
@@ -37,10 +42,25 @@ addManufacturer(VehicleRef, vehicle);
 
 export const VehicleConnection = connectionType('Vehicle', VehicleRef);
 
-/** What core has to read for the fields above. */
-export const vehicleNeeds = { every: everyVehicleMember, also: { fleet: { fleetId: true } } } as const;
-
 export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
+
+export const VehicleOrder = orderOf('VehicleOrder', vehicleOrders, 'vehicles');
+
+const VehiclesFilter = inputOf('VehiclesFilter', vehiclesFilter, { manufacturer: { type: 'ID' } });
+
+builder.queryField('vehicles', (t) =>
+  t.field({
+    type: VehicleConnection,
+    description:
+      'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
+    args: {
+      ...pageArgs,
+      filter: t.arg({ type: VehiclesFilter, description: 'Only vehicles that fit all of this.' }),
+      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
+    },
+    resolve: read,
+  }),
+);
 
 const VehicleBy = builder.inputType('VehicleBy', {
   description: 'Names one vehicle, in one of these ways.',
@@ -57,7 +77,7 @@ builder.queryField('vehicle', (t) =>
     nullable: true,
     description: 'One vehicle. Errors: VEHICLE_NOT_FOUND.',
     args: { by: t.arg({ type: VehicleBy, required: true, description: 'Which one.' }) },
-    resolve: (_root, { by }, { ctx }) => getVehicle(ctx, by.id == null ? { vin: by.vin ?? '' } : { id: by.id }),
+    resolve: read,
   }),
 );
 
@@ -71,36 +91,87 @@ objectOf('RejectedVin', rejectedVin);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
 
-addMutation(
-  'addVehicles',
-  {
-    description:
-      'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
-    input: addVehiclesInput,
-    payload: addedVehicles,
-    change: addVehicles,
-  },
-  { payload: { vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+/** What a payload knows of the fleet that was changed. */
+const changedFleet = { fleetId: vehicle.shape.fleetId };
+const itsFleet = { fleetId: false } as const;
+
+/** Shows the fleet in a payload as it is after the change. */
+const addFleet = (payload: ReturnType<typeof builder.objectRef<{ fleetId: string }>>) =>
+  builder.objectField(payload, 'fleet', (t) =>
+    t.field({
+      type: FleetRef,
+      nullable: true,
+      description: 'The fleet as it is now; null if somebody has deleted it since.',
+      resolve: ({ fleetId }, _args, { ctx }) => fleetAfterChange(ctx, { id: fleetId }),
+    }),
+  );
+
+addFleet(
+  addMutation(
+    'addVehicles',
+    {
+      description:
+        'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      input: addVehiclesInput,
+      payload: addedVehicles.extend(changedFleet).describe(addedVehicles.description ?? ''),
+      change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
+    },
+    { payload: { ...itsFleet, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+  ),
 );
 
-addMutation('deleteVehicle', {
-  description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
-  input: idOf('The vehicle to delete.'),
-  payload: z.object({ vehicle: vehicle.describe('The vehicle as it was.') }).describe('The deleted vehicle.'),
-  change: async (ctx, input) => ({ vehicle: await deleteVehicle(ctx, input) }),
-});
+addFleet(
+  addMutation(
+    'deleteVehicle',
+    {
+      description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
+      input: idOf('The vehicle to delete.'),
+      payload: z
+        .object({ ...changedFleet, vehicle: vehicle.describe('The vehicle as it was.') })
+        .describe('The deleted vehicle.'),
+      async change(ctx, input) {
+        const deleted = await deleteVehicle(ctx, input);
+        return { vehicle: deleted, fleetId: deleted.fleetId };
+      },
+    },
+    { payload: itsFleet },
+  ),
+);
 
 objectOf('DeletedVehicle', deletedVehicle);
 objectOf('VehiclesNotFound', vehiclesNotFound);
 
-addMutation(
-  'deleteVehicles',
+addFleet(
+  addMutation(
+    'deleteVehicles',
+    {
+      description:
+        'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED.',
+      input: deleteVehiclesInput,
+      payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
+      change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
+    },
+    { payload: { ...itsFleet, deleted: asManyAsNamed } },
+  ),
+);
+
+const MoveVehiclesPayload = addMutation(
+  'moveVehicles',
   {
     description:
-      'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED.',
-    input: deleteVehiclesInput,
-    payload: deletedVehicles,
-    change: deleteVehicles,
+      'Moves vehicles of the company to a fleet, whichever fleets they are in. Their contracts go with them, and their eligibility stays. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_MOVE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: moveVehiclesInput,
+    payload: movedVehicles.extend(changedFleet).describe(movedVehicles.meta()?.description ?? ''),
+    change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { deleted: asManyAsNamed } },
+  { payload: { ...itsFleet, moved: false } },
+);
+addFleet(MoveVehiclesPayload);
+builder.objectField(MoveVehiclesPayload, 'vehicles', (t) =>
+  t.field({
+    type: [VehicleRef],
+    ...asManyAsNamed,
+    description: 'The vehicles that are in the fleet now, also those that were there before.',
+    resolve: (moved, _args, { ctx }) => readMoved(ctx, moved),
+  }),
 );

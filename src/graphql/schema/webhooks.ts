@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { id } from '../../core/input.ts';
-import { readPage } from '../../core/sql/page.ts';
-import { countDeliveries, listDeliveries, redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
-import { type Delivery, delivery } from '../../core/webhooks/delivery.ts';
+import { redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
+import { delivery } from '../../core/webhooks/delivery.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
@@ -10,18 +9,10 @@ import {
   webhookState,
   webhookWithSecret,
 } from '../../core/webhooks/webhook.ts';
-import {
-  countWebhooks,
-  createWebhook,
-  deleteWebhook,
-  getWebhook,
-  listWebhooks,
-  rotateWebhookSecret,
-  updateWebhook,
-} from '../../core/webhooks/webhooks.ts';
-import { itemsOf } from '../execution/selection.ts';
+import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { addById, connect, connectionType, pageArgs } from './connection.ts';
+import { addById, connectionType, pageArgs } from './connection.ts';
 import { DeliveryConnection, DeliveryState } from './deliveries.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addMutation, idOf } from './mutation.ts';
@@ -40,14 +31,7 @@ builder.objectField(WebhookRef, 'deliveries', (t) =>
     description:
       'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
     args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
-    resolve({ id: webhookId }, { state, ...args }, { ctx }, info) {
-      const requests = 'request' in itemsOf<Delivery>(info, { every: { request: true } });
-      return connect(
-        readPage(args),
-        (page) => listDeliveries(ctx, { webhookId, page, state, requests }),
-        () => countDeliveries(ctx, { webhookId, state }),
-      );
-    },
+    resolve: read,
   }),
 );
 
@@ -58,16 +42,11 @@ builder.queryField('webhooks', (t) =>
     type: WebhookConnection,
     description: 'The webhooks of the company, oldest first.',
     args: pageArgs,
-    resolve: (_root, args, { ctx }) =>
-      connect(
-        readPage(args),
-        (page) => listWebhooks(ctx, { page }),
-        () => countWebhooks(ctx),
-      ),
+    resolve: read,
   }),
 );
 
-addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.', getWebhook);
+addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.');
 
 addMutation('createWebhook', {
   description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',

@@ -8,16 +8,19 @@ export function bodyReader({ config }: HttpServices): (req: Request, res: Respon
   const readJson = jsonReader(config.LIMIT_JSON_BYTES);
   return async (req, res) => {
     if (req.method !== 'POST' || !isJson(req.headers['content-type'])) return;
-    req.body = await readJson(req, res);
-    requireOperation(req.body);
+    req.body = operationIn(await readJson(req, res));
   };
 }
 
+const MEMBERS = ['query', 'variables', 'operationName', 'extensions'];
+
 /**
- * Rejects bodies that Yoga would misunderstand: some it could not tell from a body that is still to be read, and one with
- * a member "then" it takes for the promise of a body.
+ * The members of an operation in a body; clients may send others, which mean nothing here. Throws ValidationFailed for what
+ * has none of them: Yoga could not tell some such bodies from one that is still to be read.
  */
-export function requireOperation(body: unknown): void {
-  if (typeof body === 'object' && body !== null && Object.keys(body).length > 0 && !('then' in body)) return;
+export function operationIn(body: unknown): Record<string, unknown> {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  const members = Object.entries(isObject ? body : {}).filter(([name]) => MEMBERS.includes(name));
+  if (members.length > 0) return Object.fromEntries(members);
   throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
 }

@@ -8,10 +8,10 @@ import {
   UnsupportedMediaType,
   ValidationFailed,
 } from '../../core/errors.ts';
-import { mayBeCsv } from '../../core/imports/csv/csv.ts';
+import { mayBeTable, noTable } from '../../core/imports/csv/csv.ts';
 import { localsOf } from '../../http/locals.ts';
 import type { HttpServices } from '../../http/request-context.ts';
-import { requireOperation } from './body.ts';
+import { operationIn } from './body.ts';
 
 /** Reads a multipart request up to its first file; the file itself is read by whoever resolves the mutation. */
 export function uploads({ config }: HttpServices): (req: Request, res: Response) => Promise<void> {
@@ -27,11 +27,10 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
     });
     watchParser(req);
     try {
-      req.body = await processRequest(req, res, limits);
+      req.body = operationIn(await processRequest(req, res, limits));
     } catch (error) {
       throw tornForm(error);
     }
-    requireOperation(req.body);
     // For Yoga this is now a JSON request whose body is parsed.
     req.headers['content-type'] = 'application/json';
     delete req.headers['content-length'];
@@ -54,11 +53,11 @@ function watchParser(req: Request): void {
   };
 }
 
-/** The bytes of an uploaded CSV file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+/** The bytes of an uploaded file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
 export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable<Buffer>> {
   try {
     const { mimetype, createReadStream } = await upload;
-    if (!mayBeCsv(mimetype)) throw new UnsupportedMediaType(`The file is labelled ${mimetype}; send CSV text.`);
+    if (!mayBeTable(mimetype)) throw new UnsupportedMediaType(noTable(mimetype));
     return piecesOf(createReadStream());
   } catch (error) {
     throw tornForm(error);

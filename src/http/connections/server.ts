@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 
@@ -23,6 +24,13 @@ const badRequests: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
 };
 
+/** What becomes of requests to speak another protocol on their connection. */
+export interface Upgrades {
+  /** False: it is a request like any other. */
+  accepts(request: IncomingMessage): boolean;
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
 /** How far one connection has got. Times are of `performance.now()`. */
 interface Progress {
   opened: number;
@@ -40,7 +48,12 @@ interface Progress {
  * A server that no client can hold up: connections are at most LIMIT_CONNECTIONS, and those whose client sends or takes too
  * slowly are cut. Node's own limit for a whole request is off, since an upload may take hours as long as it arrives.
  */
-export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, log: Logger): Server {
+export function openServer(
+  app: RequestListener,
+  upgrades: Upgrades,
+  { LIMIT_CONNECTIONS }: Config,
+  log: Logger,
+): Server {
   const progress = new Map<Socket, Progress>();
   const server = createServer(
     {
@@ -50,6 +63,7 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
       connectionsCheckingInterval: SWEEP_MS,
       keepAlive: true,
       keepAliveInitialDelay: PROBE_MS,
+      shouldUpgradeCallback: (request) => !namesTwoHosts(request) && upgrades.accepts(request),
     },
     (request, response) => {
       if (!request.complete) watch(progress.get(request.socket), request);
@@ -57,6 +71,7 @@ export function openServer(app: RequestListener, { LIMIT_CONNECTIONS }: Config, 
       else app(request, response);
     },
   );
+  server.on('upgrade', upgrades.accept);
   server.maxConnections = LIMIT_CONNECTIONS;
   server.on('connection', (socket) => {
     progress.set(socket, justOpened());

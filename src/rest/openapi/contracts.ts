@@ -18,8 +18,8 @@ export const contractDocs = {
     operationId: 'listContracts',
     tag: 'Contracts',
     summary: 'List the contracts of a company',
-    description: `The contracts of the company that \`conditions\` name, oldest first. ${open}`,
-    query: ['conditions', 'limit', 'after'],
+    description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
+    query: ['conditions', 'sortContracts', 'limit', 'after'],
     answers: { 200: { description: 'The contracts.', schema: z.array(contract), headers: ['Link'] } },
   },
   get: {

@@ -14,7 +14,7 @@ The same service speaks GraphQL at \`/graphql\`.
 
 **Ids** are UUIDs. **Times** are ISO 8601 in UTC. **A company sees its own data only**: what belongs to another one is answered like what does not exist.
 
-**Lists** come whole, oldest first, however long they are. With \`limit\` or \`after\` they come in pages, and \`Link\` leads to the next one.
+**Lists** come whole, oldest first unless \`sort\` says otherwise, however long they are. With \`limit\` or \`after\` they come in pages, and \`Link\` leads to the next one.
 
 **Errors** are \`application/problem+json\` with a \`code\` that never changes. Every answer has an \`X-Request-Id\`: yours, if you sent one of at most 128 letters, digits and \`_.:-\`.
 

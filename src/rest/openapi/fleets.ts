@@ -7,8 +7,8 @@ export const fleetDocs = {
     operationId: 'listFleets',
     tag: 'Fleets',
     summary: 'List fleets',
-    description: 'The fleets of your company, oldest first.',
-    query: ['limit', 'after'],
+    description: 'The fleets of your company, oldest first unless `sort` says otherwise.',
+    query: ['sortFleets', 'limit', 'after'],
     answers: { 200: { description: 'The fleets.', schema: z.array(fleet), headers: ['Link'] } },
   },
   create: {

@@ -21,8 +21,9 @@ const form = z.object({
   fleetId: z.string().meta({ ...importSchema.shape.fleetId.meta() }),
   vins: z.string().meta({
     description:
-      'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars: with a header that ' +
-      'names the column `vin`, below a title or not, or with no header at all.',
+      'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars; or an Excel workbook ' +
+      '(.xlsx), whose first sheet counts. With a header that names the column `vin`, in any of six languages, below a ' +
+      'title or not; or with no header at all.',
     format: 'binary',
   }),
 });
@@ -31,12 +32,20 @@ export const importDocs = {
   upload: {
     operationId: 'importVehicles',
     tag: 'Vehicles',
-    summary: 'Add vehicles from a CSV file',
+    summary: 'Add vehicles from a file',
     description:
-      'Adds the vehicles of a CSV file to a fleet, as one whole: an upload that breaks off leaves the fleet as it was. ' +
+      'Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: an upload that breaks off leaves the ' +
+      'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`. ' +
       'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
     query: ['mode', 'dryRun', 'fleetId', 'importId'],
-    body: { type: 'multipart/form-data', input: form },
+    body: {
+      type: 'multipart/form-data',
+      input: form,
+      files: {
+        'text/csv': 'vin\nWBA3A5C50CF256985\n',
+        'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': null,
+      },
+    },
     answers: {
       200: { description: 'What would be stored (`dryRun`).', schema: importedJson, headers: ['Location'] },
       201: { description: 'What was stored.', schema: importedJson, headers: ['Location'] },

@@ -41,13 +41,14 @@ function parametersOf({ method, path, docs }: Route): Json[] {
   ];
 }
 
-function bodyOf({ type = 'application/json', input }: BodyDocs, schemas: Schemas): Json {
+function bodyOf({ type = 'application/json', input, files = {} }: BodyDocs, schemas: Schemas): Json {
   const schema = schemas.of(input, 'input');
   const isForm = type === 'multipart/form-data';
   const content = isForm
-    ? { schema, encoding: { vins: { contentType: 'text/csv' } } }
+    ? { schema, encoding: { vins: { contentType: Object.keys(files).join(', ') } } }
     : { schema, example: schemas.exampleOf(schema) };
-  return { required: true, content: { [type]: content } };
+  const alone = mapValues(files, (example) => (example === null ? {} : { schema: { type: 'string' }, example }));
+  return { required: true, content: { [type]: content, ...alone } };
 }
 
 function answerOf(answer: AnswerDocs, { method }: Route, schemas: Schemas): Json {

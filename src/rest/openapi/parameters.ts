@@ -1,4 +1,10 @@
+import type { z } from 'zod';
+import { contractOrders } from '../../core/contracts/contract.ts';
+import { meaningOf } from '../../core/fields.ts';
+import { fleetOrders } from '../../core/fleets/fleet.ts';
+import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import { actor, eligibilityStatus, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
 import type { Json } from './json-schema.ts';
 
 const UUID = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
@@ -11,6 +17,28 @@ const query = (name: string, description: string, schema: Json): Json => ({
   description,
   schema,
 });
+
+const sort = (orders: Orders): Json =>
+  query('sort', `How the list is sorted; with \`-\` the other way round. ${meaningsOf(orders)}`, {
+    type: 'string',
+    enum: Object.keys(sortsOf(orders)),
+    default: 'createdAt',
+  });
+const meaningsOf = (orders: Orders) =>
+  Object.entries(orders)
+    .map(([name, { meaning }]) => `\`${sortName(name)}\`: ${meaning}`)
+    .join(' ');
+
+/** Comma lists as OpenAPI writes them: `style` form, not exploded. */
+const commas = (name: string, description: string, items: Json): Json => ({
+  ...query(name, description, { type: 'array', items }),
+  style: 'form',
+  explode: false,
+});
+
+const { manufacturer, vinStartsWith, reasonCode, actor: ofActor, verifiedBefore, verifiedAfter } = vehiclesFilter.shape;
+const meaning = (schema: z.ZodType, more = '') => `Only vehicles ${lowerFirst(meaningOf(schema) ?? '')}${more}`;
+const lowerFirst = (text: string) => text.replace(/^./, (letter) => letter.toLowerCase());
 
 /** Every query parameter there is. */
 export const queryParameters = {
@@ -31,10 +59,14 @@ export const queryParameters = {
     { type: 'string', enum: ['partial', 'atomic'], default: 'partial' },
   ),
   dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
-  fleetId: query('fleetId', 'The fleet, for clients that cannot send the form field before the file.', {
-    type: 'string',
-    format: 'uuid',
-  }),
+  fleetId: query(
+    'fleetId',
+    'The fleet, where the body is the file itself, or where a client cannot send the form field before the file.',
+    {
+      type: 'string',
+      format: 'uuid',
+    },
+  ),
   importId: query(
     'importId',
     'An id of your choice for the import: it can be followed before the upload, and makes sending the file again safe.',
@@ -48,6 +80,22 @@ export const queryParameters = {
     required: true,
     example: '{"company":"acme"}',
   },
+  sortFleets: sort(fleetOrders),
+  sortVehicles: sort(vehicleOrders),
+  sortContracts: sort(contractOrders),
+  vehicleEligibility: commas('eligibility', 'Only vehicles with one of these statuses: a comma list.', {
+    type: 'string',
+    enum: eligibilityStatus.options,
+  }),
+  vehicleManufacturer: query('manufacturer', meaning(manufacturer), { type: 'string' }),
+  vinStartsWith: query('vinStartsWith', meaning(vinStartsWith), { type: 'string', maxLength: 17 }),
+  vehicleFleetId: commas('fleetId', 'Only vehicles of one of these fleets: a comma list of at most 1,000.', {
+    type: 'string',
+  }),
+  reasonCode: query('reasonCode', meaning(reasonCode), { type: 'string' }),
+  reasonActor: query('actor', meaning(ofActor), { type: 'string', enum: actor.options }),
+  verifiedBefore: query('verifiedBefore', meaning(verifiedBefore), { type: 'string', format: 'date-time' }),
+  verifiedAfter: query('verifiedAfter', meaning(verifiedAfter), { type: 'string', format: 'date-time' }),
   eventType: query('type', 'Only events of these types: a comma list.', { type: 'string' }),
   eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.', { type: 'string', format: 'uuid' }),
   eventVin: query('vin', 'Only events about the vehicle with this VIN.', { type: 'string' }),

@@ -25,6 +25,8 @@ export interface RouteDocs {
 /** `input` is the schema that core reads the body with. */
 export interface BodyDocs {
   type?: 'application/json' | 'multipart/form-data';
+  /** Media types of a body that is the file itself, with an example of what is text. */
+  files?: Readonly<Record<string, string | null>>;
   input: z.ZodObject;
 }
 

@@ -5,6 +5,8 @@ import {
   addVehiclesInput,
   deletedVehicles,
   deleteVehiclesInput,
+  movedVehicles,
+  moveVehiclesInput,
 } from '../../core/vehicles/vin-lists.ts';
 import type { RouteDocs } from './route-docs.ts';
 
@@ -28,15 +30,31 @@ const deleteMany = {
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
 } satisfies Partial<RouteDocs>;
 
+const filters = [
+  ...(['vehicleEligibility', 'vehicleManufacturer', 'vinStartsWith', 'vehicleFleetId'] as const),
+  ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
+];
+
 export const vehicleDocs = {
   list: {
     operationId: 'listVehicles',
     tag: 'Vehicles',
     summary: 'List the vehicles of a fleet',
-    description: 'The vehicles of a fleet, oldest first.',
-    query: ['limit', 'after'],
+    description: 'The vehicles of a fleet, oldest first unless `sort` says otherwise.',
+    query: ['sortVehicles', 'limit', 'after'],
     answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
     errors: ['FLEET_NOT_FOUND'],
+  },
+  listAll: {
+    operationId: 'listAllVehicles',
+    tag: 'Vehicles',
+    summary: 'List the vehicles of all fleets',
+    description:
+      'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
+      'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
+    query: [...filters, 'sortVehicles', 'limit', 'after'],
+    answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
+    errors: ['PAYLOAD_TOO_LARGE'],
   },
   add: {
     operationId: 'addVehicles',
@@ -52,6 +70,17 @@ export const vehicleDocs = {
       201: { description: 'What was stored.', schema: addedJson },
     },
     errors: ['FLEET_NOT_FOUND'],
+  },
+  move: {
+    operationId: 'moveVehicles',
+    tag: 'Vehicles',
+    summary: 'Move vehicles to another fleet',
+    description:
+      'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
+      'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
+    body: { input: moveVehiclesInput },
+    answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
+    errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
   },
   get: {
     operationId: 'getVehicle',

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { textOf } from './decode.ts';
-import { type CsvLayout, readStart } from './layout.ts';
+import { type CsvLayout, type Delimiter, readStart } from './layout.ts';
 import type { CsvLimits } from './limits.ts';
 import { type CsvRow, rowsOf } from './rows.ts';
 
 export type { CsvLayout, Delimiter } from './layout.ts';
 export { bounded, type CsvLimits } from './limits.ts';
-export { mayBeCsv } from './media-type.ts';
+export { mayBeTable, noTable } from './media-type.ts';
 export { type RejectedRow, rejectedCsv } from './rejected.ts';
 export type { CsvRow } from './rows.ts';
 
@@ -21,10 +21,17 @@ export interface CsvTable extends CsvLayout {
  * file that cannot be read, and the input's own errors. The input is destroyed when reading fails or the iteration
  * over `rows` ends early; who never begins it has the input to destroy.
  */
-export async function readCsv(input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<CsvTable> {
-  const text = textOf(input, limits.bytes);
+export const readCsv = (input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<CsvTable> =>
+  readCsvText(textOf(input, limits.bytes), limits);
+
+/** The same for text, with `\n` as its only line break, and `delimiter` as its delimiter where that is known. */
+export async function readCsvText(
+  text: AsyncGenerator<string, void>,
+  limits: CsvLimits,
+  delimiter?: Delimiter,
+): Promise<CsvTable> {
   try {
-    const start = await readStart(text, limits);
+    const start = await readStart(text, limits, delimiter);
     return { ...start.layout, rows: rowsOf(start, text, limits) };
   } catch (error) {
     await text.return();

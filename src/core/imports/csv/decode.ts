@@ -6,9 +6,11 @@ const PIECE_BYTES = 64 * 1024;
 
 /** How files that are not CSV begin, seen as Latin-1, and what to tell those who sent one under the name of CSV. */
 const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
-  ['PK\x03\x04', 'an Excel workbook or a ZIP archive. In Excel, save it as "CSV UTF-8" and send that'],
   ['PK\x05\x06', 'an empty ZIP archive'],
-  ['\xd0\xcf\x11\xe0', 'an old Excel workbook. In Excel, save it as "CSV UTF-8" and send that'],
+  [
+    '\xd0\xcf\x11\xe0',
+    'an old Excel workbook, or one with a password. In Excel, save it as .xlsx without one, or as "CSV UTF-8", and send that',
+  ],
   ['%PDF', 'a PDF document'],
   ['\x89PNG', 'a PNG image'],
   ['\xff\xd8\xff', 'a JPEG image'],

@@ -26,6 +26,7 @@ const SEPARATOR_LINE = /^"?sep=([,;\t|])"?\n$/i;
 export class Head {
   readonly #pieces: AsyncIterator<string, void>;
   readonly #limits: CsvLimits;
+  readonly #given: Delimiter | undefined;
   #delimiters = DELIMITERS;
   #text = '';
   /** Index in the text of the next row, whose number is `#row`. */
@@ -33,7 +34,10 @@ export class Head {
   #row = 1;
   #ended = false;
 
-  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits) {
+  /** Where `delimiter` is known, the file does not say another one either. */
+  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits, delimiter?: Delimiter) {
+    this.#given = delimiter;
+    if (delimiter) this.#delimiters = [delimiter];
     this.#pieces = pieces;
     this.#limits = limits;
   }
@@ -42,7 +46,8 @@ export class Head {
   async next(): Promise<Line | undefined> {
     for (;;) {
       if (this.#next === 0) this.#skipBlankLines();
-      const { end, fault } = scanRecords(this.#text.slice(this.#next), ANY_DELIMITER, this.#limits.rowLength, 1);
+      const delimiters = this.#given ?? ANY_DELIMITER;
+      const { end, fault } = scanRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
       if (fault) throw unreadableRow(this.#row, fault, this.#limits.rowLength);
       if (end === 0) {
         if (!this.#ended) await this.#readOn();
@@ -80,7 +85,7 @@ export class Head {
     const to = from + length;
     const record = this.#text.slice(from, to);
     const row = this.#row++;
-    const separator = row === 1 ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
+    const separator = row === 1 && !this.#given ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
     if (separator) {
       this.#delimiters = DELIMITERS.filter((delimiter) => delimiter === separator);
       this.#row = row;

@@ -1,4 +1,5 @@
 import { readVin } from '../../vin.ts';
+import { VIN_COLUMNS, vinNamePreference } from './column-names.ts';
 import { Head, type Line, type Reading } from './head.ts';
 import { type CsvLimits, unreadableFile, unreadableRow } from './limits.ts';
 
@@ -18,17 +19,6 @@ export interface Start {
   row: number;
 }
 
-/** What a VIN's column is called, by preference. Case, spaces, dashes and underscores do not count. */
-const VIN_COLUMNS = [
-  'vin',
-  'vin_number',
-  'vehicle_identification_number',
-  'vehicle_id_number',
-  'fin',
-  'chassis_number',
-  'chassis',
-];
-
 /** Titles and whatever else people put above a table end within so many rows. */
 const HEADER_WITHIN = 20;
 
@@ -37,8 +27,12 @@ const HEADER_WITHIN = 20;
  * has one of the names; what stands above it is no data. Without one, the first VIN shows the column, and every row is data.
  * Throws ValidationFailed where neither is found.
  */
-export async function readStart(pieces: AsyncIterator<string, void>, limits: CsvLimits): Promise<Start> {
-  const head = new Head(pieces, limits);
+export async function readStart(
+  pieces: AsyncIterator<string, void>,
+  limits: CsvLimits,
+  delimiter?: Delimiter,
+): Promise<Start> {
+  const head = new Head(pieces, limits, delimiter);
   const above: Line[] = [];
   for (let line = await head.next(); line; line = await head.next()) {
     const header = find(line, vinColumn);
@@ -105,16 +99,11 @@ function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, v
 export const numberedColumns = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
+/** The column with the most preferred of the names. */
 function vinColumn(cells: readonly string[]): number {
-  const names = cells.map(bareName);
-  const known = VIN_COLUMNS.map(bareName).find((name) => names.includes(name));
-  return known === undefined ? -1 : names.indexOf(known);
-}
-
-function bareName(name: string): string {
-  return unmarked(name)
-    .replace(/[\s_-]/g, '')
-    .toLowerCase();
+  const preferences = cells.map((cell) => vinNamePreference(unmarked(cell)));
+  const best = Math.min(...preferences);
+  return Number.isFinite(best) ? preferences.indexOf(best) : -1;
 }
 
 /**

@@ -1,0 +1,64 @@
+import yauzl, { type Entry, type ZipFile } from 'yauzl';
+import { PayloadTooLarge } from '../../errors.ts';
+import { unreadableFile } from '../csv/limits.ts';
+
+/** A workbook has some dozens of parts; nobody looks for one among millions. */
+const MOST_PARTS = 10_000;
+
+/** The parts of a ZIP archive, by their names. What is unpacked of all of them together has a limit. */
+export class Archive {
+  readonly #zip: ZipFile;
+  readonly #parts: ReadonlyMap<string, Entry>;
+  #bytesLeft: number;
+
+  private constructor(zip: ZipFile, parts: ReadonlyMap<string, Entry>, mostBytes: number) {
+    this.#zip = zip;
+    this.#parts = parts;
+    this.#bytesLeft = mostBytes;
+  }
+
+  /** Opens the archive in an open file; throws ValidationFailed for a damaged one. */
+  static async open(fd: number, mostBytes: number): Promise<Archive> {
+    try {
+      // Its sizes are compared with what is unpacked, so that what an entry claims is true.
+      const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true });
+      const parts = new Map<string, Entry>();
+      for await (const entry of zip.eachEntry()) {
+        parts.set(entry.fileName, entry);
+        if (parts.size > MOST_PARTS) throw new Error(`more than ${MOST_PARTS} parts`);
+      }
+      return new Archive(zip, parts, mostBytes);
+    } catch (error) {
+      throw damaged(error);
+    }
+  }
+
+  has = (name: string): boolean => this.#parts.has(name);
+
+  /** The bytes of a part; nothing where there is none. Throws PayloadTooLarge, and ValidationFailed for a damaged one. */
+  async *read(name: string): AsyncGenerator<Buffer, void> {
+    const part = this.#parts.get(name);
+    if (!part) return;
+    let pieces: AsyncIterable<Buffer>;
+    try {
+      pieces = await this.#zip.openReadStreamPromise(part);
+      for await (const piece of pieces) {
+        this.#bytesLeft -= piece.length;
+        if (this.#bytesLeft < 0) throw tooLarge();
+        yield piece;
+      }
+    } catch (error) {
+      throw error instanceof PayloadTooLarge ? error : damaged(error);
+    }
+  }
+}
+
+const tooLarge = () =>
+  new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
+
+/** For a workbook that cannot be read; ValidationFailed. */
+export const damaged = (cause: unknown) => {
+  const message =
+    'The workbook is damaged. Open it, save it as a new file and send that, or save its sheet as "CSV UTF-8".';
+  return Object.assign(unreadableFile('WORKBOOK_DAMAGED', message), { cause });
+};

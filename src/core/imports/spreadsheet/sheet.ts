@@ -1,0 +1,141 @@
+import type { CsvLimits } from '../csv/limits.ts';
+import { damaged } from './archive.ts';
+import { dateText } from './dates.ts';
+import type { SharedStrings } from './shared-strings.ts';
+import { type Handler, readXml } from './xml.ts';
+
+/** Rows of a sheet, in every program. */
+const MOST_ROWS = 1_048_576;
+/** Digits that spreadsheets keep of a number; what is longer is no longer what was entered. */
+const LARGEST_EXACT = 1e15;
+
+/** What cells are read by. */
+export interface Meanings {
+  strings: SharedStrings;
+  dateStyles: ReadonlySet<number>;
+  from1904: boolean;
+}
+
+/**
+ * A sheet as CSV text with commas, piece by piece. A row of the sheet is the record of the same number, so what is said of a
+ * record names the row that people see.
+ */
+export async function* sheetText(
+  pieces: AsyncIterable<Buffer>,
+  meanings: Meanings,
+  limits: CsvLimits,
+): AsyncGenerator<string, void> {
+  const sheet = new SheetReader(meanings, limits);
+  for await (const _ of readXml(pieces, sheet)) {
+    const text = sheet.take();
+    if (text) yield text;
+  }
+}
+
+class SheetReader implements Handler {
+  readonly #meanings: Meanings;
+  readonly #limits: CsvLimits;
+  #lines = '';
+  #row = 0;
+  #cells: string[] = [];
+  /** From 0. */
+  #column = -1;
+  #type = '';
+  #style = '';
+  #text = '';
+  #within = '';
+
+  constructor(meanings: Meanings, limits: CsvLimits) {
+    this.#meanings = meanings;
+    this.#limits = limits;
+  }
+
+  take(): string {
+    const text = this.#lines;
+    this.#lines = '';
+    return text;
+  }
+
+  open(name: string, { r = '', t = 'n', s = '' }: Readonly<Record<string, string>>): void {
+    if (name === 'row') this.#openRow(r);
+    else if (name === 'c') {
+      this.#column = r ? columnOf(r) : this.#column + 1;
+      this.#type = t;
+      this.#style = s;
+      this.#text = '';
+    } else if (name === 'v' || name === 't' || name === 'rPh') this.#within ||= name;
+  }
+
+  text(more: string): void {
+    const isValue = this.#within === 'v' || this.#within === 't';
+    if (isValue && this.#text.length <= this.#limits.fieldLength) this.#text += more;
+  }
+
+  close(name: string): void {
+    if (name === this.#within) this.#within = '';
+    else if (name === 'c') this.#closeCell();
+    else if (name === 'row') this.#closeRow();
+  }
+
+  #openRow(written: string): void {
+    const row = written ? Number(written) : this.#row + 1;
+    if (!(row > this.#row && row <= MOST_ROWS)) throw damaged(new Error(`row ${written}`));
+    this.#lines += '\n'.repeat(row - this.#row - 1);
+    this.#row = row;
+    this.#cells = [];
+    this.#column = -1;
+  }
+
+  #closeCell(): void {
+    const value = this.#value();
+    if (value === '') return;
+    // One column too many says it of all that are.
+    const column = Math.min(this.#column, this.#limits.columns);
+    while (this.#cells.length < column) this.#cells.push('');
+    this.#cells[column] = value;
+  }
+
+  #closeRow(): void {
+    this.#lines += `${this.#cells.map(quoted).join()}\n`;
+  }
+
+  /** What the cell shows, as text: of a formula, what came of it when the sheet was saved. */
+  #value(): string {
+    const text = this.#text;
+    if (text === '') return text;
+    if (this.#type === 's') return plain(this.#meanings.strings.at(Number(text)) ?? '');
+    if (this.#type === 'b') return text === '1' ? 'TRUE' : 'FALSE';
+    return this.#type === 'n' ? this.#number(text) : plain(text);
+  }
+
+  #number(text: string): string {
+    const { dateStyles, from1904 } = this.#meanings;
+    const number = Number(text);
+    if (!Number.isFinite(number)) return plain(text);
+    const date = this.#style && dateStyles.has(Number(this.#style)) ? dateText(number, from1904) : null;
+    if (date !== null) return date;
+    return Math.abs(number) < LARGEST_EXACT ? String(number) : number.toExponential().toUpperCase();
+  }
+}
+
+/** The column of a cell such as `AB12`, from 0. */
+function columnOf(place: string): number {
+  let column = 0;
+  for (let at = 0; at < place.length && at < 5; at++) {
+    const letter = place.charCodeAt(at) - 64;
+    if (letter < 1 || letter > 26) break;
+    column = column * 26 + letter;
+  }
+  if (column === 0) throw damaged(new Error(`cell ${place}`));
+  return column - 1;
+}
+
+/** A text as CSV text is after it was decoded; what a workbook writes as `_x000D_` is that character. */
+function plain(text: string): string {
+  const decoded = text.includes('_x')
+    ? text.replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    : text;
+  return /[\r\ufeff\0]/.test(decoded) ? decoded.replaceAll(/\r\n?/g, '\n').replaceAll(/[\ufeff\0]/g, '') : decoded;
+}
+
+const quoted = (cell: string): string => (/[",\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

@@ -1,0 +1,95 @@
+import { contractRows } from '../contracts/contracts.ts';
+import { eventRows, PUBLISHED } from '../events/events.ts';
+import { fleetRows } from '../fleets/fleets.ts';
+import { importRows } from '../imports/imports.ts';
+import type { Field, Fields, ListField, ObjectField, OneField, Resource } from '../sql/resource.ts';
+import { json } from '../sql/selection.ts';
+import { eligibilityStatus } from '../vehicles/vehicle.ts';
+import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
+import { deliveryRows } from '../webhooks/deliveries.ts';
+import { webhookRows } from '../webhooks/webhooks.ts';
+
+// What can be read from where: the resources with what hangs on each, and where reading begins.
+
+const one = (of: () => Resource, on: string): OneField => ({ kind: 'one', of, on });
+const list = (of: () => Resource, on: string, options: Partial<ListField> = {}): ListField => ({
+  kind: 'list',
+  of,
+  on,
+  ...options,
+});
+const timeline = (on: string) => list(() => eventRows, `${PUBLISHED} and ${on}`);
+
+const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
+const counts = eligibilityStatus.options.map((status) => [status.toLowerCase(), status]);
+const eligibilitySummary: ObjectField = {
+  kind: 'object',
+  from: `(select ${counts.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`).join(', ')} from ${TALLY}) s`,
+  members: Object.fromEntries(counts.map(([name]) => [name, json.number(`s.${name}`)])),
+};
+
+const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fields: { ...rows.fields, ...fields } });
+
+const fleet: Resource = withFields(fleetRows, {
+  vehicles: list(() => vehicle, 'v.fleet_id = f.id', {
+    kept: { sum: 't.delta', from: TALLY, conditions: { eligibility: ['t.status = ?'] } },
+    indexed: ['eligibility', 'manufacturer'],
+  }),
+  eligibilitySummary,
+  contracts: list(() => contract, 'c.fleet_id = f.id'),
+  imports: list(() => importOf, 'n.fleet_id = f.id', { few: true }),
+  timeline: timeline('e.fleet_id = f.id'),
+});
+
+const vehicleFields: Fields = {
+  fleet: one(() => fleet, 'f.id = v.fleet_id'),
+  contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
+  timeline: timeline('e.vehicle_ids @> array[v.id]'),
+};
+const vehicle: Resource = withFields(vehicleRows, vehicleFields);
+const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
+
+const contract: Resource = withFields(contractRows, {
+  fleet: one(() => fleet, 'f.id = c.fleet_id'),
+  vehicle: one(() => vehicle, 'v.id = c.vehicle_id'),
+  timeline: timeline('e.contract_id = c.id'),
+});
+
+const importOf: Resource = withFields(importRows, { fleet: one(() => fleet, 'f.id = n.fleet_id') });
+
+const webhook: Resource = withFields(webhookRows, {
+  deliveries: list(() => deliveryRows, 'd.webhook_id = w.id', { filterOf: (args) => args }),
+});
+
+/** The resources by the names of their types, for objects that are there already. */
+export const resources: Readonly<Record<string, Resource>> = {
+  Fleet: fleet,
+  Vehicle: vehicle,
+  Eligibility: eligibilityRows,
+  Contract: contract,
+  Import: importOf,
+  Webhook: webhook,
+};
+
+const byArgs = (of: Resource): OneField => ({ kind: 'one', of: () => of, by: (args) => args });
+const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
+
+/** Where reading begins. */
+export const queries: Readonly<Record<string, Field>> = {
+  fleets: all(fleet, { few: true }),
+  fleet: byArgs(fleet),
+  vehicles: all(anyVehicle, {
+    kept: { sum: 't.delta', from: 'vehicle_tally t where t.company = $company', conditions: countedBy },
+    indexed: ['fleetIdsAlone'],
+  }),
+  vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
+  eligibility: byArgs(eligibilityRows),
+  manufacturers: { kind: 'manufacturer' },
+  contracts: all(contract),
+  contract: byArgs(contract),
+  import: byArgs(importOf),
+  events: all(eventRows, { on: PUBLISHED }),
+  event: byArgs(eventRows),
+  webhooks: all(webhook, { few: true }),
+  webhook: byArgs(webhook),
+};

@@ -1,0 +1,218 @@
+import { authorize, type Context, hasScope, needScope, type Scope } from '../context.ts';
+import { CostExceeded } from '../errors.ts';
+import { readInput } from '../input.ts';
+import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
+import { placesOf } from './json-page.ts';
+import { numbered } from './named.ts';
+import { readPage } from './page.ts';
+import { PAGE_MAX } from './page-size.ts';
+import { givenOf, type ListField, type OneField, type Resource } from './resource.ts';
+import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+
+/** What a field was given, as it was read. */
+export interface Read extends Given {
+  values: Readonly<Record<string, unknown>>;
+}
+
+/** Parts that are read together. Statements are written once for all that is given alike. */
+export interface Plan {
+  parts: Members;
+  /** Whose arguments are given, in their order. */
+  fields: readonly (OneField | ListField)[];
+  /** What is selected of manufacturers, by the parameter that brings it. */
+  manufacturers: ReadonlyMap<string, Members>;
+  statements: Map<string, Statement>;
+}
+
+interface Statement {
+  text: string;
+  values: readonly { read: number; name: string }[];
+  checks: readonly Check[];
+}
+
+/** What was read: the JSON of each part, null where there is no such row, and the arguments of all fields. */
+export interface Answer {
+  texts: readonly (string | null)[];
+  reads: readonly (Read | Error)[];
+}
+
+/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them. */
+export interface Rows {
+  alias: string;
+  columns: Readonly<Record<string, readonly unknown[]>>;
+}
+
+/** Reads the arguments of a field; throws what is wrong with them, and Forbidden. */
+export function readArguments(ctx: Context, field: OneField | ListField, args: object): Read {
+  const of = field.of();
+  const read = field.kind === 'one' ? givenOf(of.conditions, field.by?.(args as never) ?? {}) : readList(field, args);
+  if (of.scope) needScope(ctx, of.scope);
+  return read;
+}
+
+function readList(field: ListField, args: object): Read {
+  const of = field.of();
+  const page = of.readPage?.(args) ?? readPage(args, of.orders);
+  const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
+  const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
+  return { ...given, page, values: { ...given.values, ...placesOf(page), limit: page.limit } };
+}
+
+/** Of the text of an answer: it is made, sent and, where it has errors, parsed in one piece. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const TOO_LARGE = '!';
+
+/**
+ * Reads the parts of a plan in one statement; those whose arguments were refused are left out, for each row of `rows` if
+ * these are given. Throws CostExceeded for too long a text.
+ */
+export async function readAnswers(
+  ctx: Context,
+  plan: Plan,
+  given: readonly (Read | Error)[],
+  rows: Rows | null = null,
+): Promise<Answer[]> {
+  const company = authorize(ctx, 'fleets:read');
+  const most = sum(plan.parts.map(([, part]) => mostRows(part, given)));
+  const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
+  const shared: Record<string, unknown> = { company, now: ctx.now() };
+  for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
+  const taken = values.map(({ read, name }) => {
+    const own = given[read];
+    return own ? (own as Read).values[name] : (shared[name] ?? manufacturersBySlug(ctx, plan, name));
+  });
+  const send = rows || plan.fields.some((field) => field.of().primary) ? onNewest(ctx, most) : onReplica(ctx, most);
+  const found = text === '' ? [{}] : ((await send(text, taken)) as Row[]);
+  const reads = given.slice();
+  for (const { read, path, column } of checks) {
+    const lost = found.some((row) => row[column] === false);
+    const order = plan.fields[read]?.of().order;
+    if (lost && order?.lost) reads[read] = order.lost(path);
+  }
+  return found.map((row) => ({ texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[`f${at}`])), reads }));
+}
+
+type Row = Readonly<Record<string, string | boolean | null>>;
+
+/** The primary; on the connections for short reads where these go there. */
+const onNewest = (ctx: Context, most: number) =>
+  ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, most);
+
+/** The JSON of a part for which no row is read; null for others. */
+export function ownText({ services }: Context, part: Part): string | null {
+  if (part.kind === 'text') return part.text;
+  if (part.kind !== 'manufacturer' || part.field.slug !== undefined) return null;
+  return `[${services.manufacturers.list().map((one) => objectOf(part.members, one))}]`;
+}
+
+function textOf(ctx: Context, part: Part, made: string | boolean | null | undefined): string | null {
+  if (made === TOO_LARGE) throw tooLong();
+  return made == null ? ownText(ctx, part) : String(made);
+}
+
+const tooLong = () =>
+  new CostExceeded(`The answer holds more than ${MOST_BYTES.toLocaleString('en')} bytes: ask for less at a time.`);
+
+const isOwn = (part: Part) => part.kind === 'text' || (part.kind === 'manufacturer' && part.field.slug === undefined);
+
+/** An object that is not in the database, as JSON. */
+const objectOf = (members: Members, of: object): string =>
+  `{${members.map(([name, part]) => `"${name}":${part.kind === 'text' ? part.text : JSON.stringify(part.kind === 'member' ? of[part.name as never] : null)}`)}}`;
+
+/** The parameter that brings manufacturers: JSON of JSON texts by slug. There are some thirty, always the same. */
+function manufacturersBySlug({ services: { manufacturers } }: Context, plan: Plan, name: string): string {
+  const members = plan.manufacturers.get(name) ?? [];
+  const known = bySlug.get(members) ?? new WeakMap<object, string>();
+  bySlug.set(members, known);
+  const text =
+    known.get(manufacturers) ??
+    JSON.stringify(Object.fromEntries(manufacturers.list().map((one) => [one.id, objectOf(members, one)])));
+  known.set(manufacturers, text);
+  return text;
+}
+const bySlug = new WeakMap<Members, WeakMap<object, string>>();
+
+/** How many rows a part reads at most: all, where they are looked at one by one for a filter or a count. */
+function mostRows(part: Part, given: readonly (Read | Error)[]): number {
+  if (!('members' in part)) return 0;
+  const below = sum(part.members.map(([, member]) => mostRows(member, given)));
+  if (part.kind !== 'list') return below;
+  const read = given[part.read];
+  if (!read || read instanceof Error) return 0;
+  const { few, indexed = [], kept } = part.field;
+  const isIndexed = read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
+  const isKept = kept && read.names.every((name) => name in kept.conditions);
+  const counts = part.members.some(([, { kind }]) => kind === 'count');
+  if (!few && (!isIndexed || (counts && !isKept))) return ALL_ROWS;
+  return (read.page?.limit ?? 0) * (1 + below);
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+
+interface Form {
+  rows: Rows | null;
+  /** The answer may be long, so its length is looked at before it is sent. */
+  isLong: boolean;
+}
+
+/** The statement for what is given, from those of the plan; those used last are kept. */
+function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
+  const hides = new Map<Scope, boolean>();
+  const isHidden = ({ lacking }: Resource) => {
+    if (!lacking) return false;
+    if (!hides.has(lacking.scope)) hides.set(lacking.scope, !hasScope(ctx, lacking.scope));
+    return hides.get(lacking.scope) ?? true;
+  };
+  const hidden = plan.fields.map((field) => isHidden(field.of()));
+  const key = `${form.isLong}${hidden}${given.map(shapeOf)}`;
+  const statement = plan.statements.get(key) ?? write(plan, given, isHidden, form);
+  plan.statements.delete(key);
+  plan.statements.set(key, statement);
+  for (const oldest of plan.statements.keys())
+    if (plan.statements.size > MOST_STATEMENTS) plan.statements.delete(oldest);
+  return statement;
+}
+
+/** Of a plan. */
+const MOST_STATEMENTS = 16;
+
+/** What of the arguments the text depends on. */
+const shapeOf = (read: Read | Error): string => {
+  if (read instanceof Error) return '!';
+  const { names, page } = read;
+  return `${names}:${page ? `${page.after !== null}${page.before !== null}${page.backward}${page.order.name}` : ''}`;
+};
+
+function write(
+  plan: Plan,
+  given: readonly (Read | Error)[],
+  isHidden: (of: Resource) => boolean,
+  form: Form,
+): Statement {
+  const writer = new Writer(
+    given.map((read) => (read instanceof Error ? null : read)),
+    isHidden,
+  );
+  const columns = plan.parts.flatMap(([, part], at) => {
+    if (isOwn(part)) return [];
+    const sql = writer.part(part);
+    return `${form.isLong ? guarded(sql) : sql} as f${at}`;
+  });
+  columns.push(...writer.checks.map(({ column, sql }) => `${sql} as ${column}`));
+  if (columns.length === 0) return { text: '', values: [], checks: [] };
+  const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows) : ''}`);
+  const values = names.map((name) => {
+    const [, read, own] = /^a(\d+)_(\w+)$/.exec(name) ?? [];
+    return read === undefined ? { read: -1, name } : { read: Number(read), name: own ?? '' };
+  });
+  return { text, values, checks: writer.checks };
+}
+
+const guarded = (sql: string): string =>
+  `(select case when octet_length(t.j) > ${MOST_BYTES} then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
+
+function fromRows({ alias, columns }: Rows): string {
+  const names = Object.keys(columns);
+  const values = names.map((name) => `$k_${name}::uuid[]`);
+  return ` from unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n) order by ${alias}.n`;
+}

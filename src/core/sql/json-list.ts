@@ -1,0 +1,130 @@
+import type { Given, ListPart, PageFact } from './json-answer.ts';
+import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
+import { PAGE_MAX } from './page-size.ts';
+import { conditionsSql, fromSql, type Resource } from './resource.ts';
+
+/** One page of a list, as it is being written. */
+export class ListSql {
+  readonly sort: Sort;
+  readonly #of: Resource;
+  readonly #part: ListPart;
+  readonly #given: Required<Given>;
+  readonly #where: string;
+  readonly #items: string[] = [];
+  /** What the order's columns are called among what was read. */
+  readonly #keys: readonly string[];
+  #aggregates = new Set<string>();
+
+  /** `where` are the conditions of its rows. */
+  constructor(part: ListPart, given: Required<Given>, where: string) {
+    this.#part = part;
+    this.#given = given;
+    this.#of = part.field.of();
+    this.sort = sortOf(given.page.order, this.#of.id, this.#of.order);
+    this.#where = where;
+    this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
+  }
+
+  param(name: string): string {
+    return `$a${this.#part.read}_${name}`;
+  }
+
+  item(object: string): string {
+    return `p.j${this.#items.push(object) - 1}`;
+  }
+
+  count(): string {
+    const { kept } = this.#part.field;
+    const { names } = this.#given;
+    if (kept && names.every((name) => name in kept.conditions)) {
+      const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
+      return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
+    }
+    return `(select count(*) from ${fromSql(this.#of, this.#where)} where ${this.#where})`;
+  }
+
+  /** A fact of the page `p` as JSON. */
+  fact(fact: PageFact): string {
+    this.#aggregates.add('id');
+    const { after, before, backward } = this.#given.page;
+    switch (fact) {
+      case 'startCursor':
+        return this.#cursor('1');
+      case 'endCursor':
+        return this.#cursor('cardinality(p.id)');
+      case 'hasNextPage':
+        return this.#beyond('>', 'cardinality(p.id)', before === null ? null : 'before', backward && before === null);
+      default:
+        return this.#beyond('<', '1', after === null ? null : 'after', !backward && after === null);
+    }
+  }
+
+  /** The cursor of a row as a value of it. */
+  rowCursor(): string {
+    return this.sort.cursor(this.#of.id, this.sort.text ?? '');
+  }
+
+  #cursor(at: string): string {
+    if (this.sort.text !== null) this.#aggregates.add('text');
+    return `coalesce('"' || ${this.sort.cursor(`p.id[${at}]`, `p.text[${at}]`)} || '"', 'null')`;
+  }
+
+  #place(cursor: 'after' | 'before'): string {
+    return this.sort.placeOf(this.param(cursor), this.param(`${cursor}_text`));
+  }
+
+  /** Whether there is (still) a place for a cursor. */
+  isThere(cursor: 'after' | 'before'): string {
+    return `${this.#place(cursor)} is not null`;
+  }
+
+  /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
+  #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before' | null, isEnd: boolean): string {
+    if (isEnd) return `'false'`;
+    for (const key of this.#keys) this.#aggregates.add(key);
+    const edge = this.#keys.map((key) => `p.${key}[${at}]`).join(', ');
+    const rows = this.#exists(operator, this.#keys.length === 1 ? edge : `(${edge})`);
+    const ofEmpty = cursor ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
+    return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
+  }
+
+  #exists(operator: '<' | '>' | '<=' | '>=', place: string): string {
+    const where = `${this.#where} and ${comparedSql(this.sort, operator, place)}`;
+    return `exists (select from ${fromSql(this.#of, where)} where ${where})`;
+  }
+
+  /** The whole, as an expression for `object`, which is made of the page `p`. */
+  sql(object: string): string {
+    const aggregates = [
+      ...[...this.#aggregates].map((key) => `array_agg(i.${key}) as ${key}`),
+      ...this.#items.map((_, at) => `string_agg(i.j${at}, ',') as j${at}`),
+    ];
+    if (aggregates.length === 0) return `(select ${object})`;
+    return `(select ${object} from (select ${aggregates.join(', ')} from ${this.#page()} i) p)`;
+  }
+
+  /**
+   * PostgreSQL plans for a tenth of the table where it does not see a limit, so the largest one is written out. The page is
+   * put in its order before anything is aggregated, for an aggregate with an order of its own would change that of others.
+   */
+  #page(): string {
+    const { after, before, backward } = this.#given.page;
+    const { columns, text } = this.sort;
+    const where = [
+      this.#where,
+      ...(after === null ? [] : [comparedSql(this.sort, '>', this.#place('after'))]),
+      ...(before === null ? [] : [comparedSql(this.sort, '<', this.#place('before'))]),
+    ].join(' and ');
+    const values = [
+      `${this.#of.id} as id`,
+      ...columns.flatMap((column, at) => (this.#keys[at] === 'id' ? [] : `${column} as ${this.#keys[at]}`)),
+      ...(text !== null && this.#aggregates.has('text') ? [`${text} as text`] : []),
+      ...this.#items.map((item, at) => `${item} as j${at}`),
+    ].join(', ');
+    const order = orderSql(this.sort, columns, backward);
+    const rows = `select ${values} from ${fromSql(this.#of, values + where)} where ${where} order by ${order} limit ${PAGE_MAX}`;
+    const page = `select * from (${rows}) i limit ${this.param('limit')}`;
+    const keys = this.#keys.map((key) => `i.${key}`);
+    return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;
+  }
+}

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import type { DomainError } from '../errors.ts';
+import { readTime } from '../input.ts';
+
+/** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
+export interface SortColumn {
+  column: string;
+  kind: 'text' | 'time';
+  /** What has no time stands after all that have one. */
+  nullable?: true;
+  /** A company has each value once. */
+  unique?: true;
+}
+
+/** What a list can be sorted by, as it is called in GraphQL; without a column by the ids, which is the order of creation. */
+export type Orders = Readonly<Record<string, { meaning: string; by?: SortColumn }>>;
+
+export const directions = ['ASC', 'DESC'] as const;
+
+/** How a list is sorted. */
+export interface Order {
+  /** `VIN` or `-VIN`: what cursors of it begin with. */
+  name: string;
+  descending: boolean;
+  by: SortColumn | null;
+}
+
+export const BY_CREATION: Order = { name: 'CREATED_AT', descending: false, by: null };
+
+/** Input schema of an order of these; GraphQL's enumerations let nothing else through. */
+export const orderInput = (orders: Orders) =>
+  z
+    .object({
+      field: z.enum(Object.keys(orders)).default(BY_CREATION.name),
+      direction: z.enum(directions).default('ASC'),
+    })
+    .transform(({ field, direction }): Order => {
+      const descending = direction === 'DESC';
+      return { name: `${descending ? '-' : ''}${field}`, descending, by: orders[field]?.by ?? null };
+    });
+
+/** `verifiedAt` for `VERIFIED_AT`. */
+export const sortName = (field: string): string =>
+  field.toLowerCase().replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** What REST's `sort` may be, `verifiedAt` or `-verifiedAt`, with what GraphQL's `orderBy` has in its place. */
+export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string; direction: string }>> =>
+  Object.fromEntries(
+    Object.keys(orders).flatMap((field) => [
+      [sortName(field), { field, direction: 'ASC' }],
+      [`-${sortName(field)}`, { field, direction: 'DESC' }],
+    ]),
+  );
+
+interface Kind {
+  /** As its index has it. */
+  place(column: string, nullable?: true): string;
+  /** The text that cursors have of a value; null for none. */
+  text(column: string): string;
+  bound(text: string): string;
+  isText(text: string): boolean;
+}
+
+const MOST_TEXT = 255;
+
+const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
+  // By code points, which is the same order on every server.
+  text: {
+    place: (column) => `${column} collate "C"`,
+    text: (column) => column,
+    bound: (text) => `${text}::text`,
+    isText: (text) => text.length <= MOST_TEXT && !text.includes('\0'),
+  },
+  // To the microsecond, whatever the session's style of dates.
+  time: {
+    place: (column, nullable) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
+    text: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    bound: (text) => `coalesce(${text}, 'infinity')::timestamptz`,
+    isText: (text) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
+  },
+};
+
+/** Whether a cursor may have this text of a value. */
+export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
+  text === null ? nullable === true : kinds[kind].isText(text);
+
+/** Where in a list a row stands. */
+export interface Place {
+  id: string;
+  /** Of the value by which the list is sorted, to the last digit; null where there is none, or where that is the id. */
+  text: string | null;
+}
+
+/** An order that callers have no choice of: its columns, of which the last tells any two rows apart. */
+export interface FixedOrder {
+  columns: readonly string[];
+  /** SQL for the columns of the row with this id, from where a page goes on. */
+  placeOf(id: string): string;
+  /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
+  lost?(path: string): DomainError;
+}
+
+/** An order as SQL: what makes a row's place, and what says where it is. */
+export interface Sort extends Pick<FixedOrder, 'columns' | 'lost'> {
+  descending: boolean;
+  /** The columns of the place whose id and text these parameters bring. */
+  placeOf(id: string, text: string): string;
+  /** The text that cursors have of the value in a row; null where the id alone is the place. */
+  text: string | null;
+  /** The cursor of the row with this id and text. */
+  cursor(id: string, text: string): string;
+}
+
+/** How rows with this column of ids are sorted. */
+export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
+  const cursor = (of: string, text: string) =>
+    cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
+  if (fixed) return { ...fixed, descending, text: null, cursor };
+  if (!by) return { columns: [id], descending, placeOf: (place) => `${place}::uuid`, text: null, cursor };
+  const kind = kinds[by.kind];
+  const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
+  const own = kind.place(column, by.nullable);
+  return {
+    columns: by.unique ? [own] : [own, id],
+    descending,
+    placeOf: (place, text) => (by.unique ? kind.bound(text) : `(${kind.bound(text)}, ${place}::uuid)`),
+    text: kind.text(column),
+    cursor,
+  };
+}
+
+/** What cursors have behind the id. */
+function sortedSql(name: string, by: SortColumn | null, text: string): string {
+  if (!by) return `'${name}'`;
+  const whole = `'${name}=' || ${text}`;
+  return by.nullable ? `coalesce(${whole}, '${name}')` : whole;
+}
+
+/** As page.ts's cursorOf writes it. PostgreSQL breaks what is longer into lines. */
+function cursorSql(id: string, sorted: string | null): string {
+  const bytes = sorted === null ? `uuid_send(${id})` : `uuid_send(${id}) || convert_to(${sorted}, 'UTF8')`;
+  return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
+}
+
+/** A comparison of a row's place with another one, as the list goes: `>` is what comes after. */
+export function comparedSql({ columns, descending }: Sort, operator: '<' | '>' | '<=' | '>=', place: string): string {
+  const turned = descending ? operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) : operator;
+  return `${columns.length === 1 ? columns[0] : `(${columns.join(', ')})`} ${turned} ${place}`;
+}
+
+/** What follows `order by`, for these columns of it. */
+export const orderSql = ({ descending }: Sort, columns: readonly string[], backward: boolean): string =>
+  columns.map((column) => (descending === backward ? column : `${column} desc`)).join(', ');

@@ -1,0 +1,129 @@
+import type { z } from 'zod';
+import type { Scope } from '../context.ts';
+import type { DomainError } from '../errors.ts';
+import type { FixedOrder, Orders } from './order.ts';
+import type { Page } from './page.ts';
+import type { JsonTable, ValueSql } from './selection.ts';
+import { isId } from './sql.ts';
+
+/** A condition with `?` in place of a value, and what makes that of what was given; null fits nothing. */
+export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
+export type Conditions = Readonly<Record<string, Condition>>;
+
+/**
+ * Rows of a table as both interfaces show them. SQL in it may name `$company`, the caller's, and `$now`. Aliases of joins
+ * are no other resource's alias, for that one may stand around it.
+ */
+export interface Resource {
+  /** The table with its alias. */
+  table: string;
+  /** The column of the id, behind the alias. */
+  id: string;
+  /** What stands beside the table, by the alias that whatever needs it mentions. */
+  joins?: Readonly<Record<string, string>>;
+  members: JsonTable;
+  /** Members that are more than a value of the row, or more than `members` makes of them. */
+  fields?: Fields;
+  /** What reads a list's filter; each of its members is a condition. */
+  filter?: z.ZodType<object>;
+  conditions: Conditions;
+  /** What its lists can be sorted by, or the one order that they have; by default that of the ids. */
+  orders?: Orders;
+  order?: FixedOrder;
+  readPage?(args: object): Page;
+  /** What it takes beside `fleets:read`. */
+  scope?: Scope;
+  /** Which rows are left to callers without a scope. */
+  lacking?: { scope: Scope; where: string };
+  /** Never read from a replica. */
+  primary?: true;
+  /** The error where there is no row. */
+  missing(by: object): DomainError;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+export type Field = ValueField | ObjectField | RowsField | LookupField | OneField | ListField;
+
+/** A value that only `make` can finish. */
+export interface ValueField {
+  kind: 'value';
+  value: ValueSql;
+  make(json: never): unknown;
+}
+/** An object made of the same row, or of the one row of `from`; null where `unless` holds. */
+export interface ObjectField {
+  kind: 'object';
+  from?: string;
+  unless?: string;
+  members: JsonTable;
+  fields?: Fields;
+}
+/** A plain list. */
+export interface RowsField {
+  kind: 'rows';
+  from: string;
+  order: string;
+  members: JsonTable;
+}
+/** The manufacturer whose slug the row has, or for none all of them: they are not in the database. */
+export interface LookupField {
+  kind: 'manufacturer';
+  slug?: string;
+}
+/** Another row, which is always there; by its arguments, one that may be missing. */
+export interface OneField {
+  kind: 'one';
+  of(): Resource;
+  on?: string;
+  by?(args: never): object;
+}
+/** Other rows, page by page. */
+export interface ListField {
+  kind: 'list';
+  of(): Resource;
+  on?: string;
+  /** What its filter is, of its arguments; by default `filter`. */
+  filterOf?(args: never): object | null | undefined;
+  /** Counts that are kept, for these conditions. */
+  kept?: { sum: string; from: string; conditions: Conditions };
+  /** There are never so many that it takes long to look at all. */
+  few?: true;
+  /** Conditions of which an index serves any one in the list's order. */
+  indexed?: readonly string[];
+}
+
+/** What a malformed id is looked up as: nothing has it. */
+export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
+
+/** That the row is the caller's company's. */
+export const ofCompany = ({ id }: Resource): string => `${id.split('.')[0]}.company = $company`;
+
+/** What follows `from` for a text that mentions some of the joins. */
+export const fromSql = ({ table, joins = {} }: Resource, text: string): string =>
+  [table, ...Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []))].join(' ');
+const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
+
+/** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */
+export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {
+  const names: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (value == null) continue;
+    const alone = `${name}Alone`;
+    const isAlone = Array.isArray(value) && value.length === 1 && alone in conditions;
+    const own = isAlone ? alone : name;
+    const one = isAlone ? value[0] : value;
+    const [, readAs] = conditions[own] ?? [];
+    names.push(own);
+    values[own] = readAs ? readAs(one as never) : one;
+  }
+  return { names, values };
+}
+
+/** SQL for conditions, whose values `param` names. */
+export const conditionsSql = (conditions: Conditions, names: readonly string[], param: (name: string) => string) =>
+  names.map((name) => {
+    const [sql] = conditions[name] ?? [];
+    if (sql === undefined) throw new Error(`there is no condition for ${name}`);
+    return sql.replace('?', param(name));
+  });

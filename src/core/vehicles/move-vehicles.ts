@@ -1,0 +1,146 @@
+import { expressionBuilder, sql } from 'kysely';
+import { authorize, type Context } from '../context.ts';
+import { NothingToMove } from '../errors.ts';
+import { type Fact, record } from '../events/record-events.ts';
+import { holdFleet } from '../fleets/fleets.ts';
+import { readInput } from '../input.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { isId } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
+import { vinOrNull } from '../vin.ts';
+import { countVehicles } from './tally.ts';
+import type { Vehicle } from './vehicle.ts';
+import { vehicleObject } from './vehicles.ts';
+import { type MovedVehicles, moveVehiclesInput } from './vin-lists.ts';
+
+/**
+ * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts. What is known of them
+ * stays. Throws NothingToMove when neither names any, PayloadTooLarge, and FleetNotFound.
+ */
+export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
+  const company = authorize(ctx, 'fleets:write');
+  const { fleetId, ids, vins } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  if (!ids?.length && !vins?.length) throw new NothingToMove();
+  return ctx.em.transactional(async () => {
+    // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
+    await oneAtATime(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
+    await holdFleet(ctx, company, fleetId);
+    const named = {
+      company,
+      ids: (ids ?? []).filter(isId),
+      vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
+    };
+    const held = await holdTheirFleets(onPrimary(ctx), named);
+    const found = await lockVehicles(onPrimary(ctx), { ...named, fleets: held.map(({ id }) => id) });
+    await move(ctx, company, fleetId.toLowerCase(), found);
+    const foundIds = new Set(found.map((row) => row.id));
+    const foundVins = new Set(found.map((row) => row.vin));
+    return {
+      moved: found.map(({ id, vin, fleet_id: from }) => ({ id, vin, from })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      notFound: {
+        ids: (ids ?? []).filter((wanted) => !foundIds.has(wanted.toLowerCase())),
+        vins: (vins ?? []).filter((wanted) => !foundVins.has(vinOrNull(wanted) ?? '')),
+      },
+    };
+  });
+}
+
+const oneAtATime = prepare((p: { name: string }) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('locked')),
+);
+
+interface Named {
+  company: string;
+  ids: readonly string[];
+  vins: readonly string[];
+}
+
+const isNamed = ({ ids, vins }: Named) => {
+  const { eb, or } = expressionBuilder<{ v: Tables['vehicle'] }, 'v'>();
+  return or([eb('v.id', '=', sql<string>`any(${ids}::uuid[])`), eb('v.vin', '=', sql<string>`any(${vins}::text[])`)]);
+};
+
+const holdTheirFleets = prepare((p: Named) =>
+  db
+    .selectFrom('fleet')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('id', 'in', (q) =>
+      q.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', p.company).where(isNamed(p)),
+    )
+    .orderBy('id')
+    .forKeyShare(),
+);
+
+/** In the order of the VINs, like whoever adds or deletes them. Those of other fleets were added just now. */
+const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
+    .where('v.company', '=', p.company)
+    .where(isNamed(p))
+    .where('v.fleet_id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+    .orderBy('v.vin')
+    .forNoKeyUpdate(),
+);
+type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
+
+interface Moving {
+  company: string;
+  fleetId: string;
+  ids: readonly string[];
+}
+
+const moveThem = prepare((p: Moving) =>
+  db
+    .updateTable('vehicle')
+    .set({ fleet_id: p.fleetId })
+    .where('company', '=', p.company)
+    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+);
+
+/** By a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+const moveContracts = prepare((p: Moving) =>
+  db
+    .updateTable('contract')
+    .set({ fleet_id: p.fleetId })
+    .where('company', '=', p.company)
+    .where('vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`),
+);
+
+/** Moves locked vehicles, those that are elsewhere; the fleet that each leaves and the one that it joins tell of it. */
+async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
+  const moving = found.filter(({ fleet_id: from }) => from !== to);
+  if (moving.length === 0) return;
+  const which = { company, fleetId: to, ids: moving.map(({ id }) => id) };
+  await moveThem(onPrimary(ctx), which);
+  await moveContracts(onPrimary(ctx), which);
+  await countVehicles(
+    ctx,
+    moving.flatMap(({ fleet_id: from, status }) => [
+      { company, fleetId: from, status, delta: -1 },
+      { company, fleetId: to, status, delta: 1 },
+    ]),
+  );
+  const facts = [...Map.groupBy(moving, ({ fleet_id: from }) => from)].flatMap(([from, vehicles]) =>
+    [from, to].map((fleetId): Fact => ({ type: 'vehicle.moved', company, fleetId, vehicles, data: { from, to } })),
+  );
+  await record(ctx, ...facts);
+}
+
+const withIds = prepare((p: { company: string; ids: readonly string[] }) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .orderBy('v.id'),
+);
+
+/** The vehicles that were moved just now, in the order of their ids; those that have been deleted since are missing. */
+export async function readMoved(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
+  const company = authorize(ctx, 'fleets:write');
+  const rows = await withIds(onPrimary(ctx), { company, ids: moved.map(({ id }) => id) });
+  return rows.map(({ json }) => json);
+}

@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto';
+import { GraphQLError, stripIgnoredCharacters } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { ValidationFailed } from '../../core/errors.ts';
+import type { GraphqlContext } from './context.ts';
+import { bounds } from './guards.ts';
+
+/** What is sent of a document: its text, its hash (or id) in `extensions.persistedQuery`, or both. */
+interface Asked {
+  query?: string | null | undefined;
+  extensions?: { readonly persistedQuery?: unknown } | null | undefined;
+}
+
+/** Documents by the hash that clients may send in their place. Bounded, and of this process: clients send the text again. */
+const kept = new Map<string, string>();
+const MOST_KEPT = 10_000;
+const MOST_CHARACTERS = 8 * 1024 * 1024;
+let characters = 0;
+
+/**
+ * The text of the document that is asked for, where there is one: as sent, or as kept for its hash (Apollo's automatic
+ * persisted queries), or as trusted. With `trusted`, every other document is refused. Throws GraphQLError.
+ */
+export function textOf({ query, extensions }: Asked, trusted?: ReadonlyMap<string, string>): string | undefined {
+  const asked = hashIn(extensions?.persistedQuery);
+  if (trusted) return trustedText(query ?? undefined, asked, trusted);
+  if (asked === undefined) return query ?? undefined;
+  if (query == null) return knownText(asked);
+  // A text that is too long is refused for that.
+  if (query.length > bounds.characters) return query;
+  if (hash('sha256', query) !== asked) throw wrong('provided sha does not match query');
+  keep(asked, query);
+  return query;
+}
+
+/** For what Yoga answers. */
+export const persistedDocuments: Plugin<GraphqlContext, GraphqlContext> = {
+  onParams({ params, setParams, context }) {
+    // Yoga refuses a query that is no text.
+    if (typeof (params.query ?? '') !== 'string') return;
+    const { ctx } = context as unknown as GraphqlContext;
+    const query = textOf(params, ctx.services.config.TRUSTED_DOCUMENTS);
+    if (query !== undefined) setParams({ ...params, query });
+  },
+};
+
+function hashIn(persistedQuery: unknown): string | undefined {
+  if (typeof persistedQuery !== 'object' || persistedQuery === null) return undefined;
+  const { version, sha256Hash } = persistedQuery as { version?: unknown; sha256Hash?: unknown };
+  if (version === 1 && typeof sha256Hash === 'string') return sha256Hash;
+  throw wrong('Unsupported persisted query version');
+}
+
+function knownText(asked: string): string {
+  const text = kept.get(asked);
+  if (text === undefined) throw refused('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
+  // Those used last are kept.
+  kept.delete(asked);
+  kept.set(asked, text);
+  return text;
+}
+
+function keep(asked: string, text: string): void {
+  if (kept.has(asked)) return;
+  kept.set(asked, text);
+  characters += text.length;
+  for (const [oldest, { length }] of kept) {
+    if (kept.size <= MOST_KEPT && characters <= MOST_CHARACTERS) return;
+    kept.delete(oldest);
+    characters -= length;
+  }
+}
+
+/** Trusted texts without what GraphQL ignores: a client that was refused once sends texts from then on. */
+const trustedTexts = new WeakMap<ReadonlyMap<string, string>, Set<string>>();
+
+function trustedText(query: string | undefined, id: string | undefined, trusted: ReadonlyMap<string, string>): string {
+  const text = query ?? trusted.get(id ?? '');
+  if (text === undefined || (query !== undefined && !isTrusted(query, trusted))) {
+    throw refused('PersistedQueryNotSupported', 'PERSISTED_QUERY_NOT_SUPPORTED');
+  }
+  return text;
+}
+
+function isTrusted(text: string, trusted: ReadonlyMap<string, string>): boolean {
+  if (text.length > bounds.characters) return false;
+  const texts = trustedTexts.get(trusted) ?? new Set([...trusted.values()].map(stripped));
+  trustedTexts.set(trusted, texts);
+  return texts.has(stripped(text));
+}
+
+/** Nothing of what cannot be read is ignored. */
+function stripped(text: string): string {
+  try {
+    return stripIgnoredCharacters(text);
+  } catch {
+    return text;
+  }
+}
+
+/** In Apollo's words, by which clients know what to do. */
+const refused = (message: string, code: string) => new GraphQLError(message, { extensions: { code } });
+const wrong = (message: string) => new GraphQLError(message, { originalError: new ValidationFailed([], message) });

@@ -1,0 +1,237 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  GraphQLIncludeDirective,
+  GraphQLObjectType,
+  GraphQLSkipDirective,
+  getDirectiveValues,
+  getNamedType,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import { queries } from '../../core/reads/reads.ts';
+import type { Plan } from '../../core/sql/answer.ts';
+import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
+import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
+import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
+import { outOfBounds } from './guards.ts';
+
+type GraphqlField = GraphQLField<unknown, unknown>;
+export type Variables = Readonly<Record<string, unknown>>;
+
+/** What reading a part of a document takes: core's plan, and where the arguments of its fields come from. */
+export interface DocumentPlan extends Plan {
+  given: readonly { field: GraphqlField; node: FieldNode }[];
+  /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
+  isWhole: boolean;
+}
+
+/** Where selections stand. */
+export interface Around {
+  fragment(name: string): FragmentDefinitionNode | undefined;
+  /** By which `@skip` and `@include` go; null leaves nothing out. */
+  variables: Variables | null;
+}
+
+/** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
+export const planQuery = (type: GraphQLObjectType, set: SelectionSetNode, around: Around): DocumentPlan =>
+  new Planner(around).query(type, set);
+
+/** Plans one field of a resource. */
+export const planField = (field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[], around: Around) =>
+  new Planner(around).field(field, type, nodes);
+
+/** After fragments are spread, which multiply what a short document asks for. */
+const MOST_RELATIONS = 100;
+const MOST_FIELDS = 2000;
+
+/** What an object is made of. */
+interface Owner {
+  members: JsonTable;
+  fields?: Fields | undefined;
+}
+
+/** The nodes of one field under one name, and what they select of which type. */
+interface Nodes {
+  field: GraphqlField;
+  nodes: readonly FieldNode[];
+  sets: readonly SelectionSetNode[];
+  type: unknown;
+}
+
+class Planner {
+  readonly #around: Around;
+  readonly #fields: (OneField | ListField)[] = [];
+  readonly #given: DocumentPlan['given'][number][] = [];
+  readonly #manufacturers = new Map<string, Members>();
+  #isWhole = true;
+  #relations = 0;
+  #count = 0;
+
+  constructor(around: Around) {
+    this.#around = around;
+  }
+
+  query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
+    return this.#plan(this.#members(type, [set], (nodes) => this.#part(queries[nodes.field.name], nodes)));
+  }
+
+  field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
+    return this.#plan([['', this.#part(field, this.#nodesOf(type, nodes))]]);
+  }
+
+  #plan(parts: Members): DocumentPlan {
+    return {
+      parts,
+      fields: this.#fields,
+      given: this.#given,
+      manufacturers: this.#manufacturers,
+      statements: new Map(),
+      isWhole: this.#isWhole,
+    };
+  }
+
+  #object({ members, fields }: Owner, { type, sets }: Nodes): Members {
+    return this.#members(type, sets, (nodes) =>
+      this.#part(fields?.[nodes.field.name] ?? members[nodes.field.name], nodes),
+    );
+  }
+
+  #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
+    if (!made) throw new Error(`nobody has described the field ${nodes.field.name}`);
+    if (!isField(made)) {
+      if (isValue(made)) return { kind: 'value', value: made };
+      return { kind: 'object', members: this.#object({ members: made }, nodes) };
+    }
+    switch (made.kind) {
+      case 'value':
+        this.#isWhole = false;
+        return made;
+      case 'object': {
+        const { from, unless } = made;
+        if (from) this.#relate();
+        return { kind: 'object', from, unless, members: this.#object(made, nodes) };
+      }
+      case 'rows':
+        this.#relate();
+        return { kind: 'rows', field: made, members: this.#object(made, nodes) };
+      case 'manufacturer': {
+        const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
+        const param = `m${this.#manufacturers.size}`;
+        this.#manufacturers.set(param, members);
+        return { kind: 'manufacturer', field: made, members, param };
+      }
+      case 'one': {
+        this.#relate();
+        const read = made.by ? this.#read(made, nodes) : null;
+        return { kind: 'one', field: made, read, members: this.#object(made.of(), nodes) };
+      }
+      case 'list':
+        this.#relate();
+        return { kind: 'list', field: made, read: this.#read(made, nodes), members: this.#connection(made, nodes) };
+    }
+  }
+
+  #connection(list: ListField, { type, sets }: Nodes): Members {
+    const of = list.of();
+    return this.#members(type, sets, (nodes) => {
+      switch (nodes.field.name) {
+        case 'nodes':
+          return { kind: 'items', members: this.#object(of, nodes) };
+        case 'edges':
+          return {
+            kind: 'items',
+            members: this.#members(nodes.type, nodes.sets, (below) =>
+              below.field.name === 'cursor' ? { kind: 'cursor' } : { kind: 'object', members: this.#object(of, below) },
+            ),
+          };
+        case 'totalCount':
+          this.#relate();
+          return { kind: 'count' };
+        default:
+          this.#relate();
+          return { kind: 'object', members: this.#members(nodes.type, nodes.sets, factOf) };
+      }
+    });
+  }
+
+  #read(field: OneField | ListField, { field: own, nodes: [node] }: Nodes): number {
+    if (node) this.#given.push({ field: own, node });
+    return this.#fields.push(field) - 1;
+  }
+
+  #relate(): void {
+    this.#relations += 1;
+    if (this.#relations > MOST_RELATIONS)
+      throw outOfBounds('lists, counts and related objects, with those of its fragments', MOST_RELATIONS);
+  }
+
+  /** What stands under each name that the sets select of an object of this type, through all fragments. */
+  #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => Part): Members {
+    if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
+    const found = new Map<string, FieldNode[]>();
+    const spread = new Set<string>();
+    for (const set of sets) this.#collect(set, found, spread);
+    this.#count += found.size;
+    if (this.#count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
+    return [...found].flatMap(([key, nodes]): [string, Part][] => {
+      const name = nodes[0]?.name.value ?? '';
+      if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }]];
+      if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes))]];
+      // What is asked of the schema is for graphql-js.
+      this.#isWhole = false;
+      return [];
+    });
+  }
+
+  #nodesOf(type: GraphQLObjectType, nodes: readonly FieldNode[]): Nodes {
+    const field = type.getFields()[nodes[0]?.name.value ?? ''] as GraphqlField;
+    return {
+      field,
+      nodes,
+      sets: nodes.flatMap(({ selectionSet }) => selectionSet ?? []),
+      type: getNamedType(field.type),
+    };
+  }
+
+  #collect(set: SelectionSetNode, found: Map<string, FieldNode[]>, spread: Set<string>): void {
+    for (const node of set.selections) {
+      if (!this.#isIncluded(node)) continue;
+      if (node.kind === Kind.FIELD) {
+        const key = (node.alias ?? node.name).value;
+        const same = found.get(key);
+        if (same) same.push(node);
+        else found.set(key, [node]);
+      } else if (node.kind === Kind.INLINE_FRAGMENT) this.#collect(node.selectionSet, found, spread);
+      else if (!spread.has(node.name.value)) {
+        // Once for each object, however often it stands there: fragments of fragments would multiply.
+        spread.add(node.name.value);
+        const fragment = this.#around.fragment(node.name.value);
+        if (fragment) this.#collect(fragment.selectionSet, found, spread);
+      }
+    }
+  }
+
+  #isIncluded(node: SelectionNode): boolean {
+    const { variables } = this.#around;
+    if (!variables || !node.directives?.length) return true;
+    try {
+      if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false;
+      return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false;
+    } catch {
+      // Told by graphql-js, at its place.
+      this.#isWhole = false;
+      return false;
+    }
+  }
+}
+
+const isField = (made: Field | ValueSql | JsonTable): made is Field => 'kind' in made && typeof made.kind === 'string';
+
+function factOf({ field: { name } }: Nodes): Part {
+  const fact = pageFacts.find((one) => one === name);
+  if (!fact) throw new Error(`nothing is called ${name} here`);
+  return { kind: 'fact', fact };
+}

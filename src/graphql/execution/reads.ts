@@ -1,0 +1,190 @@
+import DataLoader from 'dataloader';
+import {
+  type FragmentDefinitionNode,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  getArgumentValues,
+  responsePathAsArray,
+} from 'graphql';
+import type { Context } from '../../core/context.ts';
+import { domainErrorOf } from '../../core/database-errors.ts';
+import { Unavailable } from '../../core/errors.ts';
+import { resources } from '../../core/reads/reads.ts';
+import { type Answer, ownText, type Read, readAnswers, readArguments } from '../../core/sql/answer.ts';
+import type { Members, Part } from '../../core/sql/json-answer.ts';
+import type { Field } from '../../core/sql/resource.ts';
+import type { GraphqlContext } from './context.ts';
+import { type DocumentPlan, planField, planQuery, type Variables } from './plan.ts';
+
+/** An object that was read as a plan has it: its members stand under the names of the answer. */
+export class Planned {
+  readonly #members: Members;
+  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #reads: Answer['reads'];
+
+  constructor(members: Members, values: unknown, reads: Answer['reads']) {
+    this.#members = members;
+    this.#values = values as Readonly<Record<string, unknown>>;
+    this.#reads = reads;
+  }
+
+  /** What stands under this name; a promise that is rejected where its arguments were. */
+  take(name: string | number): unknown {
+    const part = this.#members.find(([one]) => one === name)?.[1];
+    if (!part) throw new Error(`nothing was planned for ${name}`);
+    const refused = refusalOf(part, this.#reads);
+    return refused ? Promise.reject(refused) : shown(part, this.#values[name], this.#reads);
+  }
+}
+
+const refusalOf = (part: Part, reads: Answer['reads']): Error | null => {
+  const read = 'read' in part && part.read !== null ? reads[part.read] : null;
+  return read instanceof Error ? read : null;
+};
+
+/** A part of an answer as graphql-js goes on with it. */
+function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
+  if (json === null) return null;
+  if (part.kind === 'value') return part.make ? part.make(json as never) : json;
+  if (!('members' in part)) return json;
+  if (Array.isArray(json)) return json.map((one) => new Planned(part.members, one, reads));
+  return new Planned(part.members, json, reads);
+}
+
+/** Like shown, of a part's own text; throws what says that there is no such row. */
+function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
+  const refused = refusalOf(part, reads);
+  if (refused) throw refused;
+  if (text === null && part.kind === 'one') {
+    const read = part.read === null ? null : (reads[part.read] as Read);
+    throw part.field.of().missing(read?.values ?? {});
+  }
+  return shown(part, text === null ? null : JSON.parse(text), reads);
+}
+
+/** The arguments of a plan's fields, as they were read, or what is wrong with them. */
+function readsOf(ctx: Context, plan: DocumentPlan, variables: Variables): (Read | Error)[] {
+  return plan.given.map(({ field, node }, at) => {
+    try {
+      return readArguments(ctx, plan.fields[at] as never, getArgumentValues(field, node, variables));
+    } catch (error) {
+      return error as Error;
+    }
+  });
+}
+
+const aroundOf = ({ fragments, variableValues }: GraphQLResolveInfo) => ({
+  fragment: (name: string): FragmentDefinitionNode | undefined => fragments[name],
+  variables: variableValues,
+});
+
+interface Query {
+  plan: DocumentPlan;
+  answer: Promise<Answer>;
+}
+
+/** What one operation reads: all that a query asks for by one statement, and what hangs on other objects by one for each field. */
+export class Reads {
+  readonly #ctx: Context;
+  #query: Query | null = null;
+  readonly #loaders = new Map<string, DataLoader<object, unknown>>();
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
+  async text(plan: DocumentPlan, variables: Variables): Promise<string | null> {
+    try {
+      this.#query = this.#begin(plan, variables);
+      const { texts, reads } = await this.#query.answer;
+      if (!plan.isWhole || texts.includes(null) || reads.some((read) => read instanceof Error)) return null;
+      return `{${plan.parts.map(([name], at) => `"${name}":${texts[at]}`).join(',')}}`;
+    } catch (error) {
+      const known = domainErrorOf(error);
+      // Told at its place in the document, and beside what needs no database where that is away.
+      const some = plan.parts.some(([, part]) => ownText(this.#ctx, part) !== null);
+      if (known && (some || !(known instanceof Unavailable))) return null;
+      throw error;
+    }
+  }
+
+  /** A field of Query. */
+  async root(info: GraphQLResolveInfo): Promise<unknown> {
+    const { operation, variableValues, parentType } = info;
+    this.#query ??= this.#begin(planQuery(parentType, operation.selectionSet, aroundOf(info)), variableValues);
+    const { plan, answer } = this.#query;
+    const at = plan.parts.findIndex(([name]) => name === info.path.key);
+    const part = plan.parts[at]?.[1] as Part;
+    const own = ownText(this.#ctx, part);
+    if (own !== null) return shown(part, JSON.parse(own), []);
+    const found = await answer;
+    return shownRoot(part, found.texts[at] ?? null, found);
+  }
+
+  #begin(plan: DocumentPlan, variables: Variables): Query {
+    const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, variables)).then(([one]) => one as Answer);
+    // Whoever asks for it is told.
+    answer.catch(() => {});
+    return { plan, answer };
+  }
+
+  /** What hangs on an object that core gave: read for all that ask for it in this turn. */
+  of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
+    const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
+    if (field.kind === 'manufacturer')
+      return Promise.resolve(this.#manufacturer(source as { manufacturer: string | null }));
+    const place = responsePathAsArray(info.path).filter((one) => typeof one === 'string');
+    const key = place.join('.');
+    const loader = this.#loaders.get(key) ?? this.#loaderOf(field, info);
+    this.#loaders.set(key, loader);
+    return loader.load(source);
+  }
+
+  #manufacturer({ manufacturer }: { manufacturer: string | null }) {
+    return this.#ctx.services.manufacturers.list().find(({ id }) => id === manufacturer) ?? null;
+  }
+
+  #loaderOf(field: Field, info: GraphQLResolveInfo): DataLoader<object, unknown> {
+    const type = info.parentType as GraphQLObjectType;
+    const plan = planField(field, type, info.fieldNodes, aroundOf(info));
+    const [[, part]] = plan.parts as [Members[number]];
+    const alias = resources[type.name]?.id.split('.')[0] ?? '';
+    return new DataLoader(
+      async (sources) => {
+        const reads = readsOf(this.#ctx, plan, info.variableValues);
+        const refused = refusalOf(part, reads);
+        if (refused) throw refused;
+        const answers = await readAnswers(this.#ctx, plan, reads, { alias, columns: columnsOf(sources) });
+        return answers.map((answer) => {
+          try {
+            return shownRoot(part, answer.texts[0] ?? null, answer);
+          } catch (error) {
+            return error as Error;
+          }
+        });
+      },
+      // Another event of a stream may tell of the same object as it is then.
+      { cache: false },
+    );
+  }
+}
+
+/** The columns of objects that others refer to. */
+const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };
+const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
+  Object.fromEntries(
+    Object.entries(columns)
+      .filter(([name]) => name in (sources[0] ?? {}))
+      .map(([name, column]) => [column, sources.map((source) => source[name as never])]),
+  );
+
+/**
+ * Resolves what is read by a plan: of Query, of an object that a plan has read, and what hangs on one that core gave. What an
+ * object has by itself is resolved by its name.
+ */
+export function read(source: unknown, _args: object, context: GraphqlContext, info: GraphQLResolveInfo): never {
+  const { reads } = context;
+  if (source instanceof Planned) return source.take(info.path.key) as never;
+  return (source === undefined ? reads.root(info) : reads.of(source as object, info)) as never;
+}

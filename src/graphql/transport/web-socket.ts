@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type ExecutionArgs, type GraphQLError, parse } from 'graphql';
+import type { ServerOptions } from 'graphql-ws';
+import type { WebSocket } from 'ws';
+import { type Caller, contextOf } from '../../core/context.ts';
+import { DomainError, type ErrorCode, Unauthenticated } from '../../core/errors.ts';
+import type { Upgrades } from '../../http/connections/server.ts';
+import { localsOf } from '../../http/locals.ts';
+import { countRequest, type HttpServices, payerOf } from '../../http/request-context.ts';
+import { chargeOnce } from '../execution/charge.ts';
+import type { Outcome } from '../execution/operation.ts';
+import { schema } from '../schema/schema.ts';
+import { Peer } from './peer.ts';
+import { SharedConnection } from './shared-connection.ts';
+
+/** Close codes of the protocol; from any other, clients come back later. */
+const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
+const TRY_AGAIN_LATER = 1013;
+const FAULT = 4500;
+
+const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <token>" }.';
+/** What graphql-ws executes in place of a document: the outcome is there already. */
+const NOTHING = parse('{ __typename }');
+
+/** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
+export function webSockets(services: HttpServices): Upgrades {
+  let server: ReturnType<typeof openServer> | undefined;
+  return {
+    accepts: ({ headers, url = '' }) =>
+      headers.upgrade?.toLowerCase() === 'websocket' && /^\/graphql\/?(?:\?|$)/.test(url),
+    accept(req, socket, head) {
+      // Until there is somebody who listens.
+      socket.on('error', () => {});
+      if (services.ending.aborted) {
+        return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n');
+      }
+      // Loaded when first used, as Yoga is.
+      server ??= openServer(services);
+      server.then(
+        (open) => open(req, socket, head),
+        () => socket.destroy(),
+      );
+    },
+  };
+}
+
+async function openServer(services: HttpServices) {
+  const [{ handleProtocols, makeServer }, { WebSocketServer }] = await Promise.all([
+    import('graphql-ws'),
+    import('ws'),
+  ]);
+  const server = makeServer(rules(services));
+  const { LIMIT_JSON_BYTES } = services.config;
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: LIMIT_JSON_BYTES,
+    handleProtocols,
+  });
+  return (req: IncomingMessage, socket: Duplex, head: Buffer): void =>
+    sockets.handleUpgrade(req, socket, head, (webSocket: WebSocket) => {
+      const peer = new Peer(webSocket, services.ending);
+      const closed = server.opened(peer, peer);
+      webSocket.once('close', (code, reason) => void closed(code, String(reason)));
+    });
+}
+
+function rules(services: HttpServices): ServerOptions<Record<string, unknown>, Peer> {
+  return {
+    async onConnect({ connectionParams, extra: peer }) {
+      try {
+        const token = [connectionParams?.Authorization, connectionParams?.authorization].find(isString);
+        const caller = await services.authenticator.authenticate(token);
+        if (!caller) throw new Unauthenticated(NO_TOKEN, null);
+        await countRequest(services, payerOf(caller), NO_HEAD);
+        const connection = new SharedConnection(peer.over, services.log);
+        peer.begin((asked) => run(services, caller, connection, asked), caller.expiresAt);
+        return true;
+      } catch (error) {
+        const known = error instanceof DomainError;
+        if (!known) services.log.error({ err: error }, 'a WebSocket could not be opened');
+        peer.close(
+          known ? (closeCodes[error.code] ?? TRY_AGAIN_LATER) : FAULT,
+          known ? error.message : 'Internal error',
+        );
+        return false;
+      }
+    },
+    async onSubscribe({ extra: peer }, _id, payload) {
+      const outcome = await peer.operate(payload);
+      // What was refused as a whole is a message of its own in the protocol.
+      if ('errors' in outcome && outcome.data === undefined) return outcome.errors as GraphQLError[];
+      return { schema, document: NOTHING, rootValue: outcome };
+    },
+    execute: ({ rootValue }: ExecutionArgs) => rootValue as Outcome,
+  };
+}
+
+/** An operation counts, and is logged, like a request of its own. */
+async function run(
+  services: HttpServices,
+  caller: Caller,
+  connection: SharedConnection,
+  asked: unknown,
+): Promise<Outcome> {
+  const began = performance.now();
+  const { log, rateLimit } = services;
+  const ctx = contextOf(services, randomUUID(), caller);
+  const { requestId } = ctx;
+  const res = { ...NO_HEAD, locals: { requestId } };
+  const payer = payerOf(caller);
+  const request = { ctx, res, idempotencyKey: undefined, charge: chargeOnce(rateLimit, payer, res) };
+  const outcome = await connection.operate(asked, request, () => countRequest(services, payer, res));
+  const { operation, code } = localsOf(res);
+  const ms = Math.round((performance.now() - began) * 10) / 10;
+  log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
+  return outcome;
+}
+
+const isString = (value: unknown): value is string => typeof value === 'string';
+
+/** There is no HTTP answer of its own to write headers of. */
+const NO_HEAD = { setHeader: () => NO_HEAD as never };

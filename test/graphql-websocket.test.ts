@@ -1,0 +1,272 @@
+import { request } from 'node:http';
+import { createClient, type Client as WsClient } from 'graphql-ws';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
+import type { Json } from './support/client.ts';
+import { addVehicle, addVehicles, createFleet, fleetFields, newVin, unknownId } from './support/factories.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const gateway = await startGateway({ workers: true });
+const acme = await gateway.as('acme');
+const { changes } = gateway.services;
+const listeners = () => changes.listenerCount('eligibility') + changes.listenerCount('event');
+const before = listeners();
+
+const CHANGED = 'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status } }';
+const EVENTS = 'subscription { events { id } }';
+const wsUrl = (url: string) => `${url.replace('http', 'ws')}/graphql`;
+const tokenOf = (client: { headers: Record<string, string> }) => client.headers.authorization ?? '';
+
+/** A client of the protocol's own library. */
+function connect(connectionParams: Json, { url = gateway.url, ...options }: Json = {}): WsClient {
+  const client = createClient({
+    url: wsUrl(url),
+    webSocketImpl: WebSocket,
+    connectionParams,
+    retryAttempts: 0,
+    ...options,
+  });
+  onTestFinished(() => void client.dispose());
+  return client;
+}
+/** What an operation gives, until it ends; rejects with its errors or the close event. */
+function run(client: WsClient, query: string, variables: Json = {}) {
+  const events: Json[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<Json[]>();
+  const stop = client.subscribe<Json>(
+    { query, variables },
+    { next: (event) => void events.push(event), error: reject, complete: () => resolve(events) },
+  );
+  promise.catch(() => {});
+  return { events, stop, ended: promise };
+}
+const own = (client: { headers: Record<string, string> }, options?: Json) =>
+  connect({ Authorization: tokenOf(client) }, options);
+
+/** A socket whose messages the test writes itself. */
+async function raw(protocols = ['graphql-transport-ws']) {
+  const socket = new WebSocket(wsUrl(gateway.url), protocols);
+  const messages: Json[] = [];
+  const closed = new Promise<number>((resolve) => socket.once('close', resolve));
+  socket.on('message', (data) => messages.push(JSON.parse(String(data))));
+  socket.on('error', () => {});
+  onTestFinished(() => socket.terminate());
+  await Promise.race([new Promise((resolve) => socket.once('open', resolve)), closed]);
+  const send = (message: Json) => socket.send(JSON.stringify(message));
+  return { socket, messages, closed, send };
+}
+
+describe('an operation', () => {
+  test.each(['Authorization', 'authorization'])('is a subscription, with the token in %s', async (name) => {
+    const fleet = await createFleet(acme);
+    const { events } = run(connect({ [name]: tokenOf(acme) }), CHANGED, { fleetId: fleet.id });
+    await expect.poll(listeners).toBe(before + 1);
+    const vin = newVin(0);
+    await addVehicles(acme, [vin], fleet);
+    await expect
+      .poll(() => events, { timeout: 10_000 })
+      .toEqual([{ data: { eligibilityChanged: { vin, status: 'ELIGIBLE' } } }]);
+  });
+
+  test('is a query or a mutation, too', async () => {
+    const client = own(await gateway.as('by-socket'));
+    const create = 'mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { name } } }';
+    expect(await run(client, create, { input: { ...fleetFields, name: 'By socket' } }).ended).toMatchObject([
+      { data: { createFleet: { fleet: { name: 'By socket' } } } },
+    ]);
+    expect(await run(client, '{ fleets { nodes { name } } }').ended).toEqual([
+      {
+        data: { fleets: { nodes: [{ name: 'By socket' }] } },
+        extensions: { cost: { requestedQueryCost: 51, maximumQueryCost: 60_000 } },
+      },
+    ]);
+  });
+
+  test.each([
+    ['{ fleets', 'GRAPHQL_PARSE_FAILED'],
+    ['{ flee }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['query A { __typename } query B { __typename }', 'OPERATION_RESOLUTION_FAILURE'],
+    ['query ($id: ID!) { fleet(id: $id) { id } }', 'VALIDATION_FAILED'],
+    ['{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }', 'COST_EXCEEDED'],
+    [`${'{a'.repeat(21)}${'}'.repeat(21)}`, 'GRAPHQL_VALIDATION_FAILED'],
+    [`subscription { eligibilityChanged(fleetId: "${unknownId}") { vin } }`, 'FLEET_NOT_FOUND'],
+  ])('%s is refused with its code', async (query, code) => {
+    const client = own(acme);
+    await expect(run(client, query).ended).rejects.toMatchObject([
+      { message: expect.any(String), extensions: { code, requestId: expect.any(String) } },
+    ]);
+    // The connection goes on.
+    expect(await run(client, '{ __typename }').ended).toMatchObject([{ data: { __typename: 'Query' } }]);
+  });
+
+  test('that fails in a field has its data beside the error', async () => {
+    const [result] = await run(own(acme), `{ fleet(id: "${unknownId}") { id } manufacturers { id } }`).ended;
+    expect(result).toMatchObject({
+      data: { fleet: null },
+      errors: [{ path: ['fleet'], extensions: { code: 'FLEET_NOT_FOUND' } }],
+    });
+    expect(JSON.stringify(result)).not.toContain('"http"');
+  });
+
+  test('sees nothing of another company', async () => {
+    const vehicle = await addVehicle(acme);
+    const globex = own(await gateway.as('globex'));
+    const { events } = run(globex, CHANGED);
+    await expect.poll(listeners).toBe(before + 1);
+    const [result] = await run(globex, `{ vehicle(by: { id: "${vehicle.id}" }) { id } }`).ended;
+    expect(result.errors).toMatchObject([{ extensions: { code: 'VEHICLE_NOT_FOUND' } }]);
+    changes.emit('eligibility', { company: 'acme', vehicles: [[vehicle.id, vehicle.vin]] });
+    const theirs = await addVehicle(await gateway.as('globex'), newVin(0));
+    await expect
+      .poll(() => events.map(({ data }) => data.eligibilityChanged.vin), { timeout: 10_000 })
+      .toEqual([theirs.vin]);
+  });
+
+  test('ends when it is stopped, and with its socket', async () => {
+    await expect.poll(listeners).toBe(before);
+    const client = own(acme);
+    const [first] = [run(client, CHANGED), run(client, EVENTS), run(client, EVENTS)];
+    await expect.poll(listeners).toBe(before + 3);
+    first?.stop();
+    await expect.poll(listeners).toBe(before + 2);
+    client.terminate();
+    await expect.poll(listeners).toBe(before);
+  });
+
+  test('needs its scope', async () => {
+    const issuer = await testIssuer();
+    const scoped = await startGateway({ on: gateway, issuer, settings: { AUTH_SCOPES: 'on' } });
+    const reader = own(await scoped.as('acme', { scope: 'fleets:read' }), { url: scoped.url });
+    const [result] = await run(reader, '{ contracts { totalCount } }').ended;
+    expect(result.errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+    const nobody = own(await scoped.as('acme', { scope: '' }), { url: scoped.url });
+    await expect(run(nobody, CHANGED).ended).rejects.toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+  });
+});
+
+describe('a connection', () => {
+  test.each([
+    ['no token', undefined],
+    ['an empty token', { Authorization: '' }],
+    ['a token that is none', { authorization: 'Bearer a.b.c' }],
+    ['another scheme', { authorization: 'Basic abc' }],
+    ['a token that is no text', { authorization: { toString: 0 } }],
+  ])('with %s is closed with 4401', async (_name, connectionParams) => {
+    await expect(run(connect(connectionParams), '{ __typename }').ended).rejects.toMatchObject({ code: 4401 });
+  });
+
+  test('of a token without a company is closed with 4403', async () => {
+    const issuer = await testIssuer();
+    const secured = await startGateway({ on: gateway, issuer });
+    const nobody = own(await secured.as(''), { url: secured.url });
+    await expect(run(nobody, '{ __typename }').ended).rejects.toMatchObject({ code: 4403 });
+  });
+
+  test('ends with its token; the client comes back with another one, and goes on', async () => {
+    const issuer = await testIssuer();
+    const secured = await startGateway({ on: gateway, issuer, workers: true });
+    const codes: number[] = [];
+    let connected = 0;
+    const client = createClient({
+      url: wsUrl(secured.url),
+      webSocketImpl: WebSocket,
+      retryAttempts: 5,
+      retryWait: async () => {},
+      // The clock tolerance of tokens is 5 s.
+      connectionParams: async () => {
+        connected += 1;
+        const lifetime = connected === 1 ? -3 : 600;
+        return tokenOfClient(await secured.as('acme', { exp: Math.floor(Date.now() / 1000) + lifetime }));
+      },
+      on: { closed: (event) => void codes.push((event as CloseEvent).code) },
+    });
+    onTestFinished(() => void client.dispose());
+    const mine = () => secured.services.changes.listenerCount('eligibility');
+    const idle = mine();
+    const { events } = run(client, CHANGED);
+    await expect.poll(() => codes, { timeout: 10_000 }).toEqual([4403]);
+    await expect.poll(() => [connected, mine()]).toEqual([2, idle + 1]);
+    const { vin } = await addVehicle(await secured.as('acme'), newVin(0));
+    await expect.poll(() => events.map(({ data }) => data.eligibilityChanged.vin), { timeout: 10_000 }).toEqual([vin]);
+  });
+  const tokenOfClient = (client: { headers: Record<string, string> }) => ({ Authorization: tokenOf(client) });
+
+  test('of no protocol is closed with 4406, and clients of another one are told at once', async () => {
+    expect(await (await raw([])).closed).toBe(4406);
+    expect(await (await raw(['graphql-ws'])).closed).toBe(1006);
+  });
+
+  test('before its token may do nothing: 4401', async () => {
+    const { send, closed } = await raw();
+    send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
+    expect(await closed).toBe(4401);
+  });
+
+  test.each(['{', '7', '{"type":"nothing"}', '{"type":"next","id":"1","payload":{}}', '\\u0000'])(
+    'that says %s is closed with 4400',
+    async (text) => {
+      const { socket, closed } = await raw();
+      socket.send(text);
+      expect(await closed).toBe(4400);
+    },
+  );
+
+  test('that says more than LIMIT_JSON_BYTES at once is closed with 1009', async () => {
+    const { socket, closed } = await raw();
+    socket.send('x'.repeat(1024 * 1024 + 1));
+    expect(await closed).toBe(1009);
+  });
+
+  test('has 50 operations at a time', async () => {
+    const { send, messages } = await raw();
+    send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
+    await until(() => messages[0] ?? null);
+    for (let id = 0; id < 51; id++) send({ type: 'subscribe', id: `__proto__${id}`, payload: { query: EVENTS } });
+    await until(() => messages[1] ?? null);
+    expect(messages.slice(1)).toMatchObject([{ type: 'error', payload: [{ extensions: { code: 'RATE_LIMITED' } }] }]);
+    const { id: refused } = messages[1];
+    send({ type: 'complete', id: refused === '__proto__0' ? '__proto__1' : '__proto__0' });
+    await expect.poll(listeners).toBe(before + 49);
+    send({ type: 'subscribe', id: 'another', payload: { query: EVENTS } });
+    await expect.poll(listeners).toBe(before + 50);
+  });
+
+  test('names that mean something to JavaScript are ids', async () => {
+    const { send, messages } = await raw();
+    send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
+    for (const id of ['__proto__', 'constructor', 'then']) {
+      await until(() => (messages.some(({ type }) => type === 'connection_ack') ? true : null));
+      send({ type: 'subscribe', id, payload: { query: '{ __typename }' } });
+      await until(() => messages.find((one) => one.id === id && one.type === 'complete') ?? null);
+    }
+  });
+});
+
+describe('RATE_LIMIT_PER_MINUTE', () => {
+  test('counts the connection and each operation, by its cost', async () => {
+    const limited = await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '5' } });
+    const client = own(await limited.as('limited'), { url: limited.url, lazy: false });
+    const costly = '{ fleets(first: 1000) { nodes { vehicles(first: 1) { nodes { id } } } } }';
+    const use = limited.services.rateLimit;
+    expect(await run(client, '{ fleets(first: 1) { totalCount } }').ended).toMatchObject([{ data: {} }]);
+    await expect(run(client, costly).ended).rejects.toMatchObject([{ extensions: { code: 'RATE_LIMITED' } }]);
+    expect(use.use('company limited', 0).left).toBe(2);
+  });
+});
+
+test('a request with another Upgrade is a request like any other', async () => {
+  const statusOf = (path: string, upgrade: string) =>
+    new Promise((resolve, reject) => {
+      request(`${gateway.url}${path}`, { headers: { connection: 'upgrade', upgrade, ...acme.headers } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+  expect(await statusOf('/fleets', 'h2c')).toBe(200);
+  expect(await statusOf('/fleets', 'websocket')).toBe(200);
+  expect(await statusOf('/graphql?query={__typename}', 'h2c')).toBe(200);
+  expect(await statusOf('/graphql', 'websocket')).toBe(400);
+});

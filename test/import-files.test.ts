@@ -1,0 +1,173 @@
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Answer, Json } from './support/client.ts';
+import { createFleet, newVin, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+import { workbookOf } from './support/zip.ts';
+
+const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000' } });
+const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+
+const fixture = (name: string) => readFile(`test/fixtures/${name}`);
+const sheetOf = (values: readonly string[]) =>
+  workbookOf(values.map((value) => `<row><c t="inlineStr"><is><t>${value}</t></is></c></row>`).join(''));
+
+/** A form as REST wants it, the same in GraphQL, and the file alone; each to a company that has nothing. */
+const ways: Record<string, (file: Buffer, type: string, fleetFirst?: boolean) => Promise<[Answer, Json[]]>> = {
+  async 'a form'(file, type, fleetFirst = true) {
+    const client = await gateway.as(`form-${crypto.randomUUID()}`);
+    const fleet = await createFleet(client);
+    const form = new FormData();
+    if (fleetFirst) form.append('fleetId', fleet.id);
+    form.append('vins', new Blob([Buffer.from(file)], { type }), 'vins');
+    if (!fleetFirst) form.append('fleetId', fleet.id);
+    const answer = await client.post('/vehicles/file', form);
+    return [answer, (await client.get(`/fleets/${fleet.id}/vehicles`)).body];
+  },
+  'a form whose fleet comes last': (file, type) => ways['a form']?.(file, type, false) as never,
+  async 'a body'(file, type) {
+    const client = await gateway.as(`body-${crypto.randomUUID()}`);
+    const fleet = await createFleet(client);
+    const answer = await client.post(`/vehicles/file?fleetId=${fleet.id}`, new Blob([Buffer.from(file)]), {
+      'content-type': type,
+    });
+    return [answer, (await client.get(`/fleets/${fleet.id}/vehicles`)).body];
+  },
+  async GraphQL(file, type) {
+    const client = await gateway.as(`graphql-${crypto.randomUUID()}`);
+    const fleet = await createFleet(client);
+    const query = `mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) {
+      summary { received created existing rejected } rejected { row value code message } } }`;
+    const form = new FormData();
+    form.append('operations', JSON.stringify({ query, variables: { input: { fleetId: fleet.id, file: null } } }));
+    form.append('map', '{"0":["variables.input.file"]}');
+    form.append('0', new Blob([Buffer.from(file)], { type }), 'vins');
+    const { status, body } = await client.post('/graphql', form);
+    const found = (await client.get(`/fleets/${fleet.id}/vehicles`)).body;
+    return [{ status, body: body.data?.importVehicles ?? body.errors[0].extensions } as Answer, found];
+  },
+};
+
+describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
+  test('does what the same CSV does; rows that are refused are named as the sheet numbers them', async () => {
+    const [sheet, vehicles] = await upload(await fixture('libreoffice.xlsx'), XLSX);
+    const [csv, same] = await upload(await fixture('libreoffice.csv'), 'text/csv');
+    expect(sheet.status).toBe(way === 'GraphQL' ? 200 : 201);
+    expect(sheet.body.summary).toEqual(csv.body.summary);
+    expect(sheet.body.summary).toEqual({ received: 5, created: 3, existing: 0, rejected: 2 });
+    const told = ({ body }: Answer) => body.rejected.map(({ row, code }: Json) => [row, code]);
+    expect(told(sheet)).toEqual(told(csv));
+    expect(told(sheet)).toEqual([
+      [9, 'VIN_SPREADSHEET_DAMAGE'],
+      [10, 'VIN_INVALID_LENGTH'],
+    ]);
+    const vins = (found: Json[]) => found.map(({ vin }) => vin);
+    expect(vins(vehicles)).toEqual(vins(same));
+  });
+
+  test('is told by its content: under the label of CSV, or none that says anything', async () => {
+    for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
+      const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);
+      expect([body.summary?.created, vehicles.length]).toEqual([1, 1]);
+    }
+    const [{ body }] = await upload(Buffer.from(`vin\n${newVin()}\n`), XLSX);
+    expect(body.summary.created).toBe(1);
+  });
+
+  test('that is damaged, too large or no spreadsheet leaves the fleet as it was', async () => {
+    const whole = await fixture('exceljs.xlsx');
+    const cases: [Buffer, string][] = [
+      [whole.subarray(0, whole.length / 2), 'VALIDATION_FAILED'],
+      [workbookOf('<row/>'.repeat(1_000_000)), 'PAYLOAD_TOO_LARGE'],
+      [Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(1_000_000)]), 'PAYLOAD_TOO_LARGE'],
+      [sheetOf([]), 'VALIDATION_FAILED'],
+    ];
+    for (const [file, code] of cases) {
+      const [{ body }, vehicles] = await upload(file, XLSX);
+      expect([body.code, vehicles]).toEqual([code, []]);
+    }
+  });
+});
+
+test('the refused rows of a sheet come back as CSV with its columns, to be mended and sent again', async () => {
+  const client = await gateway.as('mending');
+  const fleet = await createFleet(client);
+  const path = `/vehicles/file?fleetId=${fleet.id}`;
+  const { body } = await client.post(path, new Blob([await fixture('libreoffice.xlsx')]), { 'content-type': XLSX });
+  const { body: csv } = await client.get(body.rejectedCsv);
+  expect(csv.replace('\ufeff', '').split('\n')[0]).toBe(
+    'Zulassung,Fahrgestellnummer,Kilometer,Bemerkung,error_code,error_message',
+  );
+  expect(csv).toContain("'=1+1");
+  const mended = csv.replace('1.23456789012346E+16', newVin()).replace('SHORT', newVin());
+  const again = await client.post(path, mended, { 'content-type': 'text/csv' });
+  expect([again.status, again.body.summary]).toEqual([201, { received: 2, created: 2, existing: 0, rejected: 0 }]);
+});
+
+describe('a file as the body', () => {
+  const send = async (search: string, body: string | Buffer, headers: Record<string, string>) =>
+    (await gateway.as('bodies')).post(`/vehicles/file${search}`, body, headers);
+  const csv = { 'content-type': 'text/csv; charset=utf-8' };
+
+  test('takes what the form takes: mode, dryRun, importId, keys', async () => {
+    const { id } = await createFleet(await gateway.as('bodies'));
+    const [vin = '', other = ''] = newVins(2);
+    const atomic = await send(`?fleetId=${id}&mode=atomic`, `${vin}\nSHORT\n`, csv);
+    expect([atomic.status, atomic.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect((await send(`?fleetId=${id}&dryRun=true`, vin, csv)).status).toBe(200);
+    const importId = crypto.randomUUID();
+    const key = { ...csv, 'idempotency-key': crypto.randomUUID() };
+    const first = await send(`?fleetId=${id}&importId=${importId}`, `${vin}\n${other}`, key);
+    expect([first.status, first.body.importId, first.body.summary.created]).toEqual([201, importId, 2]);
+    const again = await send(`?fleetId=${id}&importId=${importId}`, `${vin}\n${other}`, key);
+    expect([again.status, again.body]).toEqual([201, first.body]);
+    expect((await send(`?fleetId=${id}&importId=${importId}`, vin, key)).body.code).toBe('IDEMPOTENCY_KEY_REUSED');
+  });
+
+  test('needs a fleet, a label and room', async () => {
+    const { id } = await createFleet(await gateway.as('bodies'));
+    const theirs = await createFleet(await gateway.as('others'));
+    const codes = async (...sent: Parameters<typeof send>) => {
+      const { status, body } = await send(...sent);
+      return [status, body.code];
+    };
+    expect(await codes('', newVin(), csv)).toEqual([400, 'FLEET_ID_MISSING']);
+    expect(await codes('?fleetId=', newVin(), csv)).toEqual([400, 'FLEET_ID_MISSING']);
+    for (const fleetId of [theirs.id, 'none'])
+      expect(await codes(`?fleetId=${fleetId}`, newVin(), csv)).toEqual([404, 'FLEET_NOT_FOUND']);
+    for (const type of ['application/json', 'image/png', 'application/x-www-form-urlencoded'])
+      expect(await codes(`?fleetId=${id}`, newVin(), { 'content-type': type })).toEqual([
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+      ]);
+    expect(await codes(`?fleetId=${id}`, 'x'.repeat(3_000_000), csv)).toEqual([400, 'VALIDATION_FAILED']);
+    expect(await codes(`?fleetId=${id}`, `${newVin()}\n`.repeat(100_000), csv)).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(await codes(`?fleetId=${id}`, '', csv)).toEqual([400, 'VALIDATION_FAILED']);
+  });
+
+  test.each([
+    ['CSV', 'text/csv', Buffer.from(`vin\n${newVins(1000).join('\n')}\n`)],
+    ['a workbook', XLSX, sheetOf(newVins(1000))],
+  ])('%s whose client goes away in mid-upload stores nothing', async (_, type, file) => {
+    const client = await gateway.as('leavers');
+    const fleet = await createFleet(client);
+    const { hostname, port } = new URL(gateway.url);
+    const importId = crypto.randomUUID();
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `POST /vehicles/file?fleetId=${fleet.id}&importId=${importId} HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.headers.authorization}\r\n` +
+        `Content-Type: ${type}\r\nContent-Length: ${file.length}\r\n\r\n`,
+    );
+    socket.write(file.subarray(0, file.length - 50));
+    await until(async () => (await client.get(`/imports/${importId}`)).status === 200);
+    socket.destroy();
+    const ended = await until(async () => {
+      const { body } = await client.get(`/imports/${importId}`);
+      return body.state === 'FAILED' ? body : null;
+    });
+    expect(ended.created).toBe(0);
+    expect((await client.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+});

@@ -1,0 +1,226 @@
+import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import writeExcelFile from 'write-excel-file/node';
+import type { CsvLimits, CsvRow } from '../../src/core/imports/csv/csv.ts';
+import { readTable } from '../../src/core/imports/table.ts';
+import { workbookOf, zipOf } from '../support/zip.ts';
+
+const A = 'WVWZZZ1KZAW000001';
+const B = 'WVWZZZ1KZAW000002';
+const LIMITS: CsvLimits = { bytes: 1_000_000, rowLength: 10_000, columns: 100, fieldLength: 5_000, rows: 100_000 };
+
+interface ReadFile {
+  columns: string[] | null;
+  rows: CsvRow[];
+}
+
+async function read(file: string | Buffer, limits: Partial<CsvLimits> = {}, size = 1000): Promise<ReadFile> {
+  const bytes = Buffer.from(file);
+  const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  );
+  const table = await readTable(Readable.from(chunks), { ...LIMITS, ...limits });
+  const rows: CsvRow[] = [];
+  for await (const batch of table.rows) rows.push(...batch);
+  return { columns: table.columns, rows };
+}
+const fixture = (name: string) => readFile(`test/fixtures/${name}`);
+const values = ({ rows }: ReadFile) => rows.map(({ row, value }) => [row, value]);
+const refusal = (file: string | Buffer, limits?: Partial<CsvLimits>): Promise<unknown> =>
+  read(file, limits).then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+/** Without the cells at the end that are empty, of which CSV has some more. */
+const trimmed = (cells: readonly string[] | null) => cells?.join('\0').replace(/\0+$/, '').split('\0') ?? null;
+
+describe('as programs write them', () => {
+  test("LibreOffice's workbook has the rows of LibreOffice's CSV of the same sheet", async () => {
+    const [sheet, csv] = [await read(await fixture('libreoffice.xlsx')), await read(await fixture('libreoffice.csv'))];
+    expect(sheet.columns).toEqual(csv.columns);
+    const [others, number] = [sheet.rows.toSpliced(3, 1), sheet.rows[3]];
+    expect(values({ ...sheet, rows: others })).toEqual(values({ ...csv, rows: csv.rows.toSpliced(3, 1) }));
+    // A number of 17 digits: each writes what is left of it in its own way.
+    expect([number?.row, number?.value]).toEqual([9, '1.23456789012346E+16']);
+    expect(sheet.rows.map(({ cells }) => trimmed(cells)?.[0])).toEqual(['2024-03-01', '', '', '', '']);
+    const texts = ({ rows }: ReadFile) => rows.map(({ cells }) => cells?.slice(2) ?? []).map(trimmed);
+    expect(texts(sheet)).toEqual(texts(csv));
+  });
+
+  test("exceljs's: a hidden sheet first, merged titles, parts of texts, formulas, links, errors, rows left out", async () => {
+    const { columns, rows } = await read(await fixture('exceljs.xlsx'));
+    expect(columns).toEqual(['Immatriculé le', 'N° de châssis', 'Actif', 'Note']);
+    expect(rows.map(({ row, cells }) => [row, trimmed(cells)])).toEqual([
+      [4, ['2025-12-24 18:30:00', 'WBA3A5C50CF256985', 'TRUE', 'a;b\tc']],
+      [5, ['2025-01-02', A, 'FALSE', '#N/A']],
+      [40, ['0.1', 'wvwzzz1kzaw000002 ', '', 'site']],
+      [41, ['', '1.2345678901234568E+16']],
+      [43, ['', 'WBA3A5C50CF25698O']],
+    ]);
+  });
+
+  test('however the file is cut on its way', async () => {
+    const file = await fixture('exceljs.xlsx');
+    const whole = await read(file, {}, file.length);
+    for (const size of [1, 2, 3, 7, 4096]) expect(await read(file, {}, size)).toEqual(whole);
+  });
+});
+
+const text = fc.oneof(
+  fc.string({ maxLength: 12, unit: fc.constantFrom(...'ab1 ,;\t|"\'=\n\u00e4\u5317<&>_') }),
+  fc.constantFrom(A, B, ` ${A.toLowerCase()} `, 'vin', '{"a":1}', '<html>', '=1+1', "'x"),
+);
+const cell = fc.oneof(
+  { weight: 4, arbitrary: text.map((value) => ({ value, text: value })) },
+  fc
+    .double({ noNaN: true, noDefaultInfinity: true, min: -1e14, max: 1e14 })
+    .map((value) => ({ value: value + 0, text: String(value + 0) })),
+  fc.boolean().map((value) => ({ value, text: value ? 'TRUE' : 'FALSE' })),
+  fc.date({ min: new Date('1901-01-01'), max: new Date('2200-01-01'), noInvalidDate: true }).map((date) => {
+    const value = new Date(Math.floor(date.getTime() / 86_400_000) * 86_400_000);
+    return { value, text: value.toISOString().slice(0, 10), format: 'yyyy-mm-dd' };
+  }),
+);
+
+/** Without empty cells at the ends of rows, which nobody sees in a sheet. */
+const asCsv = (rows: readonly (readonly { text: string }[])[]) =>
+  rows
+    .map((cells) => cells.slice(0, cells.findLastIndex((one) => one.text !== '') + 1))
+    .map((cells) => cells.map((one) => `"${one.text.replaceAll('"', '""')}"`).join(','))
+    .join('\n');
+
+test('any sheet is the table that it would be as CSV', { timeout: 60_000 }, async () => {
+  const sheets = fc.array(fc.array(cell, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 8 });
+  const headed = sheets.map((rows) => [
+    [
+      { value: 'No', text: 'No' },
+      { value: 'VIN', text: 'VIN' },
+    ],
+    ...rows,
+  ]);
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(headed, sheets), async (rows) => {
+      const data = rows.map((cells) =>
+        cells.map(({ text: _, ...one }) =>
+          one.value === '' ? null : { ...one, type: (one.value as object).constructor },
+        ),
+      );
+      const file = await writeExcelFile(data as never).toBuffer();
+      const told = async (input: string | Buffer) => {
+        const outcome = await read(input).catch((error) => ({ code: error.code, errors: error.errors }));
+        if (!('rows' in outcome)) return outcome;
+        return outcome.rows;
+      };
+      expect(await told(file)).toEqual(await told(`\ufeffsep=,\n${asCsv(rows)}`));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+describe('what stands in its parts', () => {
+  const row = (cells: string, at = '') => `<x:row${at && ` r="${at}"`}>${cells}</x:row>`;
+  const inline = (value: string, place = '') =>
+    `<x:c${place && ` r="${place}"`} t="inlineStr"><x:is><x:t>${value}</x:t></x:is></x:c>`;
+
+  test('cells and rows without places, with prefixes, texts in the cells, and readings of characters', async () => {
+    const strings = `<sst><si><t>${A}</t><rPh sb="0" eb="1"><t>no</t></rPh></si></sst>`;
+    const file = workbookOf(row(inline('plate') + inline('vin')) + row(`${inline('x')}<x:c t="s"><x:v>0</x:v></x:c>`), {
+      'xl/sharedStrings.xml': strings,
+    });
+    expect((await read(file)).rows).toEqual([{ row: 2, value: A, cells: ['x', A] }]);
+  });
+
+  test('days are counted from 1904 where the workbook says so', async () => {
+    const workbook = `<workbook xmlns:r="r"><workbookPr date1904="1"/><sheets><sheet r:id="a"/></sheets></workbook>`;
+    const file = workbookOf(row(`${inline(A)}<x:c s="1"><x:v>0.5</x:v></x:c><x:c s="1"><x:v>1</x:v></x:c>`), {
+      'xl/workbook.xml': workbook,
+      'xl/styles.xml':
+        '<s><numFmts><numFmt numFmtId="170" formatCode="[Red]dd/mm"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs></s>',
+    });
+    expect((await read(file)).rows[0]?.cells).toEqual([A, '12:00:00', '1904-01-02']);
+  });
+
+  test.each([
+    ['a cell in column 101', row(inline(A)) + row(inline('x', 'CW2')), { code: 'TOO_MANY_COLUMNS', row: 2 }],
+    [
+      'a cell in the last column of all',
+      row(inline(A)) + row(inline('x', 'XFD2')),
+      { code: 'TOO_MANY_COLUMNS', row: 2 },
+    ],
+    ['a long text', row(inline(A)) + row(inline('x'.repeat(5001)), '9'), { code: 'FIELD_TOO_LONG', row: 9 }],
+    ['no rows', '', { code: 'NO_ROWS' }],
+    ['rows in another order', row(inline(A), '5') + row(inline(B), '4'), { code: 'WORKBOOK_DAMAGED' }],
+    ['a row beyond all sheets', row(inline(A), '1048577'), { code: 'WORKBOOK_DAMAGED' }],
+    ['a row with a wrong number', row(inline(A), 'x'), { code: 'WORKBOOK_DAMAGED' }],
+    ['a cell with a wrong place', row(inline(A, '7')), { code: 'WORKBOOK_DAMAGED' }],
+    ['text that is no XML', '<x:row><x:c></x:row>', { code: 'WORKBOOK_DAMAGED' }],
+    ['levels without end', '<x:a>'.repeat(10_000), { code: 'WORKBOOK_DAMAGED' }],
+    [
+      'attributes without end',
+      `<x:row ${Array.from({ length: 10_000 }, (_, at) => `a${at}=""`).join(' ')}/>`,
+      { code: 'WORKBOOK_DAMAGED' },
+    ],
+    ['an entity', row(inline('&a;')), { code: 'WORKBOOK_DAMAGED' }],
+  ])('%s is refused', async (_, rows, { code, ...details }) => {
+    expect(await refusal(workbookOf(rows))).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code }], details });
+  });
+
+  test('entities of entities are not resolved', async () => {
+    const bomb = `<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x:worksheet>${row(inline('&b;'))}</x:worksheet>`;
+    expect(await refusal(workbookOf('', { 'xl/worksheets/one.xml': bomb }))).toMatchObject({
+      code: 'VALIDATION_FAILED',
+    });
+  });
+
+  test('a workbook that swells when it is unpacked is too large, however small its file', async () => {
+    const file = workbookOf('<x:row/>'.repeat(600_000));
+    expect(file.length).toBeLessThan(100_000);
+    expect(await refusal(file)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    expect(
+      await refusal(workbookOf('', { 'xl/sharedStrings.xml': `<sst>${' '.repeat(5_000_000)}</sst>` })),
+    ).toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
+  });
+
+  test('texts that no memory would hold are too large', async () => {
+    const strings = `<sst>${'<si><t/></si>'.repeat(200_000)}</sst>`;
+    const file = workbookOf(row(inline(A)), { 'xl/sharedStrings.xml': strings });
+    const large = { bytes: 100_000_000 };
+    // Many empty ones take no room to speak of; some thousands of long ones do.
+    expect(values(await read(file, large))).toEqual([[1, A]]);
+    const long = `<sst>${`<si><t>${'x'.repeat(5_000)}</t></si>`.repeat(10_100)}</sst>`;
+    expect(await refusal(workbookOf(row(inline(A)), { 'xl/sharedStrings.xml': long }), large)).toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
+  }, 60_000);
+
+  test('sizes that are claimed and wrong', async () => {
+    const rows = row(inline(A)).repeat(1000);
+    for (const claimed of [0, 10, 10_000_000])
+      expect(await refusal(workbookOf(rows, {}, claimed))).toMatchObject({ code: 'VALIDATION_FAILED' });
+  });
+
+  test.each(['word/document.xml', 'content.xml', 'vins.csv', 'xl/workbook.bin'])(
+    'an archive of something else is no workbook: %s',
+    async (name) => {
+      expect(await refusal(zipOf({ [name]: A }))).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
+    },
+  );
+
+  test('a damaged file is refused, wherever it is damaged', { timeout: 60_000 }, async () => {
+    const whole = await fixture('libreoffice.xlsx');
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length - 1), fc.nat(255), fc.boolean(), async (at, byte, cut) => {
+        const file = Buffer.from(cut ? whole.subarray(0, Math.max(at, 4)) : whole);
+        if (!cut && at >= 4) file[at] = byte;
+        const error = (await refusal(file)) as { code?: string } | null;
+        if (error) expect(['VALIDATION_FAILED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE']).toContain(error.code);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
