@@ -10,10 +10,12 @@ import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
 import { type Import, importSchema, type RejectedRow } from './import.ts';
+import { runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
-  return toImport(await importRow(ctx, input.id));
+  const company = authorize(ctx, 'fleets:read');
+  return runningImport(company, input.id) ?? toImport(await importRow(ctx, input.id));
 }
 
 const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
