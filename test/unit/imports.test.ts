@@ -64,7 +64,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
-  'core/operations': ['core', 'core/sql', 'core/vehicles'],
+  'core/operations': ['core', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': ['core', 'core/events', 'core/fleets', 'core/sql', 'core/vehicles', 'entities'],

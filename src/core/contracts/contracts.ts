@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage } from '../sql/json-page.ts';
@@ -165,7 +166,7 @@ const contractObject = jsonObject(contractJson);
 
 const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
   const company = has.company ? p.company : null;
-  return removing(p, company, removed('c.id', '=', p.id))
+  return removing(p, company, removed.and([removed('c.id', '=', p.id), ofFleetThatIsThere('c')]))
     .selectFrom('c')
     .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('v.company', '=', p.company))

@@ -4,6 +4,8 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { isDeleting } from '../fleets/there.ts';
+import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -22,6 +24,7 @@ import {
   insertStaged,
   rejectStaged,
   tellOfNew,
+  vinsOfDeleted,
 } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
@@ -177,6 +180,14 @@ const anyVehicle = prepare((p: { company: string }) =>
 
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: boolean): Promise<number> {
   const [known] = await anyVehicle(onPrimary(ctx), { company: run.company });
+  if (await isDeleting(ctx, run.company)) {
+    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
+    await makeWay(
+      ctx,
+      run.company,
+      deleted.map(({ vin }) => vin),
+    );
+  }
   return countWritten(ctx, insertStaged, {
     ...newVehiclesOf(ctx, run.company, run.fleet_id),
     ...ids,
