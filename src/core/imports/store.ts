@@ -4,6 +4,8 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { isDeleting } from '../fleets/there.ts';
+import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -23,6 +25,7 @@ import {
   orderStaged,
   PART_ROWS,
   tellOfNew,
+  vinsOfDeleted,
 } from './staged.ts';
 import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
@@ -183,6 +186,14 @@ const anyVehicle = prepare((p: { company: string }) =>
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: number, beside: boolean): Promise<number> {
   const { id: importId, company } = run;
   const [known] = await anyVehicle(onPrimary(ctx), { company });
+  if (await isDeleting(ctx, company)) {
+    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
+    await makeWay(
+      ctx,
+      company,
+      deleted.map(({ vin }) => vin),
+    );
+  }
   const all = {
     ...newVehiclesOf(ctx, company, run.fleet_id),
     known: known ? (true as const) : null,
