@@ -72,6 +72,26 @@ export const resources: Readonly<Record<string, Resource>> = {
   Webhook: webhook,
 };
 
+/** What can be read by its id alone, by the names of types. Callers choose ids of imports: what was there before goes first. */
+export const nodes: Readonly<Record<string, Resource>> = {
+  Fleet: fleet,
+  Vehicle: vehicle,
+  Contract: contract,
+  Event: eventRows,
+  Webhook: webhook,
+  Delivery: deliveryRows,
+  Import: importOf,
+};
+
+/** A node of this resource; `NODE` is the row that has the id. */
+export const NODE = 'node';
+export const nodeOf = (of: Resource): OneField => ({
+  kind: 'one',
+  of: () => of,
+  on: `${of.id} = ${NODE}.id`,
+  by: () => ({}),
+});
+
 const byArgs = (of: Resource): OneField => ({ kind: 'one', of: () => of, by: (args) => args });
 const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
 

@@ -69,7 +69,8 @@ interface Kind {
   isText(text: string): boolean;
 }
 
-const MOST_TEXT = 255;
+/** 255 characters, each of which may be two of JavaScript's. */
+const MOST_TEXT = 510;
 
 const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
   // By code points, which is the same order on every server.
