@@ -68,7 +68,6 @@ const webhook: Resource = withFields(webhookRows, {
 export const resources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
-  Eligibility: eligibilityRows,
   Contract: contract,
   Import: importOf,
   Webhook: webhook,
