@@ -75,7 +75,7 @@ class Planner {
   }
 
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
-    return this.#plan(this.#members(type, [set], (nodes) => this.#part(queries[nodes.field.name], nodes)));
+    return this.#plan(this.#members(type, [set], (nodes) => this.#root(queries[nodes.field.name], nodes)));
   }
 
   field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
@@ -97,6 +97,13 @@ class Planner {
     return this.#members(type, sets, (nodes) =>
       this.#part(fields?.[nodes.field.name] ?? members[nodes.field.name], nodes),
     );
+  }
+
+  #root(made: Field | undefined, nodes: Nodes): Part {
+    if (made) return this.#part(made, nodes);
+    // It has a resolver of its own.
+    this.#isWhole = false;
+    return { kind: 'text', text: 'null' };
   }
 
   #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
