@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
+import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import type { JsonPage } from '../core/sql/json-page.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
@@ -109,12 +110,12 @@ export function readListQuery({ query }: RestRequest, path: string, orders: Orde
 }
 
 /** `?sort=…` as it stands there and as readPage takes it; a list without orders has none. */
-function readSort(query: RestRequest['query'], orders: Orders) {
+function readSort({ sort }: RestRequest['query'], orders: Orders) {
   const sorts = sortsOf(orders);
   const names = Object.keys(sorts);
-  if (names.length === 0) return {};
-  const { sort } = readInput(z.object({ sort: z.enum(names, `is one of ${names.join(', ')}`).optional() }), query);
-  return sort === undefined ? {} : { sort: { sort }, orderBy: sorts[sort] };
+  if (sort === undefined || names.length === 0) return {};
+  if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return { sort: { sort }, orderBy: sorts[sort] };
+  throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }
 
 /**

@@ -60,7 +60,7 @@ function ownReport(ctx: Context): ProviderReport {
   return { process: ctx.services.changes.process, at: ctx.now().getTime(), providers };
 }
 
-const isoOrNull = (time: Date | null): string | null => time && time.toISOString();
+const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** Processes that have told something that others believe. */
 const told = new WeakSet<object>();

@@ -119,6 +119,9 @@ export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJ
 
 const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
+/** As its index has it. */
+const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
+
 /** Those of all fleets. Of one fleet, and one status in it, an index knows the order; of several it does not. */
 export const allVehicleRows: Resource = {
   ...vehicleRows,
@@ -131,8 +134,8 @@ export const allVehicleRows: Resource = {
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
     reasonCode: [`v.reason->>'code' = ?`],
     actor: [`v.reason->>'actor' = ?`],
-    verifiedBefore: ['v.verified_at < ?::timestamptz'],
-    verifiedAfter: ['v.verified_at >= ?::timestamptz'],
+    verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
+    verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
   },
 };
 
