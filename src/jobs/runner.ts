@@ -3,6 +3,7 @@ import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { deleteFleets } from './delete-fleets.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
@@ -35,6 +36,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
     publish(open),
     deliverWebhooks(open, onError),
     resumeWebhooks(open),
+    deleteFleets(open),
     upkeep(open),
     tellProviders(open),
   ];
