@@ -8,6 +8,7 @@ import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
 import { resumeWebhooks } from './resume-webhooks.ts';
+import { tellProviders } from './tell-of-providers.ts';
 import { upkeep } from './upkeep.ts';
 import { verifyEligibility } from './verify-eligibility.ts';
 
@@ -37,6 +38,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
     resumeWebhooks(open),
     deleteFleets(open),
     upkeep(open),
+    tellProviders(open),
   ];
   const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));
   return {
