@@ -66,6 +66,7 @@ export const resources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
   Eligibility: eligibilityRows,
+  EligibilityChange: eligibilityRows,
   Contract: contract,
   Import: importOf,
   Webhook: webhook,
