@@ -50,7 +50,7 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
 
 /** Rows with their place in lists, which is the order of these. */
 const inOrder = (table: Table, rows: Row[]): Row[] => {
-  const placed = rows.map((row) => ({ ...row, place: orders[table]?.(row) ?? row.id }));
+  const placed = rows.map((row) => ({ ...row, table, place: orders[table]?.(row) ?? row.id }));
   return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1));
 };
 const orders: Partial<Record<Table, (row: Row) => string | number>> = {
@@ -93,6 +93,8 @@ export async function answer(rows: Rows, params: Params): Promise<{ result: Exec
   const faults: Fault[] = [];
   const result = await execute({
     schema,
+    // Rows of the tables alone are of an interface.
+    typeResolver: ({ table }) => `${table[0].toUpperCase()}${table.slice(1)}`,
     document: parse(params.query),
     variableValues: params.variables,
     operationName: params.operationName,
@@ -267,6 +269,11 @@ const one =
   (kind: Table, code: string): Field =>
   (_source, { id }, rows) =>
     rows[kind].find((row) => sameId(id, row.id)) ?? refuse(code);
+/** Whatever has this id: where two have it, the import, whose id was chosen, is the other. */
+const nodeOf = (id: string, rows: Rows): Row =>
+  (['fleet', 'vehicle', 'contract', 'event', 'webhook', 'delivery', 'import'] as const)
+    .flatMap((kind) => rows[kind])
+    .find((row) => sameId(id, row.id)) ?? null;
 const vehicleBy = (fits: (vehicle: Row) => boolean, rows: Rows) =>
   rows.vehicle.find(fits) ?? refuse('VEHICLE_NOT_FOUND');
 const fleetOf: Field = ({ fleetId }, _args, rows) => rows.fleet.find(({ id }) => id === fleetId);
@@ -309,6 +316,9 @@ const bodyOf = (event: Row, rows: Rows) => {
 
 /** Fields that are more than a member of their row. */
 const fields: Record<string, Field> = {
+  'Query.node': (_source, { id }, rows) => nodeOf(id, rows),
+  'Query.nodes': (_source, { ids }, rows) =>
+    ids.length > 100 ? refuse('VALIDATION_FAILED') : ids.map((id: string) => nodeOf(id, rows)),
   'Query.fleets': list('fleet'),
   'Query.fleet': one('fleet', 'FLEET_NOT_FOUND'),
   'Query.vehicles': list('vehicle'),

@@ -48,7 +48,7 @@ const allowed: Record<string, readonly string[]> = {
   graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
+import { type Expected, needExpected } from '../errors.ts';
 import { type By, byCaller, EVENT_VEHICLES, eventColumns, eventsOf, record } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
@@ -9,14 +10,15 @@ import { db } from '../sql/tables.ts';
 import type { Fleet } from './fleet.ts';
 import { lockFleet, readFleet } from './fleets.ts';
 
-/** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound. */
-export async function deleteFleet(caller: Context, input: { id: string }): Promise<Fleet> {
+/** Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed. */
+export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
   // Everybody locks a fleet before what is in it. Should somebody not, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockFleet(ctx, company, input.id);
     const fleet = await readFleet(ctx, company, input.id);
+    needExpected(fleet, expected);
     await removeContractsOfFleet(ctx, company, fleet.id);
     // Nobody else takes vehicles away while the fleet is locked.
     await tellOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleet.id });

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
-import { FleetNotFound, ValidationFailed } from '../errors.ts';
+import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
@@ -52,10 +52,10 @@ const addFleet = prepare((p: Row & By & { data: string }) =>
 );
 
 /**
- * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound, or
- * ValidationFailed when no field is named.
+ * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,
+ * PreconditionFailed, or ValidationFailed when no field is named.
  */
-export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
+export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
@@ -63,6 +63,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
     const [row] = isId(fleetId) ? await lockToChange(onPrimary(ctx), { id: fleetId, company }) : [];
     if (!row) throw new FleetNotFound();
+    if (expected) needExpected(await readFleet(ctx, company, fleetId), expected);
     const fleet = em.map(FleetEntity, row);
     if (Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed(

@@ -31,7 +31,7 @@ export interface Resource {
   orders?: Orders;
   order?: FixedOrder;
   readPage?(args: object): Page;
-  /** What it takes beside `fleets:read`. */
+  /** What it takes instead of `fleets:read`. */
   scope?: Scope;
   /** Which rows are left to callers without a scope. */
   lacking?: { scope: Scope; where: string };

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { NothingToDelete, VehicleNotFound } from '../errors.ts';
+import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
@@ -41,8 +41,12 @@ const lockVehicle = prepare((p: Own) =>
     .forUpdate(),
 );
 
-/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
-export async function deleteVehicle(caller: Context, input: { id: string }): Promise<Vehicle> {
+/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
+export async function deleteVehicle(
+  caller: Context,
+  input: { id: string },
+  expected?: Expected<Vehicle>,
+): Promise<Vehicle> {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
   const own = { company, id: input.id };
@@ -52,6 +56,7 @@ export async function deleteVehicle(caller: Context, input: { id: string }): Pro
     const [row] = await lockVehicle(onPrimary(ctx), own);
     if (!row) throw new VehicleNotFound();
     if (row.json.fleetId !== held?.id) throw new ChangedMeanwhile();
+    needExpected(row.json, expected);
     await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
     return row.json;
   });
