@@ -47,13 +47,22 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return await store(ctx, run, staging, digest, stored, how);
+      return counted(ctx, await store(ctx, run, staging, digest, stored, how));
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
       else throw error;
     }
   }
+}
+
+/** Tells the metrics of an import that has ended, and of its rows. */
+function counted(ctx: Context, done: ImportRow): ImportRow {
+  const { changes } = ctx.services;
+  changes.emit('outcome', 'import', done.state, 1);
+  for (const outcome of ['created', 'existing', 'rejected'] as const)
+    changes.emit('outcome', 'row', outcome, done[outcome]);
+  return done;
 }
 
 const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
