@@ -50,13 +50,22 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return await store(ctx, run, staging, digest, stored, how);
+      return counted(ctx, await store(ctx, run, staging, digest, stored, how));
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
       else throw error;
     }
   }
+}
+
+/** Tells the metrics of an import that has ended, and of its rows. */
+function counted(ctx: Context, done: ImportRow): ImportRow {
+  const { changes } = ctx.services;
+  changes.emit('outcome', 'import', done.state, 1);
+  for (const outcome of ['created', 'existing', 'rejected'] as const)
+    changes.emit('outcome', 'row', outcome, done[outcome]);
+  return done;
 }
 
 const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
@@ -183,10 +192,14 @@ const anyVehicle = prepare((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 
+/** For fewer rows, looking up each while they are stored costs less than setting them aside once more. */
+const FEW_ROWS = 1_000;
+
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: number, beside: boolean): Promise<number> {
   const { id: importId, company } = run;
-  const [known] = await anyVehicle(onPrimary(ctx), { company });
-  if (await isDeleting(ctx, company)) {
+  const [any] = await anyVehicle(onPrimary(ctx), { company });
+  const known = any ? true : null;
+  if (known && (await isDeleting(ctx, company))) {
     const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
     await makeWay(
       ctx,
@@ -194,20 +207,19 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: numb
       deleted.map(({ vin }) => vin),
     );
   }
-  const all = {
-    ...newVehiclesOf(ctx, company, run.fleet_id),
-    known: known ? (true as const) : null,
-    beside: beside || null,
-  };
-  if (good <= PART_ROWS) return countWritten(ctx, insertStaged, { ...all, ...ids, importId, part: null });
+  const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
+  if (good <= (known ? FEW_ROWS : PART_ROWS)) {
+    return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known, part: null });
+  }
   const orderedId = newId();
-  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId });
+  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId, known });
+  const existing = good - parts.reduce((sum, { rows }) => sum + rows, 0);
   let [created, passed] = [0, 0];
   for (const { part, rows } of parts.sort((one, other) => one.part - other.part)) {
-    const start = ids.start + passed;
-    created += await countWritten(ctx, insertStaged, { ...all, ...ids, start, importId: orderedId, part });
+    const next = { ...ids, start: ids.start + passed, importId: orderedId, known: null, part };
+    created += await countWritten(ctx, insertStaged, { ...all, ...next });
     passed += rows;
-    tellOfStored(ctx, run.id, { created, existing: passed - created });
+    tellOfStored(ctx, run.id, { created, existing: existing + passed - created });
   }
   await forgetBatches(ctx, { company, id: orderedId });
   return created;
