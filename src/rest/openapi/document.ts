@@ -4,7 +4,7 @@ import { headers } from './headers.ts';
 import { type Json, Schemas } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { operatorPaths } from './operator-paths.ts';
-import { idempotencyKey, prefer, queryParameters } from './parameters.ts';
+import { idempotencyKey, ifMatch, ifNoneMatch, prefer, queryParameters } from './parameters.ts';
 import { problemExamples } from './problems.ts';
 import { type Tag, tags } from './tags.ts';
 
@@ -50,7 +50,13 @@ function makeDocument(): Json {
     paths,
     components: {
       schemas: sorted(schemas.components),
-      parameters: { ...queryParameters, 'Idempotency-Key': idempotencyKey, Prefer: prefer },
+      parameters: {
+        ...queryParameters,
+        'Idempotency-Key': idempotencyKey,
+        Prefer: prefer,
+        'If-Match': ifMatch,
+        'If-None-Match': ifNoneMatch,
+      },
       headers,
       responses: sorted(schemas.responses),
       examples: sorted(usedIn(schemas.responses, problemExamples)),

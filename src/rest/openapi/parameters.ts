@@ -143,6 +143,23 @@ export const idempotencyKey: Json = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e][\\x20-\\x7e]{0,254}$' },
 };
 
+const tag = (name: string, description: string): Json => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', maxLength: 4096 },
+});
+
+export const ifMatch = tag(
+  'If-Match',
+  'Rejects the change with 412 unless the `ETag` is this one; a comma list of several, or `*`.',
+);
+export const ifNoneMatch = tag(
+  'If-None-Match',
+  'Answers 304 if the `ETag` is still this one; a comma list of several, or `*`.',
+);
+
 export const prefer: Json = {
   name: 'Prefer',
   in: 'header',
