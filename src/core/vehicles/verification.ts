@@ -21,13 +21,20 @@ export interface Verified {
 }
 
 /**
- * Stores what the manufacturers said, in one transaction. An answer stands until it has aged; no answer leaves everything
+ * Stores what the manufacturers said, in one transaction, and once more what moved meanwhile. An answer stands until it has aged; no answer leaves everything
  * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or
  * just now, and claims that have run out, are passed over.
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
+  const left = await storeOnce(ctx, done);
+  // One that has just moved is in a fleet that was not held.
+  if (left.length > 0) await storeOnce(ctx, left);
+}
+
+/** Gives what was passed over. */
+async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
-  await ctx.em.transactional(async () => {
+  return ctx.em.transactional(async () => {
     const stored = await updateVehicles(ctx, done);
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
@@ -36,6 +43,8 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
     await countVehicles(ctx, changed.flatMap(moved));
     await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
+    const ids = new Set(stored.map(({ id }) => id));
+    return done.filter(({ vehicle }) => !ids.has(vehicle.id));
   });
 }
 
