@@ -5,21 +5,25 @@ import { join, parse } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { readOptions, runCommand } from './command.ts';
-import { followImport } from './follow-import.ts';
+import { followImport, importShape } from './follow-import.ts';
 import { Gateway, gatewayOptions } from './gateway.ts';
 import { Progress } from './progress.ts';
 import { uploadFile } from './upload.ts';
 
 const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
 Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
-1: some were rejected, and stand beside the file in <name>.rejected.csv; 2: it failed.`;
+1: some were rejected, and stand beside the file in <name>.rejected.csv; 2: it failed; 130: Ctrl-C.`;
 
 const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
 
 /** What the exit code says. */
-const exit = { done: 0, rejectedRows: 1, failed: 2 };
+const exit = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
+
+/** A gateway notices within a moment that the file will not come to its end. */
+const NOTICED_MS = 3_000;
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args, options, usage);
@@ -35,15 +39,27 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const progress = new Progress(process.stderr, size);
   const over = new AbortController();
   const followed = followImport(gateway, importId, (state) => progress.rows(state), over.signal);
-  const upload = { fleetId: fleet, importId, path: file };
-  const { received, created, existing, rejected } = await uploadFile(gateway, upload, {
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  const upload = { fleetId: fleet, importId, path: file, signal: interrupted.signal };
+  const ended = await uploadFile(gateway, upload, {
     sent: (bytes, lines) => progress.sent(bytes, lines),
     retrying: (reason) => progress.restart(`${reason} Trying again.`),
-  }).finally(() => {
-    over.abort();
-    progress.end();
-  });
+  })
+    .catch((error: unknown) => {
+      if (!interrupted.signal.aborted) throw error;
+      return null;
+    })
+    .finally(() => {
+      over.abort();
+      progress.end();
+    });
   await followed;
+  if (!ended) {
+    console.log(await afterInterruption(gateway, importId));
+    return exit.interrupted;
+  }
+  const { received, created, existing, rejected } = ended;
   const seconds = (performance.now() - startedAt) / 1000;
   console.log(
     `${received} rows in ${seconds.toFixed(1)} s: ${created} created, ${existing} existing, ${rejected} rejected.`,
@@ -54,6 +70,25 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   await pipeline(Readable.fromWeb(body as ReadableStream), createWriteStream(report));
   console.log(`The rejected rows are in ${report}, each with its reason: mend them and import that file.`);
   return exit.rejectedRows;
+}
+
+/** What somebody should know who has stopped an upload: it is stored as a whole or not at all. */
+async function afterInterruption(gateway: Gateway, importId: string): Promise<string> {
+  const read = () => gateway.get(`/imports/${importId}`, importShape).catch(() => null);
+  let run = await read();
+  for (
+    const end = performance.now() + NOTICED_MS;
+    run?.state === 'RUNNING' && performance.now() < end;
+    run = await read()
+  ) {
+    await delay(100);
+  }
+  if (run?.state === 'COMPLETED')
+    return `Stopped too late: the file had arrived. ${run.created} vehicles were created.`;
+  if (run?.state === 'RUNNING') {
+    return 'Stopped, but the whole file has arrived and is being stored. Repeat the command to see what became of it: nothing is stored twice.';
+  }
+  return 'Stopped. Nothing was stored: the fleet is as it was. To import the file, repeat the command.';
 }
 
 await runCommand({ usage, failed: exit.failed }, main);

@@ -13,19 +13,22 @@ interface Rows {
   rejected: number;
 }
 
-const BAR = 12;
+const SHORTEST_BAR = 10;
 const number = new Intl.NumberFormat('en');
 const megabytes = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
-/** How far an upload is: one line that changes on a terminal, a line now and then elsewhere. */
+const nothing: Rows = { received: 0, created: 0, existing: 0, rejected: 0 };
+
+/** How far an upload is: a bar as wide as the terminal for each of its phases, or a line now and then elsewhere. */
 export class Progress {
   readonly #screen: Screen;
   readonly #total: number;
   #startedAt = performance.now();
+  #storingSince = 0;
   #shownAt = performance.now();
   #sent = 0;
   #lines = 0;
-  #rows: Rows = { received: 0, created: 0, existing: 0, rejected: 0 };
+  #rows = nothing;
 
   constructor(screen: Screen, totalBytes: number) {
     this.#screen = screen;
@@ -40,6 +43,7 @@ export class Progress {
   }
 
   rows(rows: Rows): void {
+    if (rows.created + rows.existing > 0) this.#storingSince ||= performance.now();
     this.#rows = rows;
     this.#show();
   }
@@ -48,9 +52,10 @@ export class Progress {
   restart(note: string): void {
     this.note(note);
     this.#startedAt = performance.now();
+    this.#storingSince = 0;
     this.#sent = 0;
     this.#lines = 0;
-    this.rows({ received: 0, created: 0, existing: 0, rejected: 0 });
+    this.rows(nothing);
   }
 
   /** A line that stays. */
@@ -68,43 +73,53 @@ export class Progress {
     const now = performance.now();
     if (now - this.#shownAt < (isTTY ? 100 : 5_000)) return;
     this.#shownAt = now;
-    if (isTTY) this.#screen.write(`\r\x1b[2K${`${this.#bar()} ${this.#text(now)}`.slice(0, (columns || 80) - 1)}`);
-    else this.#screen.write(`${this.#text(now)}\n`);
+    const { done, words } = this.#phase(now);
+    const text = words.filter(Boolean).join('  ');
+    // The last column stays free: a terminal may go on to the next line behind it.
+    const width = (columns || 80) - 1;
+    const bar = Math.max(SHORTEST_BAR, width - text.length - 3);
+    const filled = Math.floor(bar * done);
+    if (!isTTY) this.#screen.write(`${text}\n`);
+    else this.#screen.write(`\r\x1b[2K${`[${'#'.repeat(filled)}${'-'.repeat(bar - filled)}] ${text}`.slice(0, width)}`);
+  }
+
+  #phase(now: number): { done: number; words: (string | false)[] } {
+    return this.#sent < this.#total || this.#total === 0 ? this.#sending(now) : this.#storing(now);
   }
 
   /**
-   * How much of the file is done, from 0 to 1. Bytes may wait in buffers on their way: where rows are heard of, they
-   * count, among as many as the lines sent so far let one expect.
+   * Bytes may wait in buffers on their way: where rows are heard of, they count, among as many as the lines sent so far
+   * let one expect.
    */
-  #done(): number {
+  #sending(now: number) {
+    const { received, rejected } = this.#rows;
     const rows = (this.#lines * this.#total) / (this.#sent || 1);
-    return this.#rows.received > 0 ? Math.min(this.#rows.received / (rows || 1), 1) : this.#sent / (this.#total || 1);
-  }
-
-  #bar(): string {
-    const done = Math.floor(BAR * this.#done());
-    return `[${'#'.repeat(done)}${'-'.repeat(BAR - done)}]`;
-  }
-
-  #text(now: number): string {
-    const seconds = (now - this.#startedAt) / 1000;
-    const { received, created, existing, rejected } = this.#rows;
-    const done = this.#done();
-    return [
-      `${megabytes.format(this.#sent / 1e6)}/${megabytes.format(this.#total / 1e6)} MB`,
-      done > 0.999 ? 'storing' : done > 0 && `${timeOf((seconds * (1 - done)) / done)} left`,
-      `${number.format(received)} rows`,
-      created > 0 && `${number.format(created)} created`,
-      existing > 0 && `${number.format(existing)} existing`,
+    const done = received > 0 ? Math.min(received / (rows || 1), 1) : this.#sent / (this.#total || 1);
+    const words = [
+      `sending ${megabytes.format(this.#sent / 1e6)} of ${megabytes.format(this.#total / 1e6)} MB`,
+      leftOf(done, now - this.#startedAt),
+      `${number.format(received)} rows read`,
       rejected > 0 && `${number.format(rejected)} rejected`,
-      `${number.format(Math.round(received / (seconds || 1)))} rows/s`,
-    ]
-      .filter(Boolean)
-      .join('  ');
+    ];
+    return { done, words };
+  }
+
+  #storing(now: number) {
+    const { received, created, existing, rejected } = this.#rows;
+    const stored = created + existing;
+    const all = Math.max(received - rejected, stored);
+    const done = stored / (all || 1);
+    const words = [
+      `storing ${number.format(stored)} of ${number.format(all)} rows`,
+      stored === all && all > 0 ? 'nearly done' : leftOf(done, now - this.#storingSince),
+      rejected > 0 && `${number.format(rejected)} rejected`,
+    ];
+    return { done, words };
   }
 }
 
-const timeOf = (seconds: number) => {
-  const whole = Math.round(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
-};
+/** How long it takes yet, at the speed so far; nothing where that cannot be said, or is less than a second. */
+function leftOf(done: number, ms: number): string | false {
+  const seconds = done > 0 ? Math.round((ms / 1000) * (1 / done - 1)) : 0;
+  return seconds > 0 && `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`;
+}

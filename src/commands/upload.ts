@@ -17,6 +17,8 @@ export interface Upload {
   /** Chosen by us, so that sending the same file again is the same import. */
   importId: string;
   path: string;
+  /** Aborts when somebody wants it to stop. */
+  signal: AbortSignal;
 }
 
 export interface Progress {
@@ -37,13 +39,15 @@ export async function uploadFile(gateway: Gateway, upload: Upload, progress: Pro
     } catch (error) {
       // A report that rejects every row is an answer, too.
       if (error instanceof Rejected && error.importId) return gateway.get(`/imports/${upload.importId}`, importShape);
-      if (!mayPass(error)) throw error;
+      if (upload.signal.aborted || !mayPass(error)) throw error;
       // One that still runs may take as long as it needs.
       if (!isRunning(error)) failures += 1;
       if (failures === ATTEMPTS) throw error;
       progress.retrying(error.message);
       const pause = Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
-      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause));
+      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause), undefined, {
+        signal: upload.signal,
+      });
     }
     // Whatever became of the answer, the gateway knows what became of the import.
     const ended = await endOf(gateway, upload.importId);
@@ -90,7 +94,7 @@ async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): P
     yield Buffer.from(tail(upload));
   }
   const headers = { 'content-type': `multipart/form-data; boundary=${upload.importId}` };
-  const init = { body: form(), duplex: 'half', headers };
+  const init = { body: form(), duplex: 'half', headers, signal: upload.signal };
   const answer = await gateway
     .send('POST', `/vehicles/file?importId=${upload.importId}`, init as unknown as RequestInit)
     .catch((error: unknown) => {

@@ -3,6 +3,7 @@ import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { deleteFleets } from './delete-fleets.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
@@ -34,6 +35,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
     publish(open),
     deliverWebhooks(open, onError),
     resumeWebhooks(open),
+    deleteFleets(open),
     upkeep(open),
   ];
   const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));

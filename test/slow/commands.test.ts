@@ -9,6 +9,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { Progress } from '../../src/commands/progress.ts';
 import { createFleet, newVin, newVins, unknownId } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 const issuer = await testIssuer();
 const gateway = await startGateway({ issuer });
@@ -65,6 +66,28 @@ describe('npm run import', { timeout: 60_000 }, () => {
     const again = await run('import', ['--fleet', fleet.id, '--file', file]);
     expect(again).toMatchObject({ code: 0, output: expect.stringContaining('0 created, 20 existing, 0 rejected') });
     expect(existsSync(join(folder, 'good.rejected.csv'))).toBe(false);
+  });
+
+  test('Ctrl-C stores nothing, says so and how to go on', async () => {
+    const fleet = await createFleet(client);
+    const file = fileOf('stopped.csv', ['vin', ...newVins(400_000)]);
+    const { PATH } = process.env;
+    const args = ['src/commands/import.ts', '--fleet', fleet.id, '--file', file];
+    const env = { PATH, FLEET_GATEWAY_URL: gateway.url, FLEET_GATEWAY_TOKEN: token };
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output = text(child.stdout);
+    const imports = async () =>
+      (await gateway.execute<{ received: number }>(`select received from import where fleet_id = '${fleet.id}'`))[0];
+    await until(async () => ((await imports())?.received ?? 0) > 0);
+    child.kill('SIGINT');
+    const [code] = await once(child, 'close');
+    expect({ code, output: await output }).toEqual({
+      code: 130,
+      output: expect.stringContaining(
+        'Nothing was stored: the fleet is as it was. To import the file, repeat the command.',
+      ),
+    });
+    expect((await client.get(`/fleets/${fleet.id}`)).body).toMatchObject({ vehicleCount: 0 });
   });
 
   test('exits 1 when rows were refused, and writes them beside the file, to be mended and sent again', async () => {
@@ -159,33 +182,52 @@ async function startProxy(passes: (incoming: IncomingMessage) => boolean, { drop
 }
 
 describe('progress', () => {
-  const rows = { received: 50, created: 0, existing: 0, rejected: 2 };
-  const shown = async (isTTY: boolean) => {
+  const columns = 100;
+  /** What a terminal shows after each of these. */
+  async function shown(isTTY: boolean, ...steps: ((progress: Progress) => void)[]) {
     let written = '';
     const write = (piece: string) => {
       written += piece;
     };
-    const screen = { isTTY, columns: 120, write };
-    const progress = new Progress(screen, 2_000_000);
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    progress.sent(1_000_000, 50);
-    progress.rows(rows);
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    progress.rows(rows);
+    const progress = new Progress({ isTTY, columns, write }, 2_000_000);
+    for (const step of steps) {
+      // It shows something new ten times a second at most.
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      step(progress);
+    }
     progress.end();
     return written;
-  };
+  }
+  const none = { received: 0, created: 0, existing: 0, rejected: 0 };
 
-  test('on a terminal it is one line that changes and goes', async () => {
-    const lines = (await shown(true)).split('\r\x1b[2K');
+  test('on a terminal it is one line as wide as that, for each phase, that goes in the end', async () => {
+    const lines = (
+      await shown(
+        true,
+        (progress) => progress.sent(1_000_000, 50),
+        (progress) => progress.rows({ ...none, received: 50, rejected: 2 }),
+        (progress) => progress.sent(2_000_000, 100),
+        (progress) => progress.rows({ ...none, received: 100, rejected: 2 }),
+        (progress) => progress.rows({ received: 100, created: 20, existing: 4, rejected: 2 }),
+        (progress) => progress.rows({ received: 100, created: 90, existing: 8, rejected: 2 }),
+      )
+    ).split('\r\x1b[2K');
     expect(lines.at(-1)).toBe('');
-    expect(lines.at(-2)).toMatch(
-      /^\[######------\] 1\.0\/2\.0 MB {2}0:00 left {2}50 rows {2}2 rejected {2}[\d,]+ rows\/s$/,
-    );
+    const [, ...phases] = lines.slice(0, -1);
+    expect(phases.map((line) => line.replace(/^\[[#-]+\] /, '').replace(/ {2}\d:\d\d left/, ''))).toEqual([
+      'sending 1.0 of 2.0 MB  0 rows read',
+      'sending 1.0 of 2.0 MB  50 rows read  2 rejected',
+      'storing 0 of 48 rows  2 rejected',
+      'storing 0 of 98 rows  2 rejected',
+      'storing 24 of 98 rows  2 rejected',
+      'storing 98 of 98 rows  nearly done  2 rejected',
+    ]);
+    expect(new Set(phases.map((line) => line.length))).toEqual(new Set([columns - 1]));
+    expect(lines.join()).not.toContain('0:00');
   });
 
   test('elsewhere it is a plain line every few seconds, so nothing at first', async () => {
-    expect(await shown(false)).toBe('');
+    expect(await shown(false, (progress) => progress.sent(1_000_000, 50))).toBe('');
   });
 });
 

@@ -70,7 +70,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
-  'core/operations': ['core', 'core/sql', 'core/vehicles'],
+  'core/operations': ['core', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [
     ...['core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],

@@ -26,12 +26,13 @@ function Upload(upload) {
 }
 
 function Running({ phase, share, size, rows }) {
-  const read = rows?.received ?? 0;
+  const { received: read = 0, created = 0, existing = 0, rejected = 0 } = rows ?? {};
+  const [stored, all] = [created + existing, read - rejected];
   const text =
     phase === 'sending'
       ? `Sending ${bytes(size * share)} of ${bytes(size)}${read ? ` · ${counted(read, 'row')} read` : ''}`
-      : `Storing ${read ? counted(read, 'row') : ''} …`;
-  return html`<progress max="1" value=${phase === 'sending' ? share : undefined} aria-label="Progress" />
+      : `Storing ${stored > 0 ? `${count(stored)} of ` : ''}${read > 0 ? counted(all, 'row') : ''} …`;
+  return html`<progress max="1" value=${phase === 'sending' ? share : stored > 0 ? stored / all : undefined} aria-label="Progress" />
     <p class="dim" aria-live="off">${text}</p>`;
 }
 

@@ -29,7 +29,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   return made;
 }
 
-type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at'>;
+type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at' | 'deletion'>;
 
 // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
 const addFleet = prepare((p: Row & By & { data: string }) =>
@@ -87,6 +87,7 @@ const lockToChange = prepare((p: { id: string; company: string }) =>
     .select(['id', 'company', 'name', 'company_address', 'email', 'vat'])
     .where('id', '=', p.id)
     .where('company', '=', p.company)
+    .where('deletion', 'is', null)
     .forNoKeyUpdate(),
 );
 
@@ -119,14 +120,21 @@ export const listFleetsJson = (ctx: Context, input: { page: Page; fields: Select
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
-const anyFleet = prepare((p: { id: string }) => db.selectFrom('fleet').select('company').where('id', '=', p.id));
+const anyFleet = prepare((p: { id: string }) =>
+  db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
+);
 
 interface Place {
   company: string;
   id: string;
 }
 const ownFleet = (p: Place) =>
-  db.selectFrom('fleet').select('company').where('id', '=', p.id).where('company', '=', p.company);
+  db
+    .selectFrom('fleet')
+    .select('company')
+    .where('id', '=', p.id)
+    .where('company', '=', p.company)
+    .where('deletion', 'is', null);
 
 /** By what else may happen to the fleet until the transaction ends. */
 const fleetBy = {
@@ -164,6 +172,7 @@ const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) 
     .selectFrom('fleet')
     .select('id')
     .where('company', '=', p.company)
+    .where('deletion', 'is', null)
     .where('id', 'in', (q) =>
       q
         .selectFrom('vehicle')
@@ -183,6 +192,7 @@ export async function holdFleetsOf(ctx: Context, company: string, vehicleIds: re
 
 export const fleetRows: Resource = {
   table: 'fleet f',
+  where: 'f.deletion is null',
   id: 'f.id',
   members: jsonTable('fleet', 'f', fleet, {
     vehicleCount: json.number(

@@ -10,7 +10,8 @@ import { db } from '../sql/tables.ts';
 import { beginImport } from './begin.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, listRejections, toImport } from './imports.ts';
-import { failImport, keepAlive } from './run.ts';
+import { failImport, keepAlive, startOf } from './run.ts';
+import { beginTelling } from './running.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 import { readTable } from './table.ts';
@@ -53,14 +54,20 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
   const release = keepAlive(ctx, run);
   const staging = new ImportStaging(ctx, run);
+  const endTelling = beginTelling(ctx, startOf(run), () => {
+    const { received, rejected } = staging;
+    return { ...toImport(run), received, rejected };
+  });
   try {
     const table = await readTable(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
     const { columns, delimiter } = table;
     await keepLayout(onPrimary(ctx), { company, id: run.id, columns, delimiter });
     for await (const rows of table.rows) await staging.add(rows);
     await staging.end();
-    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex')), repeated);
+    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex'), endTelling), repeated);
   } catch (error) {
+    // What is announced from here on stands in its row.
+    endTelling();
     await staging.end().catch(() => {});
     // Where even this fails, the import's lease runs out and a worker does the same.
     await failImport(ctx, run, error instanceof DomainError ? error.message : 'The upload was cut off.').catch(

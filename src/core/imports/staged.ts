@@ -1,25 +1,24 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, eventColumns, eventsOf } from '../events/record-events.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
-import { ROWS_SHOWN } from './import.ts';
 
 // Statements on the rows of an import that were set aside.
 
-const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
+export const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
-const count = sql<number>`count(*)::int`;
+export const count = sql<number>`count(*)::int`;
 
 /** Of which import of whose. */
-interface Staged {
+export interface Staged {
   importId: string;
   company: string;
 }
 
 /** The good rows, as `r`. */
-const stagedRows = (p: Staged) =>
+export const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -31,34 +30,78 @@ const stagedRows = (p: Staged) =>
     .where('b.company', '=', p.company)
     .where('b.import_id', '=', p.importId);
 
-/** The good rows with their cells, as `r`. */
-const stagedCells = (p: Staged) =>
-  db
-    .selectFrom([
-      'import_batch as b',
-      sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
-        unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
-    ])
-    .where('b.company', '=', p.company)
-    .where('b.import_id', '=', p.importId);
-
 /** VINs in the order of their characters, whatever the database's own is. */
-const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
+export const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /** Each VIN once, as it stands first in the file. */
-function firstRows(p: Staged) {
+function firstRows(p: Staged, part: number | null = null) {
   const vin = byCharacters(row.ref('r.vin'));
   return stagedRows(p)
+    .$if(part !== null, (rows) => rows.where('b.first_row', '=', part))
     .distinctOn(vin)
-    .select([vin.as('vin'), 'r.manufacturer', 'r.supported', 'r.warnings'])
+    .select([vin.as('vin'), 'r.row', 'r.manufacturer', 'r.supported', 'r.warnings'])
     .orderBy(vin)
     .orderBy('r.row')
     .as('r');
 }
 
+/** Rows that are stored by one statement where a file has more; whoever waits hears of each of these. */
+export const PART_ROWS = 25_000;
+
+interface Ordered extends Staged {
+  /** What the batches in order belong to, in the place of an import. */
+  orderedId: string;
+}
+
+/**
+ * Sets the good rows aside once more, in the order of VINs, each VIN once and PART_ROWS in a batch: so a large file can be
+ * stored part by part, and the indexes still grow at one end. Gives the number of each part and how many rows it has.
+ */
+export const orderStaged = prepare((p: Ordered) => {
+  const placed = db
+    .selectFrom(firstRows(p))
+    .selectAll('r')
+    .select(sql<number>`((row_number() over () - 1) / ${sql.lit(PART_ROWS)})::int`.as('part'))
+    .as('r');
+  const all = <T>(column: string) => sql<T[]>`array_agg(${sql.ref(`r.${column}`)})`;
+  return db
+    .insertInto('import_batch')
+    .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings'])
+    .expression((q) =>
+      q
+        .selectFrom(placed)
+        .groupBy('r.part')
+        .select([
+          sql<string>`${p.company}::text`.as('company'),
+          sql<string>`${p.orderedId}::uuid`.as('import_id'),
+          'r.part',
+          all<number>('row').as('rows'),
+          all<string>('vin').as('vins'),
+          all<string | null>('manufacturer').as('manufacturers'),
+          all<boolean>('supported').as('supported'),
+          all<string | null>('warnings').as('warnings'),
+        ]),
+    )
+    .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
+});
+
 /** The fleet of the company that has the VIN, or null. */
-const fleetWith = (company: string, vin: Expression<string>) =>
-  db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
+export const fleetWith = (company: string, vin: Expression<string>) =>
+  db
+    .selectFrom('vehicle as v')
+    .select('v.fleet_id')
+    .where('v.company', '=', company)
+    .where('v.vin', '=', vin)
+    .where(ofFleetThatIsThere('v', company));
+
+/** The good rows' VINs that stand in fleets that are being deleted. */
+export const vinsOfDeleted = prepare((p: Staged) =>
+  stagedRows(p)
+    .innerJoin('vehicle as v', (on) => on.onRef('v.vin', '=', 'r.vin').on('v.company', '=', p.company))
+    .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
+    .select('v.vin')
+    .distinct(),
+);
 
 export const countStaged = prepare((p: Staged) =>
   db
@@ -92,6 +135,8 @@ interface Inserted extends Staged, NewVehicles, Ids {
   known: true | null;
   /** Another upload has some of the same VINs. */
   beside: true | null;
+  /** Only this part of what was set aside in order. */
+  part: number | null;
 }
 
 /**
@@ -99,13 +144,13 @@ interface Inserted extends Staged, NewVehicles, Ids {
  * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
  * would make every row dearer, so it is there only when it is needed.
  */
-export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p, has) =>
+export const insertStaged = prepareVariants<Inserted>()(['known', 'beside', 'part'], (p, has) =>
   db
     .insertInto('vehicle')
     .columns(newVehicleColumns)
     .expression((q) =>
       q
-        .selectFrom(firstRows(p))
+        .selectFrom(firstRows(p, has.part ? p.part : null))
         .select(idAt(p, sql`row_number() over ()`).as('id'))
         .select(newVehicle(p))
         .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
@@ -168,54 +213,3 @@ export const tellOfNew = prepare((p: Told) => {
     .columns(eventColumns)
     .expression(eventsOf('vehicle.added', p, facts.as('f')));
 });
-
-interface Elsewhere extends Staged {
-  fleetId: string;
-  room: number;
-}
-
-export const rejectStaged = prepare((p: Elsewhere) =>
-  db
-    .with('kept', (q) =>
-      q
-        .insertInto('import_rejection')
-        .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
-        .expression(
-          stagedCells(p)
-            .select(({ ref }) => [
-              'b.company',
-              'b.import_id',
-              'r.row',
-              'r.vin',
-              sql<string>`${inAnotherFleet.code}::text`.as('code'),
-              sql<string>`${inAnotherFleet.message}::text`.as('message'),
-              sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
-            ])
-            .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
-            .orderBy('r.row')
-            .limit(p.room),
-        ),
-    )
-    .selectFrom(stagedRows(p).select(['r.vin']).as('r'))
-    .select(count.as('count'))
-    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
-);
-
-/** The first rows whose VIN stands in an earlier one. */
-export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
-  db
-    .selectFrom(
-      stagedRows(p)
-        .select(({ ref }) => [
-          'r.row',
-          'r.vin',
-          sql<number>`min(${ref('r.row')}) over (partition by ${byCharacters(ref('r.vin'))})`.as('first_row'),
-        ])
-        .as('d'),
-    )
-    .select(['d.row', 'd.first_row as firstRow', 'd.vin as value'])
-    .whereRef('d.row', '<>', 'd.first_row')
-    .where(({ eb, ref }) => eb(fleetWith(p.company, ref('d.vin')), '<>', p.fleetId), 'is not', true)
-    .orderBy('d.row')
-    .limit(ROWS_SHOWN),
-);

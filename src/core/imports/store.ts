@@ -4,6 +4,8 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { isDeleting } from '../fleets/there.ts';
+import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -13,16 +15,19 @@ import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, readImport } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
+import { tellOfStored } from './running.ts';
 import {
   countInserted,
   countNew,
   countStaged,
-  findDuplicates,
   type Ids,
   insertStaged,
-  rejectStaged,
+  orderStaged,
+  PART_ROWS,
   tellOfNew,
+  vinsOfDeleted,
 } from './staged.ts';
+import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
@@ -33,18 +38,19 @@ class AtomicRejection extends Error {}
 
 /**
  * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none.
- * `digest` is the file's. Throws Unavailable when the database has lost some of it.
+ * `digest` is the file's; `stored` is called when only the commit is left. Throws Unavailable when the database has lost some of it.
  */
 export async function storeImport(
   ctx: Context,
   run: ImportRow,
   staging: ImportStaging,
   digest: string,
+  stored: () => void,
 ): Promise<ImportRow> {
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return await store(ctx, run, staging, digest, how);
+      return await store(ctx, run, staging, digest, stored, how);
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
@@ -102,6 +108,7 @@ async function store(
   run: ImportRow,
   staging: ImportStaging,
   digest: string,
+  stored: () => void,
   how: How,
 ): Promise<ImportRow> {
   return ctx.em.transactional(async () => {
@@ -112,7 +119,7 @@ async function store(
     await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
-    const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
+    const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
     if (created > 0 && how !== 'count') await countCreated(ctx, run, ids, staging.good);
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
@@ -139,6 +146,7 @@ async function store(
     });
     const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
+    stored();
     ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids, staging.good);
     return done;
@@ -161,9 +169,9 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
 /** What becomes of the good rows; each gives how many vehicles are new. */
-const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Promise<number>> = {
-  insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, false),
-  beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, true),
+const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good: number) => Promise<number>> = {
+  insert: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, false),
+  beside: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, true),
   async count(ctx, run) {
     const [row] = await countNew(onPrimary(ctx), stagedBy(run));
     return row?.count ?? 0;
@@ -175,15 +183,34 @@ const anyVehicle = prepare((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 
-async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: boolean): Promise<number> {
-  const [known] = await anyVehicle(onPrimary(ctx), { company: run.company });
-  return countWritten(ctx, insertStaged, {
-    ...newVehiclesOf(ctx, run.company, run.fleet_id),
-    ...ids,
-    importId: run.id,
-    known: known ? true : null,
+async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: number, beside: boolean): Promise<number> {
+  const { id: importId, company } = run;
+  const [known] = await anyVehicle(onPrimary(ctx), { company });
+  if (await isDeleting(ctx, company)) {
+    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
+    await makeWay(
+      ctx,
+      company,
+      deleted.map(({ vin }) => vin),
+    );
+  }
+  const all = {
+    ...newVehiclesOf(ctx, company, run.fleet_id),
+    known: known ? (true as const) : null,
     beside: beside || null,
-  });
+  };
+  if (good <= PART_ROWS) return countWritten(ctx, insertStaged, { ...all, ...ids, importId, part: null });
+  const orderedId = newId();
+  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId });
+  let [created, passed] = [0, 0];
+  for (const { part, rows } of parts.sort((one, other) => one.part - other.part)) {
+    const start = ids.start + passed;
+    created += await countWritten(ctx, insertStaged, { ...all, ...ids, start, importId: orderedId, part });
+    passed += rows;
+    tellOfStored(ctx, run.id, { created, existing: passed - created });
+  }
+  await forgetBatches(ctx, { company, id: orderedId });
+  return created;
 }
 
 async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {

@@ -1,6 +1,7 @@
 import { contractRows } from '../contracts/contracts.ts';
 import { eventRows, logOrder, PUBLISHED } from '../events/events.ts';
 import { fleetRows } from '../fleets/fleets.ts';
+import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, ObjectField, OneField, Resource } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
@@ -67,8 +68,6 @@ const webhook: Resource = withFields(webhookRows, {
 export const resources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
-  Eligibility: eligibilityRows,
-  EligibilityChange: eligibilityRows,
   Contract: contract,
   Import: importOf,
   Webhook: webhook,
@@ -102,7 +101,11 @@ export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
   fleet: byArgs(fleet),
   vehicles: all(anyVehicle, {
-    kept: { sum: 't.delta', from: 'vehicle_tally t where t.company = $company', conditions: countedBy },
+    kept: {
+      sum: 't.delta',
+      from: `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`,
+      conditions: countedBy,
+    },
     indexed: ['fleetIdsAlone'],
   }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },

@@ -169,7 +169,9 @@ export class Writer {
   #where(of: Resource, on: string | undefined, names: readonly string[], read: number): string {
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
     const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
-    return [ofCompany(of), ...(on ? [on] : []), ...conditions, ...hidden].join(' and ');
+    return [ofCompany(of), ...(of.where ? [of.where] : []), ...(on ? [on] : []), ...conditions, ...hidden].join(
+      ' and ',
+    );
   }
 
   #list(part: ListPart): string {

@@ -98,6 +98,7 @@ export function whereSql(ctx: Context, of: Resource, { company, on }: Asked, nam
   return (
     [
       ...(company === null ? [] : [ofCompany(of)]),
+      ...(of.where ? [of.where] : []),
       ...(on ? [on[0]] : []),
       ...conditionsSql(of.conditions, names, (name) => `$${name}`),
       ...(lacking && !hasScope(ctx, lacking.scope) ? [lacking.where] : []),

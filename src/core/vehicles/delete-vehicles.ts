@@ -3,6 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { removeContractsOfVehicles } from '../remove-contracts.ts';
 import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
@@ -28,6 +29,7 @@ const holdItsFleet = prepare((p: Own) =>
     .where('f.company', '=', p.company)
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
+    .where('f.deletion', 'is', null)
     .select('f.id')
     .forKeyShare('f'),
 );
@@ -38,6 +40,7 @@ const lockVehicle = prepare((p: Own) =>
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
+    .where(ofFleetThatIsThere('v', p.company))
     .forUpdate(),
 );
 

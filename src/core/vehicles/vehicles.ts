@@ -1,6 +1,7 @@
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
+import { fleetIsThere } from '../fleets/there.ts';
 import {
   type JsonPage,
   jsonWriter,
@@ -99,6 +100,7 @@ const eligibilityFields: Fields = {
 
 export const vehicleRows: Resource = {
   table: 'vehicle v',
+  where: fleetIsThere('v'),
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },

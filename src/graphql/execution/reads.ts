@@ -150,17 +150,11 @@ export class Reads {
   /** What hangs on an object that core gave: read for all that ask for it in this turn. */
   of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
-    if (field.kind === 'manufacturer')
-      return Promise.resolve(this.#manufacturer(source as { manufacturer: string | null }));
     const place = responsePathAsArray(info.path).filter((one) => typeof one === 'string');
     const key = place.join('.');
     const loader = this.#loaders.get(key) ?? this.#loaderOf(field, info);
     this.#loaders.set(key, loader);
     return loader.load(source);
-  }
-
-  #manufacturer({ manufacturer }: { manufacturer: string | null }) {
-    return this.#ctx.services.manufacturers.list().find(({ id }) => id === manufacturer) ?? null;
   }
 
   #loaderOf(field: Field, info: GraphQLResolveInfo): DataLoader<object, unknown> {

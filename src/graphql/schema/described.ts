@@ -24,7 +24,7 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   const made = known.get(plain.def);
   if (made) return made;
   if ('element' in plain) return [typeOf(name, plain.element as z.ZodType)];
-  const scalar = /^ids?$|Id$/.test(name) ? 'ID' : scalars[kindOf(plain)];
+  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[kindOf(plain)];
   if (!scalar) throw new Error(`${name} has no type in GraphQL`);
   return scalar;
 }
