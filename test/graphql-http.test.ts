@@ -314,24 +314,39 @@ describe('GraphiQL', () => {
     expect(headers.get('content-type')).toContain('text/html');
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
-    // What a page loads by itself stands in src and href of its tags, and in url() and import of its styles.
-    const tags = body.replaceAll(/(<(script|style)\b[^>]*>).*?<\/\2>/gs, '$1');
-    const loaded = [...tags.matchAll(/<(?:script|link|img|iframe)\b[^>]*?\s(?:src|href)="([^"]*)"/g)].map(
-      ([, url]) => url,
-    );
-    expect(loaded.filter((url) => !url?.startsWith('data:'))).toEqual([]);
+    expect(headers.get('content-security-policy')).toContain("script-src 'self';");
+    const parts = [...body.matchAll(/(?:src|href)="(\/graphiql\/[^"]+)"|(\/graphiql\/[\w-]+\/\w+\.worker\.js)/g)];
+    expect(parts).toHaveLength(7);
+    expect(body).not.toMatch(/(?:src|href)="(?!\/graphiql\/|\/schema|data:)/);
     const [, token] = /Bearer ([\w-]+\.[\w-]+\.[\w-]+)/.exec(body) ?? [];
     expect(await ask('{ fleets { totalCount } }', { authorization: `Bearer ${token}` }, gateway.anyone)).toMatchObject({
       body: { data: { fleets: { totalCount: 0 } } },
     });
   });
 
-  test('the page is made once: where it was found, and what is new each time, is filled in', async () => {
-    const load = async () => (await gateway.anyone.get('/graphql', { accept: 'text/html' })).body;
+  test('its parts are kept by caches for good; the page, which has what is new each time, by none', async () => {
+    const load = async () => (await gateway.anyone.get('/graphql', { accept: 'text/html' })).body as string;
     const [first, second] = [await load(), await load()];
     expect(first).toContain(gateway.url);
-    expect(first).not.toMatch(/@@(origin|importId|token)@@/);
     expect(first).not.toBe(second);
+    expect(first).toContain('<meta name="viewport"');
+    expect(first.length).toBeLessThan(50_000);
+    const parts = [...first.matchAll(/\/graphiql\/([\w-]+)\/[\w.]+\.(?:js|css)/g)].map(([path]) => path);
+    for (const path of parts) {
+      const part = await fetch(`${gateway.url}${path}`);
+      const { status, headers } = part;
+      expect([status, headers.get('cache-control')], path).toEqual([200, 'public, max-age=31536000, immutable']);
+      expect(headers.get('content-type')).toMatch(path.endsWith('.css') ? 'text/css' : 'text/javascript');
+      expect((await part.arrayBuffer()).byteLength).toBe(Number(headers.get('content-length')));
+      // What another version had is not kept.
+      const other = await fetch(`${gateway.url}${path.replace(/[\w-]{16}/, 'another-version-')}`);
+      expect([other.status, other.headers.get('cache-control')]).toEqual([200, 'no-store']);
+      await other.body?.cancel();
+    }
+    expect(await gateway.anyone.get('/graphiql/x/nothing.js')).toMatchObject({ status: 404 });
+    expect(await gateway.anyone.post(parts[0] ?? '')).toMatchObject({ status: 405 });
+    const closed = await startGateway({ on: gateway, settings: { GRAPHIQL: 'off' } });
+    expect(await closed.anyone.get(parts[0] ?? '')).toMatchObject({ status: 404 });
   });
 
   test('where another issuer makes the tokens, the page has none', async () => {

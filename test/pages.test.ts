@@ -22,11 +22,12 @@ describe('/', () => {
     for (const link of links) expect((await get(link, { accept: 'text/html,*/*' })).status, link).toBe(200);
   });
 
-  test('has no script, and allows no other host', async () => {
+  test('has one script, and allows no other, nor another host', async () => {
     const response = await get('/');
-    expect(await response.text()).not.toMatch(/<script|https?:\/\/(?!127\.0\.0\.1)/);
+    expect(await (await get('/', {}, production.url)).text()).not.toContain('<script');
+    expect(await response.text()).not.toMatch(/<script (?!<)|https?:\/\/(?!127\.0\.0\.1)/);
     expect(response.headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-\S+'; img-src data:; base-uri/,
+      /^default-src 'none'; style-src 'sha256-\S+'; script-src 'sha256-\S+'; img-src data:; base-uri/,
     );
   });
 

@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, type QueryExecutor } from 'kysely';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { verifyEligibility } from '../src/jobs/verify-eligibility.ts';
 import type { Json } from './support/client.ts';
@@ -90,9 +90,9 @@ interface Plan {
   Plans?: Plan[];
 }
 
-async function planOf({ sql, parameters, planned }: Statement): Promise<Plan> {
+async function planOf({ sql, parameters, planned }: Statement, without = ['seqscan']): Promise<Plan> {
   return fork().transactional(async (em) => {
-    await em.execute('set local enable_seqscan = off');
+    for (const way of without) await em.execute(`set local enable_${way} = off`);
     const explain = planned
       ? CompiledQuery.raw(`explain (format json, generic_plan) ${sql}`)
       : CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);
@@ -125,12 +125,68 @@ const conditions = encodeURIComponent('{"company":"acme"}');
 const after = Buffer.from(fleet.id.replaceAll('-', ''), 'hex').toString('base64url');
 const inFleet = (fields: string) => graphql(`{ fleet(id: "${fleet.id}") { ${fields} } }`);
 
+/** Lists with their orders; the contracts of a vehicle are few, and may be sorted. */
+const sortable: [name: string, by: string[], ask: (sort: string, orderBy: string) => Promise<unknown>][] = [
+  ['GET /fleets', ['createdAt', 'name'], (sort) => acme.get(`/fleets?limit=2&sort=${sort}`)],
+  ['GET /vehicles', ['createdAt', 'vin', 'verifiedAt'], (sort) => acme.get(`/vehicles?limit=2&sort=${sort}`)],
+  [
+    'GET /fleets/{fleetId}/vehicles',
+    ['createdAt', 'vin', 'verifiedAt'],
+    (sort) => acme.get(`/fleets/${fleet.id}/vehicles?limit=2&sort=${sort}`),
+  ],
+  [
+    'GET /contracts',
+    ['createdAt', 'from', 'to'],
+    (sort) => acme.get(`/contracts?conditions=${conditions}&limit=2&sort=${sort}`),
+  ],
+  [
+    'vehicles of a fleet',
+    ['createdAt', 'vin', 'verifiedAt'],
+    (_sort, orderBy) => inFleet(`vehicles(first: 2, orderBy: ${orderBy}) { nodes { id } }`)(),
+  ],
+  [
+    'contracts of a fleet',
+    ['createdAt', 'from', 'to'],
+    (_sort, orderBy) => inFleet(`contracts(first: 2, orderBy: ${orderBy}) { nodes { id } }`)(),
+  ],
+];
+
+const nodesOf = (plan: Plan): string[] => [plan['Node Type'], ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+describe.each(sortable)('%s', (_name, by, ask) => {
+  test.each(by.flatMap((name) => [name, `-${name}`]))('sorted by %s is in the order of an index', async (sort) => {
+    const field = sort.replace('-', '').replace('At', '_at').toUpperCase();
+    statements.length = 0;
+    await ask(sort, `{ field: ${field}, direction: ${sort.startsWith('-') ? 'DESC' : 'ASC'} }`);
+    const lists = statements.filter(({ sql }) => / order by /.test(sql));
+    expect(lists).not.toEqual([]);
+    for (const statement of lists) {
+      const plan = await planOf(statement, ['seqscan', 'sort', 'incremental_sort']);
+      expect(
+        nodesOf(plan).filter((node) => /Sort/.test(node)),
+        statement.sql,
+      ).toEqual([]);
+      expect(scansOf(plan), statement.sql).toEqual([]);
+    }
+  });
+});
+
 const lookups: Record<string, () => Promise<unknown>> = {
   'GET /fleets': () => acme.get('/fleets'),
   'GET /fleets, a page': () => acme.get(`/fleets?limit=2&after=${after}`),
   'GET /fleets/{fleetId}': () => acme.get(`/fleets/${fleet.id}`),
   'GET /fleets/{fleetId}/vehicles': () => acme.get(`/fleets/${fleet.id}/vehicles`),
   'GET /fleets/{fleetId}/vehicles, a page': () => acme.get(`/fleets/${fleet.id}/vehicles?limit=1&after=${after}`),
+  'GET /vehicles': () => acme.get('/vehicles'),
+  'GET /vehicles of a fleet': () => acme.get(`/vehicles?fleetId=${fleet.id}&eligibility=FAILED`),
+  'GET /vehicles by status and reason': () => acme.get('/vehicles?eligibility=FAILED,PENDING&actor=CUSTOMER'),
+  'GET /vehicles by the time of the answer': () =>
+    acme.get('/vehicles?verifiedAfter=2026-01-01T00:00:00Z&sort=verifiedAt'),
+  'vehicles of the company, counted': graphql(
+    '{ vehicles(filter: { eligibility: [FAILED] }) { totalCount nodes { id fleet { id } } } }',
+  ),
+  nodes: () =>
+    graphql(`{ nodes(ids: ["${fleet.id}", "${vehicle.id}", "${contract.id}", "${upload.importId}"]) { id } }`)(),
   'POST /vehicles': () => acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(3) }),
   'GET /vehicles/{vehicleId}': () => acme.get(`/vehicles/${vehicle.id}`),
   'GET /vehicles/eligibility/{vin}': () => acme.get(`/vehicles/eligibility/${vehicle.vin}`),

@@ -15,6 +15,7 @@ CREATE INDEX event_to_publish ON public.event USING btree (company, seq) WHERE (
 CREATE INDEX event_type ON public.event USING btree (company, type, "position") WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
+CREATE INDEX fleet_being_deleted ON public.fleet USING btree (company, id) WHERE (deletion IS NOT NULL)
 CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C", id)
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
@@ -54,6 +55,7 @@ CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
 
+column event.company storage x {n_distinct=2}
 column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e

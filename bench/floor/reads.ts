@@ -21,10 +21,17 @@ import { code, json, type Members, number, orNull, type Style, text, time } from
 /** What is read, by what asks for it: $1 is the id or VIN that is asked for. */
 export function reads({ object, list }: Style) {
   const vehiclesOf = (members: Members, limit: number, where = '') => ({
-    nodes: json(list(members, `vehicle v where v.fleet_id = f.id ${where} order by v.id limit ${limit}`)),
+    nodes: json(
+      list(
+        members,
+        `vehicle v where v.company = '${COMPANY}' and v.fleet_id = f.id ${where} order by v.id limit ${limit}`,
+      ),
+    ),
   });
   const contractsOf = (limit: number) => ({
-    nodes: json(list(contract, `contract c where c.vehicle_id = v.id order by c.id limit ${limit}`)),
+    nodes: json(
+      list(contract, `contract c where c.company = '${COMPANY}' and c.vehicle_id = v.id order by c.id limit ${limit}`),
+    ),
   });
   const last50 = (about: string) => ({
     nodes: json(
@@ -152,7 +159,8 @@ export function reads({ object, list }: Style) {
             vehicle: { id: code('v.id'), vin: code('v.vin'), eligibility: { status: code('v.status') } },
           },
           `(select * from contract c where c.company = '${COMPANY}' order by c.id limit 100) c
-           join fleet f on f.id = c.fleet_id join vehicle v on v.id = c.vehicle_id order by c.id`,
+           join fleet f on f.company = '${COMPANY}' and f.id = c.fleet_id
+           join vehicle v on v.company = '${COMPANY}' and v.id = c.vehicle_id order by c.id`,
         ),
       ),
     }),
@@ -180,7 +188,9 @@ export function reads({ object, list }: Style) {
             url: text('w.url'),
             state: code('w.state'),
             deliveries: {
-              totalCount: number(`(select count(*) from delivery d where d.webhook_id = w.id and d.state = 'FAILED')`),
+              totalCount: number(
+                `(select count(*) from delivery d where d.company = '${COMPANY}' and d.webhook_id = w.id and d.state = 'FAILED')`,
+              ),
               nodes: json(
                 list(
                   {
@@ -193,7 +203,8 @@ export function reads({ object, list }: Style) {
                     error: orNull(text('d.error')),
                     attemptedAt: orNull(time('d.attempted_at')),
                   },
-                  `delivery d join event e on e.id = d.event_id where d.webhook_id = w.id and d.state = 'FAILED' order by d.id limit 20`,
+                  `delivery d join event e on e.id = d.event_id
+                   where d.company = '${COMPANY}' and d.webhook_id = w.id and d.state = 'FAILED' order by d.id limit 20`,
                 ),
               ),
             },
@@ -215,7 +226,9 @@ export function reads({ object, list }: Style) {
         ),
         eligibility,
         contracts: {
-          totalCount: number('(select count(*) from contract c where c.vehicle_id = v.id)'),
+          totalCount: number(
+            `(select count(*) from contract c where c.company = '${COMPANY}' and c.vehicle_id = v.id)`,
+          ),
           ...contractsOf(50),
         },
         timeline: {

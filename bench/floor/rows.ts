@@ -11,12 +11,12 @@ export type Row = readonly (string | null)[];
 export const PAGE = 500;
 
 export const fleets = `select id, company, name, company_address, email, vat,
-    (select coalesce(sum(delta), 0) from vehicle_tally t where t.fleet_id = f.id), created_at, updated_at
+    (select coalesce(sum(delta), 0) from vehicle_tally t where t.company = '${COMPANY}' and t.fleet_id = f.id), created_at, updated_at
   from fleet f where company = '${COMPANY}' order by id`;
 
 /** A page of the vehicles of the fleet $1 behind the one $2. */
 export const vehiclesAfter = `select id, fleet_id, vin, manufacturer, status, verified_at, warnings, created_at
-  from vehicle where fleet_id = $1 and id > $2 order by id limit ${PAGE}`;
+  from vehicle where company = '${COMPANY}' and fleet_id = $1 and id > $2 order by id limit ${PAGE}`;
 
 const text = (value: string | null = null) => (value === null ? 'null' : JSON.stringify(value));
 const code = (value: string | null = null) => (value === null ? 'null' : `"${value}"`);

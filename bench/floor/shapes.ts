@@ -21,7 +21,7 @@ export const makerName = maker((_slug, name) => `{"name":"${name}"}`);
 export const makerIdAndName = maker((slug, name) => `{"id":"${slug}","name":"${name}"}`);
 
 export const counted = (fleet: string) =>
-  `(select coalesce(sum(delta), 0) from vehicle_tally t where t.fleet_id = ${fleet})`;
+  `(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = '${COMPANY}' and t.fleet_id = ${fleet})`;
 export const fleet: Members = {
   id: code('f.id'),
   company: text('f.company'),
@@ -77,7 +77,7 @@ export const reasonMessage = orNull(json(`'{"message":' || (v.reason -> 'message
 export const statuses = ['eligible', 'ineligible', 'pending', 'unsupported', 'failed'];
 export const tallies = `lateral (select coalesce(sum(delta), 0) as total, ${statuses
   .map((status) => `coalesce(sum(delta) filter (where status = '${status.toUpperCase()}'), 0) as ${status}`)
-  .join(', ')} from vehicle_tally t where t.fleet_id = f.id) t`;
+  .join(', ')} from vehicle_tally t where t.company = '${COMPANY}' and t.fleet_id = f.id) t`;
 export const summary = (...names: string[]): Members =>
   Object.fromEntries(names.map((name) => [name, number(`t.${name}`)]));
 

@@ -84,9 +84,21 @@ export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
 export function authorize(ctx: Context, scope: Scope): string {
-  if (!ctx.caller) throw new Unauthenticated('This needs a bearer token.', null);
+  const { company } = callerOf(ctx);
   needScope(ctx, scope);
-  return ctx.caller.company;
+  return company;
+}
+
+/** Who is asking, whatever they may; throws Unauthenticated. */
+export function callerOf({ caller }: Context): Caller {
+  if (!caller) throw new Unauthenticated('This needs a bearer token.', null);
+  return caller;
+}
+
+/** Throws Unauthenticated, or Forbidden unless the caller has one of these scopes. */
+export function authorizeAny(ctx: Context, scopes: readonly [Scope, ...Scope[]]): void {
+  callerOf(ctx);
+  if (!scopes.some((scope) => hasScope(ctx, scope))) needScope(ctx, scopes[0]);
 }
 
 /** Like authorize, but null (everyone's) for a caller without a token where contracts are open. */

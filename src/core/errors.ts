@@ -1,37 +1,13 @@
+import type { ErrorCode } from './error-codes.ts';
+
+export type { ErrorCode } from './error-codes.ts';
+
 /** One error of an input, at the place where it stands: `path` is dotted, as in `vins.3` or `email`. */
 export interface InputError {
   path: string;
   code: string;
   message: string;
 }
-
-/** Every error code. Wire names: clients branch on them, so they never change. */
-export type ErrorCode =
-  | 'VALIDATION_FAILED'
-  | 'MALFORMED_JSON'
-  | 'FLEET_ID_MISSING'
-  | 'NOTHING_TO_DELETE'
-  | 'NOTHING_TO_MOVE'
-  | 'MANUFACTURER_NOT_SUPPORTED'
-  | 'UNAUTHENTICATED'
-  | 'FORBIDDEN'
-  | 'FLEET_NOT_FOUND'
-  | 'VEHICLE_NOT_FOUND'
-  | 'CONTRACT_NOT_FOUND'
-  | 'IMPORT_NOT_FOUND'
-  | 'WEBHOOK_NOT_FOUND'
-  | 'NOT_FOUND'
-  | 'METHOD_NOT_ALLOWED'
-  | 'ELIGIBILITY_IN_PROGRESS'
-  | 'CONTRACT_OVERLAP'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'IDEMPOTENCY_KEY_REUSED'
-  | 'IDEMPOTENCY_IN_PROGRESS'
-  | 'RATE_LIMITED'
-  | 'COST_EXCEEDED'
-  | 'UNAVAILABLE'
-  | 'INTERNAL';
 
 /** An error the caller may read: `message` is written for them, `details` are extra members of the error body. */
 export abstract class DomainError extends Error {
@@ -196,6 +172,21 @@ export class ContractOverlap extends DomainError {
     super('This vehicle already has a contract for this pack in an overlapping period.');
     this.details = { conflicts };
   }
+}
+
+export class PreconditionFailed extends DomainError {
+  readonly code = 'PRECONDITION_FAILED';
+  constructor() {
+    super('It has changed since you read it. Read it again, and see whether your change is still right.');
+  }
+}
+
+/** Whether something is still what its caller takes it for; asked when it is locked, before it is changed. */
+export type Expected<T> = ((current: T) => boolean) | undefined;
+
+/** Throws PreconditionFailed for what is not as expected. */
+export function needExpected<T>(current: T, expected: Expected<T>): void {
+  if (expected && !expected(current)) throw new PreconditionFailed();
 }
 
 export class PayloadTooLarge extends DomainError {

@@ -55,6 +55,11 @@ const removeOfVehicles = prepare((p: By & { company: string; ids: readonly strin
 );
 
 /** Deletes the contracts of vehicles, with their events. */
-export async function removeContractsOfVehicles(ctx: Context, company: string, ids: readonly string[]): Promise<void> {
-  await removeOfVehicles(onPrimary(ctx), { ...byCaller(ctx), company, ids });
+export async function removeContractsOfVehicles(
+  ctx: Context,
+  company: string,
+  ids: readonly string[],
+  by = byCaller(ctx),
+): Promise<void> {
+  await removeOfVehicles(onPrimary(ctx), { ...by, company, ids });
 }

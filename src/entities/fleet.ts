@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { lengthOf, time } from './columns.ts';
+import { json, lengthOf, time } from './columns.ts';
 
 /** A company-level grouping of vehicles. */
 export const Fleet = defineEntity({
@@ -8,6 +8,7 @@ export const Fleet = defineEntity({
   // Whoever needs no token names a fleet, and the fleet its company.
   uniques: [{ name: 'fleet_by_id', properties: ['id'] }],
   indexes: [
+    { name: 'fleet_being_deleted', properties: ['company', 'id'], where: 'deletion IS NOT NULL' },
     // By code points: the order of names, and what prefixes are looked up by.
     { name: 'fleet_by_name', expression: 'create index fleet_by_name on fleet (company, name collate "C", id)' },
   ],
@@ -20,6 +21,8 @@ export const Fleet = defineEntity({
     vat: p.text().check(lengthOf('vat', 255)),
     createdAt: time(),
     updatedAt: time(),
+    /** Who has deleted it, while its vehicles go: nobody sees any of them any more. */
+    deletion: json<{ actor: string; request_id: string | null }>().nullable(),
   },
 });
 export type Fleet = InferEntity<typeof Fleet>;

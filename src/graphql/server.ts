@@ -13,6 +13,7 @@ import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
+import { ASSETS, sendAsset } from './transport/graphiql-assets.ts';
 import { requirePreflight } from './transport/preflight.ts';
 import { singleConnection } from './transport/single-connection.ts';
 import { uploads } from './transport/uploads.ts';
@@ -41,7 +42,10 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       answerError(error as Error, req, res, services.log);
     }
   }
-  return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? handle(req, res) : next());
+  return (req, res, next) => {
+    if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
+    return services.config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendAsset(req, res) : next();
+  };
 }
 
 /** Who asks, before anything else is read; then what, where it is JSON. */

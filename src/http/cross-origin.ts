@@ -7,6 +7,8 @@ export function crossOrigin(origins: readonly string[]): RequestHandler {
     origin: [...origins],
     maxAge: 3600,
     exposedHeaders: [
+      'Content-Disposition',
+      'ETag',
       'Idempotent-Replayed',
       'Link',
       'Location',

@@ -3,10 +3,12 @@ import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { deleteFleets } from './delete-fleets.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
 import { resumeWebhooks } from './resume-webhooks.ts';
+import { tellProviders } from './tell-of-providers.ts';
 import { upkeep } from './upkeep.ts';
 import { verifyEligibility } from './verify-eligibility.ts';
 
@@ -37,7 +39,9 @@ export function startRunner({ open, changes, log }: Options): Runner {
     publish(open),
     deliverWebhooks(open, onError),
     resumeWebhooks(open),
+    deleteFleets(open),
     upkeep(open),
+    tellProviders(open),
   ];
   const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));
   return {

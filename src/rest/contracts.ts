@@ -6,6 +6,7 @@ import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
+import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
 
@@ -45,7 +46,7 @@ export const contractRoutes: Route[] = [
     docs: contractDocs.create,
     async answer(ctx, { body }) {
       const made = await createContract(ctx, body);
-      return { status: 201, headers: { Location: `/contracts/${made.id}` }, body: shape(made) };
+      return taggedAnswer(201, shape(made), { Location: `/contracts/${made.id}` });
     },
   },
   {
@@ -66,7 +67,7 @@ export const contractRoutes: Route[] = [
     scope: 'contracts:read',
     token: 'optional',
     docs: contractDocs.get,
-    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getContract(ctx, { id: params.id ?? '' })) }),
+    answer: async (ctx, request) => getAnswer(request, shape(await getContract(ctx, { id: request.params.id ?? '' }))),
   },
   {
     method: 'DELETE',
@@ -74,8 +75,8 @@ export const contractRoutes: Route[] = [
     scope: 'contracts:write',
     token: 'optional',
     docs: contractDocs.delete,
-    async answer(ctx, { params }) {
-      await deleteContract(ctx, { id: params.id ?? '' });
+    async answer(ctx, request) {
+      await deleteContract(ctx, { id: request.params.id ?? '' }, expectedBy(request, shape));
       return { status: 204 };
     },
   },

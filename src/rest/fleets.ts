@@ -3,6 +3,7 @@ import { type Fleet, fleet, fleetOrders } from '../core/fleets/fleet.ts';
 import { createFleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
+import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 
@@ -26,7 +27,7 @@ export const fleetRoutes: Route[] = [
     docs: fleetDocs.create,
     async answer(ctx, { body }) {
       const made = await createFleet(ctx, body);
-      return { status: 201, headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
+      return taggedAnswer(201, shape(made), { Location: `/fleets/${made.id}` });
     },
   },
   {
@@ -34,10 +35,8 @@ export const fleetRoutes: Route[] = [
     path: '/fleets/:fleetId',
     scope: 'fleets:read',
     docs: fleetDocs.get,
-    answer: async (ctx, { params }) => ({
-      status: 200,
-      body: shape(await getFleet(ctx, { id: params.fleetId ?? '' })),
-    }),
+    answer: async (ctx, request) =>
+      getAnswer(request, shape(await getFleet(ctx, { id: request.params.fleetId ?? '' }))),
   },
   {
     method: 'PATCH',
@@ -46,8 +45,8 @@ export const fleetRoutes: Route[] = [
     body: 'json',
     docs: fleetDocs.update,
     async answer(ctx, request) {
-      const changed = await updateFleet(ctx, { ...membersOf(request), id: request.params.fleetId });
-      return { status: 200, body: shape(changed) };
+      const input = { ...membersOf(request), id: request.params.fleetId };
+      return taggedAnswer(200, shape(await updateFleet(ctx, input, expectedBy(request, shape))));
     },
   },
   {
@@ -55,9 +54,9 @@ export const fleetRoutes: Route[] = [
     path: '/fleets/:fleetId',
     scope: 'fleets:write',
     docs: fleetDocs.delete,
-    answer: async (ctx, { params }) => ({
+    answer: async (ctx, request) => ({
       status: 200,
-      body: shape(await deleteFleet(ctx, { id: params.fleetId ?? '' })),
+      body: shape(await deleteFleet(ctx, { id: request.params.fleetId ?? '' }, expectedBy(request, shape))),
     }),
   },
 ];

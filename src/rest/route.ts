@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
+import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import type { JsonPage } from '../core/sql/json-page.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
@@ -19,6 +20,8 @@ export interface RestRequest {
   /** Where to read an upload from. */
   incoming: IncomingMessage;
   header(name: string): string | undefined;
+  /** The media type among these that the client likes best; the first where it has no preference. */
+  accepts<Type extends string>(types: readonly [Type, ...Type[]]): Type;
 }
 
 /** The members of a body, where it is an object; of a list there are none, however long it is. */
@@ -80,30 +83,39 @@ type ReadPage = (page: Page) => Promise<JsonPage>;
  * read. What goes wrong with the first page is still an error answer.
  */
 export async function listAnswer(
-  { query }: RestRequest,
+  request: RestRequest,
   path: string,
   read: ReadPage,
   orders: Orders = {},
 ): Promise<Answer> {
+  const { page, paged, linkTo } = readListQuery(request, path, orders);
+  const first = await read(page);
+  const { json, last, hasNext } = first;
+  if (!hasNext || last === null) return { status: 200, json };
+  if (paged) return { status: 200, headers: linkTo(last), json };
+  return { status: 200, stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
+}
+
+/** The page that is asked for, whether it is one at all or the whole list, and the header that leads to the next one. */
+export function readListQuery({ query }: RestRequest, path: string, orders: Orders) {
   const { limit, after } = readInput(listQuery, query);
   const { sort, orderBy } = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
   const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after, orderBy }, orders);
-  const { json, last, hasNext } = await read(page);
-  if (!hasNext || last === null) return { status: 200, json };
-  if (!paged)
-    return { status: 200, stream: { type: 'application/json', pieces: wholeList(json, last, page.order, read) } };
-  const next = new URLSearchParams({ ...sort, limit: String(page.limit), after: cursorOf(last, page.order) });
-  return { status: 200, headers: { Link: `<${path}${path.includes('?') ? '&' : '?'}${next}>; rel="next"` }, json };
+  const linkTo = (last: Place): Record<string, string> => {
+    const next = new URLSearchParams({ ...sort, limit: String(page.limit), after: cursorOf(last, page.order) });
+    return { Link: `<${path}${path.includes('?') ? '&' : '?'}${next}>; rel="next"` };
+  };
+  return { page, paged, linkTo };
 }
 
 /** `?sort=…` as it stands there and as readPage takes it; a list without orders has none. */
-function readSort(query: RestRequest['query'], orders: Orders) {
+function readSort({ sort }: RestRequest['query'], orders: Orders) {
   const sorts = sortsOf(orders);
   const names = Object.keys(sorts);
-  if (names.length === 0) return {};
-  const { sort } = readInput(z.object({ sort: z.enum(names, `is one of ${names.join(', ')}`).optional() }), query);
-  return sort === undefined ? {} : { sort: { sort }, orderBy: sorts[sort] };
+  if (sort === undefined || names.length === 0) return {};
+  if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return { sort: { sort }, orderBy: sorts[sort] };
+  throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }
 
 /**
@@ -112,21 +124,31 @@ function readSort(query: RestRequest['query'], orders: Orders) {
  */
 const STREAM_PAGE = 350;
 
+async function* wholeList(first: JsonPage, order: Order, read: ReadPage): AsyncGenerator<string> {
+  let before = '[';
+  for await (const { json, last } of pagesFrom(first, order, read)) {
+    if (last !== null) yield before + json.slice(1, -1);
+    before = ',';
+  }
+  yield ']';
+}
+
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
-async function* wholeList(first: string, lastOfFirst: Place, order: Order, read: ReadPage): AsyncGenerator<string> {
+export async function* pagesFrom<P extends Pick<JsonPage, 'last' | 'hasNext'>>(
+  first: P,
+  order: Order,
+  read: (page: Page) => Promise<P>,
+): AsyncGenerator<P, void> {
   const readAfter = (after: Place) => {
     const page = read({ ...firstPage(STREAM_PAGE, order), after });
     page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
     return page;
   };
-  let ahead: Promise<JsonPage> | null = readAfter(lastOfFirst);
-  yield first.slice(0, -1);
-  while (ahead) {
-    const { json, last, hasNext }: JsonPage = await ahead;
-    ahead = hasNext && last !== null ? readAfter(last) : null;
-    if (last !== null) yield `,${json.slice(1, -1)}`;
+  for (let page: P | null = first; page; ) {
+    const ahead: Promise<P> | null = page.hasNext && page.last !== null ? readAfter(page.last) : null;
+    yield page;
+    page = await ahead;
   }
-  yield ']';
 }
 
 /** Items read first, when nobody knows yet how large they are; and how much text is aimed at after that. */

@@ -81,6 +81,7 @@ export function restApi(services: HttpServices): RequestHandler {
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
       header: (name) => req.get(name),
+      accepts: (types) => preferredOf(req, types),
     };
     await send(res, await answerOnce(ctx, route, request, res));
   }
@@ -90,6 +91,15 @@ export function restApi(services: HttpServices): RequestHandler {
     next(error instanceof URIError ? new NotFound('There is nothing at this address.') : error);
   router.use(notDecoded);
   return router;
+}
+
+/** `charset` and the like are nothing to choose by, but Express takes a type that has them for another one. */
+const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi;
+
+function preferredOf<Type extends string>(req: Request, types: readonly [Type, ...Type[]]): Type {
+  if (req.headers.accept) req.headers.accept = req.headers.accept.replaceAll(PARAMETERS, '');
+  const found = req.accepts([...types]);
+  return types.find((type) => type === found) ?? types[0];
 }
 
 async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<Answer> {
@@ -106,15 +116,18 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   return { status, headers, ...(body && { json: body }) };
 }
 
-const stored = ({ status, headers, body }: Answer): StoredAnswer => ({
+const stored = ({ status, headers, body, json }: Answer): StoredAnswer => ({
   status,
   headers: headers ?? {},
-  body: body === undefined ? '' : JSON.stringify(body),
+  body: json ?? (body === undefined ? '' : JSON.stringify(body)),
 });
 
 async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {
   res.statusCode = status;
-  for (const name in headers) res.setHeader(name, headers[name] as string);
+  for (const name in headers) {
+    if (name === 'Vary') res.vary(headers[name] as string);
+    else res.setHeader(name, headers[name] as string);
+  }
   const text = json ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);

@@ -8,7 +8,15 @@ import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
-import { getVehicle, listAllVehiclesJson, listVehiclesJson } from '../core/vehicles/vehicles.ts';
+import {
+  getVehicle,
+  linesOfCompany,
+  linesOfFleet,
+  listAllVehiclesJson,
+  listVehiclesJson,
+} from '../core/vehicles/vehicles.ts';
+import { expectedBy, getAnswer } from './etag.ts';
+import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import {
   commaList,
@@ -56,7 +64,13 @@ export const vehicleRoutes: Route[] = [
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
-      return listAnswer(request, path, (page) => listVehiclesJson(ctx, { fleetId, page, fields }), vehicleOrders);
+      const asJson = (page: Page) => listVehiclesJson(ctx, { fleetId, page, fields });
+      return vehiclesAnswer(
+        request,
+        { path, orders: vehicleOrders },
+        () => listAnswer(request, path, asJson, vehicleOrders),
+        (writer, page) => linesOfFleet(ctx, writer, { fleetId, page }),
+      );
     },
   },
   {
@@ -66,8 +80,14 @@ export const vehicleRoutes: Route[] = [
     docs: vehicleDocs.listAll,
     answer(ctx, request) {
       const filter = readFilter(request);
-      const read = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
-      return listAnswer(request, pathWith('/vehicles', request, filterQuery), read, vehicleOrders);
+      const path = pathWith('/vehicles', request, filterQuery);
+      const asJson = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
+      return vehiclesAnswer(
+        request,
+        { path, orders: vehicleOrders },
+        () => listAnswer(request, path, asJson, vehicleOrders),
+        (writer, page) => linesOfCompany(ctx, writer, { page, filter }),
+      );
     },
   },
   {
@@ -112,19 +132,17 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles/:vehicleId',
     scope: 'fleets:read',
     docs: vehicleDocs.get,
-    answer: async (ctx, { params }) => ({
-      status: 200,
-      body: shape(await getVehicle(ctx, { id: params.vehicleId ?? '' })),
-    }),
+    answer: async (ctx, request) =>
+      getAnswer(request, shape(await getVehicle(ctx, { id: request.params.vehicleId ?? '' }))),
   },
   {
     method: 'DELETE',
     path: '/vehicles/:vehicleId',
     scope: 'fleets:write',
     docs: vehicleDocs.delete,
-    answer: async (ctx, { params }) => ({
+    answer: async (ctx, request) => ({
       status: 200,
-      body: shape(await deleteVehicle(ctx, { id: params.vehicleId ?? '' })),
+      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId ?? '' }, expectedBy(request, shape))),
     }),
   },
 ];

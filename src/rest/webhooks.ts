@@ -13,6 +13,7 @@ import {
   rotateWebhookSecret,
   updateWebhook,
 } from '../core/webhooks/webhooks.ts';
+import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
 import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 
@@ -54,7 +55,7 @@ export const webhookRoutes: Route[] = [
     path: '/webhooks/:id',
     scope: 'fleets:read',
     docs: webhookDocs.get,
-    answer: async (ctx, request) => ({ status: 200, body: shape(await getWebhook(ctx, idOf(request))) }),
+    answer: async (ctx, request) => getAnswer(request, shape(await getWebhook(ctx, idOf(request)))),
   },
   {
     method: 'PATCH',
@@ -63,7 +64,8 @@ export const webhookRoutes: Route[] = [
     body: 'json',
     docs: webhookDocs.update,
     async answer(ctx, request) {
-      return { status: 200, body: shape(await updateWebhook(ctx, { ...membersOf(request), ...idOf(request) })) };
+      const input = { ...membersOf(request), ...idOf(request) };
+      return taggedAnswer(200, shape(await updateWebhook(ctx, input, expectedBy(request, shape))));
     },
   },
   {
@@ -71,7 +73,10 @@ export const webhookRoutes: Route[] = [
     path: '/webhooks/:id',
     scope: 'fleets:write',
     docs: webhookDocs.delete,
-    answer: async (ctx, request) => ({ status: 200, body: shape(await deleteWebhook(ctx, idOf(request))) }),
+    answer: async (ctx, request) => ({
+      status: 200,
+      body: shape(await deleteWebhook(ctx, idOf(request), expectedBy(request, shape))),
+    }),
   },
   {
     method: 'POST',

@@ -1,11 +1,13 @@
 import {
   type GraphQLField,
   type GraphQLInputType,
+  type GraphQLInterfaceType,
   type GraphQLObjectType,
   getNamedType,
   getNullableType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -161,14 +163,27 @@ class Writer {
   /** A field that stands in the set already, rather one with fields of its own: they may be others this time. */
   #again({ heads }: Scope): Head | undefined {
     const all = [...heads.values()];
-    const deep = all.filter(({ field }) => isObjectType(getNamedType(field.type)));
+    const deep = all.filter(({ field }) => !isLeafType(getNamedType(field.type)));
     return this.#one(deep.length > 0 ? deep : all);
   }
 
   #under(field: GraphQLField<unknown, unknown>, scope: Scope): string {
     const type = getNamedType(field.type);
-    if (!isObjectType(type)) return '';
-    return ` ${this.#set(type, { used: scope.used, heads: new Map(), depth: scope.depth + 1 })}`;
+    const below = { used: scope.used, heads: new Map(), depth: scope.depth + 1 };
+    if (isObjectType(type)) return ` ${this.#set(type, below)}`;
+    return isInterfaceType(type) ? ` ${this.#interfaceSet(type, below)}` : '';
+  }
+
+  /** Some of what all have, and some of what a few types of it have. */
+  #interfaceSet(type: GraphQLInterfaceType, scope: Scope): string {
+    const types = this.#shuffled([...schema.getPossibleTypes(type)]).slice(0, this.#below(4));
+    const parts = types.map((one) =>
+      this.#chance(0.3)
+        ? this.#spread(one, scope)
+        : `... on ${one.name}${this.#directives(scope)} ${this.#set(one, { ...scope, heads: new Map() })}`,
+    );
+    const own = ['id', '__typename', `... on ${type.name} { id }`].filter(() => this.#chance(0.6));
+    return `{ ${this.#shuffled([...own, ...parts, ...(own.length + parts.length > 0 ? [] : ['id'])]).join(' ')} }`;
   }
 
   #spread(type: GraphQLObjectType, scope: Scope): string {

@@ -97,6 +97,7 @@ export function poolsOf(rows: Rows): Pools {
       mostly([...cursorsOf(kind, rows), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
     ]),
   );
+  const anyIds = (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).flatMap(idsOf);
   return {
     first: mostly([1, 2, 3, 5, 1000], 0),
     last: [1, 2, 3, 5],
@@ -109,7 +110,9 @@ export function poolsOf(rows: Rows): Pools {
       Event: some(idsOf('event')),
       Webhook: some(idsOf('webhook')),
       VehicleBy: some(idsOf('vehicle')),
+      Node: some(anyIds),
     },
+    ids: some(anyIds),
     fleetId: some(idsOf('fleet')),
     fleetIds: some(idsOf('fleet')),
     reasonCode: mostly(['NO', 'X', 'x', ''], '\0'),

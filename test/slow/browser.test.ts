@@ -4,8 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import type { Json } from '../support/client.ts';
 import { createFleet, newVin } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
@@ -36,8 +38,8 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
   afterAll(() => browser?.close());
 
   /** A page of this gateway whose console stays silent and whose requests all go to this gateway: checked at the end. */
-  async function open(path: string, base = gateway.url): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  async function open(path: string, base = gateway.url, colorScheme?: 'light' | 'dark'): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, ...(colorScheme && { colorScheme }) });
     const noise: string[] = [];
     const strangers: string[] = [];
     page.on('console', (message) => {
@@ -66,7 +68,9 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
       tabs: () => page.locator('.graphiql-tab-button').allInnerTexts(),
       /** Opens the tab with this number, counted from 0, and waits until its text, which has this, is in the editor. */
       async show(tab: number, text: string) {
-        await page.locator(`#graphiql-session-tab-${tab}`).dispatchEvent('click');
+        // Pressed where it is, as a person does: it must not move away from under the pointer.
+        const { x = 0, y = 0, height = 0 } = (await page.locator(`#graphiql-session-tab-${tab}`).boundingBox()) ?? {};
+        await page.mouse.click(x + 20, y + height / 2, { delay: 50 });
         await page.locator('.graphiql-query-editor .view-lines', { hasText: text }).waitFor();
       },
       async run(operation?: string) {
@@ -106,6 +110,17 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
       expect(await tabs()).toEqual(['ExploreFleets', 'AddFleet', 'FollowUpload']);
       await run();
       await result('Seen in GraphiQL');
+    });
+
+    test('each tab is shown at the first click of a fresh visit', async () => {
+      for (const [tab, text] of [
+        [1, 'AddFleet'],
+        [2, 'FollowUpload'],
+      ] as const) {
+        const { page, show } = await openGraphiql();
+        await show(tab, text);
+        await page.close();
+      }
     });
 
     test('adds vehicles and watches their manufacturers answer', async () => {
@@ -171,6 +186,42 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.waitForURL('**/graphql');
+  });
+
+  test('/ copies its commands', async () => {
+    const page = await open('/');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const fields = page.locator('textarea');
+    for (let at = 0; at < 3; at++) {
+      await page.getByRole('button', { name: /^Cop/ }).nth(at).click();
+      const copied = () => page.evaluate<string>('navigator.clipboard.readText()');
+      await expect.poll(copied).toBe(await fields.nth(at).inputValue());
+    }
+  });
+
+  /** How Swagger UI is built: nothing that a style or a name could mend. */
+  const swaggers = Object.fromEntries(
+    ['nested-interactive', 'heading-order', 'region'].map((rule) => [rule, { enabled: false }]),
+  );
+
+  test.each(['light', 'dark'] as const)('/ and /docs have nothing that axe finds, %s', async (colorScheme) => {
+    for (const path of ['/', '/docs']) {
+      const page = await open(path, gateway.url, colorScheme);
+      if (path === '/docs') {
+        await page.locator('.opblock').first().waitFor();
+        await page.locator('[data-path="/contracts"]').first().click();
+        await page.locator('.opblock.is-open .opblock-body').waitFor();
+      }
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate<{ violations: Json[] }>(
+        path === '/docs' ? `axe.run({ rules: ${JSON.stringify(swaggers)} })` : 'axe.run()',
+      );
+      const found = violations.map(({ id, nodes }) => [
+        id,
+        nodes.slice(0, 40).map(({ html, any }: Json) => [html.slice(0, 150), any[0]?.message.slice(0, 130)]),
+      ]);
+      expect(found, path).toEqual([]);
+    }
   });
 
   test('/docs lists every operation and tries one out', async () => {

@@ -22,6 +22,7 @@ const expected: { says: RegExp; code?: number }[] = [
   { says: /2 rows in .*: 0 created, 1 existing, 1 rejected.*vins\.rejected\.csv/s, code: 1 },
   { says: /"pack":\s*"basic"/ },
   { says: /"totalCount":\s*5.*"name":\s*"Berlin"/s },
+  { says: /"vehicles":.*"status":\s*"(FAILED|INELIGIBLE)".*"actor":\s*"[A-Z]+","message"/s },
 ];
 
 /** Runs a script in a folder that looks like the project's, and gives what it prints. */

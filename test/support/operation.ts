@@ -24,6 +24,8 @@ export interface Operation {
   scope: 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
   /** The code that its first case answers with another company's ids; without, it names none, or only narrows a list. */
   others?: string;
+  /** It says nothing to whoever lacks a scope but what is there for others. */
+  hides?: true;
   /** What shows that, where the first case does not. */
   foreign?(world: World): Call;
   /** An import may be asked for before it is there, so that an id that is none is refused by its form. */

@@ -69,6 +69,38 @@ const uploaded =
     };
   };
 
+/** The list of a world's vehicles: parameters of the query, with what GraphQL has in their place. */
+const listedVehicles = (given: (world: World) => readonly [search: Record<string, string>, variables: Json]) => {
+  return (world: World) => {
+    const [search, variables] = given(world);
+    return {
+      path: `/vehicles?${new URLSearchParams({ ...search, limit: '100' })}`,
+      variables: { ...variables, first: 100 },
+    };
+  };
+};
+const narrowed = (search: Record<string, string>, filter: Json) => listedVehicles(() => [search, { filter }]);
+const NOW = '2100-01-01T00:00:00Z';
+
+/** The same list in each of its orders. */
+const sortedBy = (path: string, fields: readonly string[], variables: (world: World) => Json = () => ({})) =>
+  Object.fromEntries(
+    fields.flatMap((field) =>
+      ['ASC', 'DESC'].map((direction) => {
+        const name = field.toLowerCase().replace(/_at/, 'At');
+        const sort = direction === 'ASC' ? name : `-${name}`;
+        const call = (world: World) => {
+          const filled = path.replaceAll(/<(\w+)>/g, (_, key: keyof World) => encodeURIComponent(String(world[key])));
+          return {
+            path: `${filled}${filled.includes('?') ? '&' : '?'}limit=1&sort=${sort}`,
+            variables: { ...variables(world), first: 1, orderBy: { field, direction } },
+          };
+        };
+        return [`sorted by ${sort}`, call];
+      }),
+    ),
+  );
+
 const contracted = (fields: Json = {}) =>
   body('/contracts', (world) => ({ ...contractFields(world, { pack: 'fuel' }), ...fields }));
 
@@ -76,6 +108,10 @@ const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
 
 // An event names many vehicles: 1,000 of them would be more than one GraphQL answer may hold.
 const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events');
+
+const nodeIds = ['fleetId', 'vehicleId', 'contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'] as const;
+const anyNode = `__typename id ... on Fleet { name owned: vehicles { nodes { vin } } } ... on Vehicle { vin } ... on Contract { pack }
+  ... on Import { received } ... on Event { type vehicles { id } } ... on Webhook { url } ... on Delivery { attempts request { body } }`;
 
 const filtered = (filters: Record<string, (world: World) => Json>): Operation['cases'] =>
   Object.fromEntries(
@@ -87,7 +123,12 @@ const filtered = (filters: Record<string, (world: World) => Json>): Operation['c
 
 /** Everything that can be asked of the service, by the name of the REST operation, else of the GraphQL field. */
 export const operations: Readonly<Record<string, Operation>> = {
-  'GET /fleets': { ...query('fleets', page, listed(fleet)), asRest: asPage, renamed, cases: paging('/fleets') },
+  'GET /fleets': {
+    ...query('fleets', `${page}, $orderBy: FleetOrder`, listed(fleet)),
+    asRest: asPage,
+    renamed,
+    cases: { ...paging('/fleets'), ...sortedBy('/fleets', ['CREATED_AT', 'NAME']) },
+  },
   'POST /fleets': {
     ...mutation('createFleet', `fleet { ${fleet} }`),
     asRest: ({ fleet: made }) => made,
@@ -136,13 +177,54 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /fleets/:fleetId/vehicles': {
     ...query('fleet', '$id: ID!', ''),
-    document: `query ($id: ID!, ${page}) { fleet(id: $id) { vehicles(first: $first, after: $after) { ${listed(vehicle)} } } }`,
+    document: `query ($id: ID!, ${page}, $orderBy: VehicleOrder) { fleet(id: $id) {
+      vehicles(first: $first, after: $after, orderBy: $orderBy) { ${listed(vehicle)} } } }`,
     asRest: ({ vehicles }) => asPage(vehicles),
     renamed,
     others: 'FLEET_NOT_FOUND',
     cases: {
       ...paging('/fleets/<fleetId>/vehicles', ({ fleetId }) => ({ id: fleetId })),
+      ...sortedBy('/fleets/<fleetId>/vehicles', ['CREATED_AT', 'VIN', 'VERIFIED_AT'], ({ fleetId }) => ({
+        id: fleetId,
+      })),
       'of an unknown fleet': () => ({ path: `/fleets/${unknownId}/vehicles`, variables: { id: unknownId } }),
+    },
+  },
+  'GET /vehicles': {
+    ...query('vehicles', `${page}, $filter: VehiclesFilter, $orderBy: VehicleOrder`, listed(vehicle)),
+    asRest: asPage,
+    renamed: {
+      ...renamed,
+      'filter.verifiedBefore': 'verifiedBefore',
+      'filter.vinStartsWith': 'vinStartsWith',
+      'filter.reasonCode': 'reasonCode',
+    },
+    cases: {
+      ...paging('/vehicles'),
+      ...sortedBy('/vehicles', ['CREATED_AT', 'VIN', 'VERIFIED_AT']),
+      'of some statuses': narrowed({ eligibility: 'ELIGIBLE,FAILED' }, { eligibility: ['ELIGIBLE', 'FAILED'] }),
+      'of one status': narrowed({ eligibility: 'PENDING' }, { eligibility: 'PENDING' }),
+      'of a maker, by the beginning of their VINs': narrowed(
+        { manufacturer: 'bmw', vinStartsWith: 'wb' },
+        { manufacturer: 'bmw', vinStartsWith: 'wb' },
+      ),
+      'of a fleet': listedVehicles(({ fleetId }) => [{ fleetId }, { filter: { fleetIds: [fleetId] } }]),
+      'of several fleets': listedVehicles(({ fleetId }) => [
+        { fleetId: `${fleetId}, ${unknownId},x` },
+        { filter: { fleetIds: [fleetId, unknownId, 'x'] } },
+      ]),
+      'of an unknown fleet': narrowed({ fleetId: unknownId }, { fleetIds: [unknownId] }),
+      'that somebody must act for': narrowed(
+        { actor: 'CUSTOMER', reasonCode: 'VIN_UNKNOWN' },
+        { actor: 'CUSTOMER', reasonCode: 'VIN_UNKNOWN' },
+      ),
+      'with an answer': narrowed(
+        { verifiedAfter: '2001-01-01T00:00:00Z', verifiedBefore: NOW },
+        { verifiedAfter: '2001-01-01T00:00:00Z', verifiedBefore: NOW },
+      ),
+      'before a time that is none': narrowed({ verifiedBefore: 'yesterday' }, { verifiedBefore: 'yesterday' }),
+      'by too long a beginning': narrowed({ vinStartsWith: long }, { vinStartsWith: long }),
+      'of a code that is no text': narrowed({ reasonCode: '\0' }, { reasonCode: '\0' }),
     },
   },
   'POST /vehicles': {
@@ -293,12 +375,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'GET /contracts': {
-    ...query('contracts', page, listed(contract)),
+    ...query('contracts', `${page}, $orderBy: ContractOrder`, listed(contract)),
     scope: 'contracts:read',
     asRest: asPage,
     renamed,
     // GraphQL's list is always that of the token's company: there are no conditions to be wrong.
-    cases: paging('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D'),
+    cases: {
+      ...paging('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D'),
+      ...sortedBy('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D', ['CREATED_AT', 'FROM', 'TO']),
+    },
   },
   'GET /contracts/:id': {
     ...query('contract', '$id: ID!', contract),
@@ -335,6 +420,10 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /manufacturers': {
     ...query('manufacturers', '', all('Manufacturer')),
     cases: { 'the list': () => ({ path: '/manufacturers' }) },
+  },
+  'GET /providers': {
+    ...query('providers', '', all('Provider')),
+    cases: { 'the list': () => ({ path: '/providers' }) },
   },
   'GET /events': {
     ...query('events', `${page}, $filter: EventFilter`, listed(all('Event'))),
@@ -520,6 +609,27 @@ export const operations: Readonly<Record<string, Operation>> = {
     only: 'REST has vehicles at their ids, and their eligibilities at their VINs.',
     others: 'VEHICLE_NOT_FOUND',
     cases: { 'a VIN': ({ vin }) => ({ path: '', variables: { by: { vin } } }) },
+  },
+  'Query.node': {
+    ...query('node', '$id: ID!', anyNode),
+    only: 'REST has an address for each kind.',
+    hides: true,
+    cases: Object.fromEntries(
+      nodeIds.map((key) => [key, (world: World) => ({ path: '', variables: { id: world[key] } })]),
+    ),
+  },
+  'Query.nodes': {
+    ...query('nodes', '$ids: [ID!]!', anyNode),
+    only: 'REST has an address for each kind.',
+    hides: true,
+    cases: {
+      'one of each kind': (world) => ({ path: '', variables: { ids: nodeIds.map((key) => world[key]) } }),
+      'some that are not there': ({ vehicleId }) => ({
+        path: '',
+        variables: { ids: [unknownId, 'no id', vehicleId, vehicleId.toUpperCase(), vehicleId] },
+      }),
+      'more than are told': () => ({ path: '', variables: { ids: Array(101).fill(unknownId) } }),
+    },
   },
   'Query.contracts with a filter': {
     ...query('contracts', '$filter: ContractFilter', `totalCount ${listed(contract)}`),

@@ -26,7 +26,7 @@ type Table = (typeof tables)[number];
 const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const;
 
 /** All rows that one company may see, in the order of its lists, and when they were read. */
-export type Rows = Readonly<Record<Table | 'manufacturer', readonly Row[]>> & { readonly now: string };
+export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly Row[]>> & { readonly now: string };
 
 /** Reads the rows of a company; they must not change from then on. */
 export async function readRows(gateway: Gateway, company: string): Promise<Rows> {
@@ -44,13 +44,29 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
       all.delivery.filter((row: Row) => webhooks.has(row.webhookId)),
     ),
     manufacturer: gateway.services.manufacturers.list(),
+    provider: providersOf(gateway.services.manufacturers.list(), all.vehicle),
     now: new Date().toISOString(),
   };
 }
 
+/** Providers that nobody has asked yet, with what waits for them of all companies. */
+function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
+  const soon = new Date(Date.now() + 15 * 60_000).toISOString();
+  return [...Map.groupBy(makers, ({ provider }) => provider)].flatMap(([name, own]) => {
+    if (name === null) return [];
+    const brands = own.map(({ id }) => ({ id, state: 'OK', since: null }));
+    const waiting = vehicles.filter(
+      ({ status, dueAt, manufacturer }) =>
+        status === 'PENDING' && dueAt !== null && dueAt <= soon && brands.some(({ id }) => id === manufacturer),
+    );
+    const [oldestWaiting = null] = waiting.map(({ createdAt }) => createdAt).toSorted();
+    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, brands }];
+  });
+}
+
 /** Rows with their place in lists, which is the order of these. */
 const inOrder = (table: Table, rows: Row[]): Row[] => {
-  const placed = rows.map((row) => ({ ...row, place: orders[table]?.(row) ?? row.id }));
+  const placed = rows.map((row) => ({ ...row, table, place: orders[table]?.(row) ?? row.id }));
   return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1));
 };
 const orders: Partial<Record<Table, (row: Row) => string | number>> = {
@@ -93,6 +109,8 @@ export async function answer(rows: Rows, params: Params): Promise<{ result: Exec
   const faults: Fault[] = [];
   const result = await execute({
     schema,
+    // Rows of the tables alone are of an interface.
+    typeResolver: ({ table }) => `${table[0].toUpperCase()}${table.slice(1)}`,
     document: parse(params.query),
     variableValues: params.variables,
     operationName: params.operationName,
@@ -267,6 +285,11 @@ const one =
   (kind: Table, code: string): Field =>
   (_source, { id }, rows) =>
     rows[kind].find((row) => sameId(id, row.id)) ?? refuse(code);
+/** Whatever has this id: where two have it, the import, whose id was chosen, is the other. */
+const nodeOf = (id: string, rows: Rows): Row =>
+  (['fleet', 'vehicle', 'contract', 'event', 'webhook', 'delivery', 'import'] as const)
+    .flatMap((kind) => rows[kind])
+    .find((row) => sameId(id, row.id)) ?? null;
 const vehicleBy = (fits: (vehicle: Row) => boolean, rows: Rows) =>
   rows.vehicle.find(fits) ?? refuse('VEHICLE_NOT_FOUND');
 const fleetOf: Field = ({ fleetId }, _args, rows) => rows.fleet.find(({ id }) => id === fleetId);
@@ -309,6 +332,9 @@ const bodyOf = (event: Row, rows: Rows) => {
 
 /** Fields that are more than a member of their row. */
 const fields: Record<string, Field> = {
+  'Query.node': (_source, { id }, rows) => nodeOf(id, rows),
+  'Query.nodes': (_source, { ids }, rows) =>
+    ids.length > 100 ? refuse('VALIDATION_FAILED') : ids.map((id: string) => nodeOf(id, rows)),
   'Query.fleets': list('fleet'),
   'Query.fleet': one('fleet', 'FLEET_NOT_FOUND'),
   'Query.vehicles': list('vehicle'),
@@ -318,6 +344,7 @@ const fields: Record<string, Field> = {
   'Query.contracts': list('contract'),
   'Query.contract': one('contract', 'CONTRACT_NOT_FOUND'),
   'Query.manufacturers': (_source, _args, rows) => rows.manufacturer,
+  'Query.providers': (_source, _args, rows) => rows.provider,
   'Query.import': one('import', 'IMPORT_NOT_FOUND'),
   'Query.events': list('event'),
   'Query.event': one('event', 'NOT_FOUND'),

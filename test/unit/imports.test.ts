@@ -48,11 +48,20 @@ const allowed: Record<string, readonly string[]> = {
   graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
-    ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/identity', 'core', 'core/imports'],
+    ...[
+      'graphql/execution',
+      'graphql/schema',
+      'http',
+      'http/connections',
+      'http/identity',
+      'http/pages',
+      'core',
+      'core/imports',
+    ],
   ],
   jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
   http: ['http/identity', 'core', 'core/operations'],
@@ -61,7 +70,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
   core: ['core/events', 'core/sql', 'database', 'manufacturers'],
-  'core/operations': ['core', 'core/sql', 'core/vehicles'],
+  'core/operations': ['core', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [
     ...['core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
-import { ContractNotFound, Forbidden } from '../errors.ts';
+import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
+import { fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
@@ -15,14 +16,36 @@ import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
-/** Deletes a contract and gives it back as it was; throws ContractNotFound. */
-export async function deleteContract(ctx: Context, input: { id: string }): Promise<Contract> {
+/** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
+export async function deleteContract(
+  ctx: Context,
+  { id }: { id: string },
+  expected?: Expected<Contract>,
+): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:write');
-  const [row] = isId(input.id) ? await removeContract(onPrimary(ctx), { ...byCaller(ctx), id: input.id, company }) : [];
-  if (!row) throw new ContractNotFound();
-  announceEvents(ctx);
-  return row.json;
+  if (!isId(id)) throw new ContractNotFound();
+  const remove = async () => {
+    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), id, company });
+    if (!row) throw new ContractNotFound();
+    announceEvents(ctx);
+    return row.json;
+  };
+  if (!expected) return remove();
+  return ctx.em.transactional(async () => {
+    await lockContract(onPrimary(ctx), { id, company });
+    needExpected(await readOne<Contract>(ctx, contractRows, { id }, { company, send: onPrimary }), expected);
+    return remove();
+  });
 }
+
+const lockContract = prepareVariants<{ id: string; company: string | null }>()(['company'], (p, has) =>
+  db
+    .selectFrom('contract')
+    .select('id')
+    .where('id', '=', p.id)
+    .$if(has.company, (q) => q.where('company', '=', p.company))
+    .forUpdate(),
+);
 
 /** One contract; throws ContractNotFound. */
 export const getContract = (ctx: Context, input: { id: string }): Promise<Contract> =>
@@ -55,6 +78,7 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
 
 export const contractRows: Resource = {
   table: 'contract c',
+  where: fleetIsThere('c'),
   id: 'c.id',
   joins: {
     cv: 'join vehicle cv on cv.company = c.company and cv.id = c.vehicle_id',
@@ -77,7 +101,11 @@ export const contractRows: Resource = {
 
 const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
   const company = has.company ? p.company : null;
-  return removing(p, company, removed('c.id', '=', p.id))
+  return removing(
+    p,
+    company,
+    removed.and([removed('c.id', '=', p.id), ...(company === null ? [] : [ofFleetThatIsThere('c', company)])]),
+  )
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('cv.company', '=', p.company))

@@ -3,7 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { readOne, readSlice } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
-import { BY_CREATION } from '../sql/order.ts';
+import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
 import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -123,6 +123,14 @@ export const eventWithFewVehicles = (most: number): string =>
 /** Events of contracts are for those who may read contracts. */
 export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
+/** The order of a company's log. */
+export const logOrder: FixedOrder = {
+  columns: ['e.position'],
+  placeOf: (id) =>
+    `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,
+  lost: notInLog,
+};
+
 export const eventRows: Resource = {
   table: 'event e',
   id: 'e.id',
@@ -146,12 +154,7 @@ export const eventRows: Resource = {
     since: ['e.at >= ?::timestamptz'],
     until: ['e.at < ?::timestamptz'],
   },
-  order: {
-    columns: ['e.position'],
-    placeOf: (id) =>
-      `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,
-    lost: notInLog,
-  },
+  order: logOrder,
   readPage: readEventPage,
   lacking: HIDDEN,
   primary: true,

@@ -34,6 +34,8 @@ export interface Fact {
   contractId?: string;
   vehicles?: readonly { id: string; vin: string }[];
   data?: Record<string, unknown>;
+  /** In whose name; where it is not given, the service's or the caller's, as the type has it. */
+  by?: By;
 }
 
 /** An event names at most so many vehicles; more make several events. */
@@ -62,8 +64,8 @@ export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: nu
 /** Records facts, in one statement; to be called in the transaction that makes them true. */
 export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
   if (facts.length === 0) return;
-  const rows = facts.flatMap(batches).map(({ vehicles = [], ...fact }) => ({
-    ...eventBy(fact.type, ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx)),
+  const rows = facts.flatMap(batches).map(({ vehicles = [], by, ...fact }) => ({
+    ...eventBy(fact.type, by ?? (ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx))),
     company: fact.company,
     fleet_id: fact.fleetId,
     contract_id: fact.contractId,

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
-import { FleetNotFound, ValidationFailed } from '../errors.ts';
+import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
@@ -29,7 +29,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   return made;
 }
 
-type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at'>;
+type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at' | 'deletion'>;
 
 // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
 const addFleet = prepare((p: Row & By & { data: string }) =>
@@ -52,10 +52,10 @@ const addFleet = prepare((p: Row & By & { data: string }) =>
 );
 
 /**
- * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound, or
- * ValidationFailed when no field is named.
+ * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,
+ * PreconditionFailed, or ValidationFailed when no field is named.
  */
-export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> {
+export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
@@ -63,6 +63,7 @@ export async function updateFleet(ctx: Context, input: unknown): Promise<Fleet> 
     // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
     const [row] = isId(fleetId) ? await lockToChange(onPrimary(ctx), { id: fleetId, company }) : [];
     if (!row) throw new FleetNotFound();
+    if (expected) needExpected(await readFleet(ctx, company, fleetId), expected);
     const fleet = em.map(FleetEntity, row);
     if (Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed(
@@ -86,6 +87,7 @@ const lockToChange = prepare((p: { id: string; company: string }) =>
     .select(['id', 'company', 'name', 'company_address', 'email', 'vat'])
     .where('id', '=', p.id)
     .where('company', '=', p.company)
+    .where('deletion', 'is', null)
     .forNoKeyUpdate(),
 );
 
@@ -118,14 +120,21 @@ export const listFleetsJson = (ctx: Context, input: { page: Page; fields: Select
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
 
-const anyFleet = prepare((p: { id: string }) => db.selectFrom('fleet').select('company').where('id', '=', p.id));
+const anyFleet = prepare((p: { id: string }) =>
+  db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
+);
 
 interface Place {
   company: string;
   id: string;
 }
 const ownFleet = (p: Place) =>
-  db.selectFrom('fleet').select('company').where('id', '=', p.id).where('company', '=', p.company);
+  db
+    .selectFrom('fleet')
+    .select('company')
+    .where('id', '=', p.id)
+    .where('company', '=', p.company)
+    .where('deletion', 'is', null);
 
 /** By what else may happen to the fleet until the transaction ends. */
 const fleetBy = {
@@ -163,6 +172,7 @@ const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) 
     .selectFrom('fleet')
     .select('id')
     .where('company', '=', p.company)
+    .where('deletion', 'is', null)
     .where('id', 'in', (q) =>
       q
         .selectFrom('vehicle')
@@ -182,6 +192,7 @@ export async function holdFleetsOf(ctx: Context, company: string, vehicleIds: re
 
 export const fleetRows: Resource = {
   table: 'fleet f',
+  where: 'f.deletion is null',
   id: 'f.id',
   members: jsonTable('fleet', 'f', fleet, {
     vehicleCount: json.number(

@@ -1,6 +1,7 @@
 import { expressionBuilder, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
+import { fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -140,12 +141,33 @@ export async function trimImports(ctx: Context): Promise<boolean> {
     await ctx.em.transactional(async () => {
       const held = await lockOld(onPrimary(ctx), { company, before, ids: own.map(({ id }) => id) });
       const ids = held.map(({ id }) => id);
-      const rejections = await forgetRejections(onPrimary(ctx), { company, ids });
-      await forgetImports(onPrimary(ctx), { company, ids });
-      more ||= rejections.length === REJECTIONS_AT_ONCE;
+      more = (await forgetSome(ctx, { company, ids })) || more;
     });
   }
   return more;
+}
+
+/** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
+async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
+  const rejections = await forgetRejections(onPrimary(ctx), which);
+  await forgetImports(onPrimary(ctx), which);
+  return rejections.length === REJECTIONS_AT_ONCE;
+}
+
+const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('fleet_id', '=', p.fleetId)
+    .limit(IMPORTS_AT_ONCE),
+);
+
+/** Forgets some imports of a fleet with their rejected rows; gives whether there may be more. */
+export async function forgetImportsOf(ctx: Context, company: string, fleetId: string): Promise<boolean> {
+  const found = await findOfFleet(onPrimary(ctx), { company, fleetId });
+  const more = await forgetSome(ctx, { company, ids: found.map(({ id }) => id) });
+  return more || found.length === IMPORTS_AT_ONCE;
 }
 
 /** Writes conditions on imports. */
@@ -175,7 +197,12 @@ export const importColumns = [
 
 /** An import as it is. */
 export const readImport = prepare((p: { company: string; id: string }) =>
-  db.selectFrom('import').select(importColumns).where('import.id', '=', p.id).where('import.company', '=', p.company),
+  db
+    .selectFrom('import')
+    .select(importColumns)
+    .where('import.id', '=', p.id)
+    .where('import.company', '=', p.company)
+    .where(ofFleetThatIsThere('import', p.company)),
 );
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
 
@@ -201,6 +228,7 @@ export const toImport = (row: ImportRow): Import => ({
 
 export const importRows: Resource = {
   table: 'import n',
+  where: fleetIsThere('n'),
   id: 'n.id',
   members: jsonTable('import', 'n', importSchema, {}),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },

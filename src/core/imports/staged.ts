@@ -1,5 +1,6 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, eventColumns, eventsOf } from '../events/record-events.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
@@ -46,7 +47,12 @@ function firstRows(p: Staged, part: number | null = null) {
 
 /** The fleet of the company that has the VIN, or null. */
 export const fleetWith = (company: string, vin: Expression<string>) =>
-  db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
+  db
+    .selectFrom('vehicle as v')
+    .select('v.fleet_id')
+    .where('v.company', '=', company)
+    .where('v.vin', '=', vin)
+    .where(ofFleetThatIsThere('v', company));
 
 /** Where a file has more rows, each statement stores so many, and whoever waits hears of it. */
 export const PART_ROWS = 25_000;
@@ -92,6 +98,15 @@ export const orderStaged = prepareVariants<Ordered>()(['known'], (p, has) => {
     )
     .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
 });
+
+/** The good rows' VINs that stand in fleets that are being deleted. */
+export const vinsOfDeleted = prepare((p: Staged) =>
+  stagedRows(p)
+    .innerJoin('vehicle as v', (on) => on.onRef('v.vin', '=', 'r.vin').on('v.company', '=', p.company))
+    .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
+    .select('v.vin')
+    .distinct(),
+);
 
 export const countStaged = prepare((p: Staged) =>
   db

@@ -4,6 +4,8 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { isDeleting } from '../fleets/there.ts';
+import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -23,6 +25,7 @@ import {
   orderStaged,
   PART_ROWS,
   tellOfNew,
+  vinsOfDeleted,
 } from './staged.ts';
 import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
@@ -196,6 +199,14 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: numb
   const { id: importId, company } = run;
   const [any] = await anyVehicle(onPrimary(ctx), { company });
   const known = any ? true : null;
+  if (known && (await isDeleting(ctx, company))) {
+    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
+    await makeWay(
+      ctx,
+      company,
+      deleted.map(({ vin }) => vin),
+    );
+  }
   const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
   if (good <= (known ? FEW_ROWS : PART_ROWS)) {
     return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known, part: null });

@@ -1,6 +1,7 @@
 import { contractRows } from '../contracts/contracts.ts';
-import { eventRows, PUBLISHED } from '../events/events.ts';
+import { eventRows, logOrder, PUBLISHED } from '../events/events.ts';
 import { fleetRows } from '../fleets/fleets.ts';
+import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, ObjectField, OneField, Resource } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
@@ -18,7 +19,9 @@ const list = (of: () => Resource, on: string, options: Partial<ListField> = {}):
   on,
   ...options,
 });
-const timeline = (on: string) => list(() => eventRows, `${PUBLISHED} and ${on}`);
+const timeline = (on: string, of = eventRows) => list(() => of, `${PUBLISHED} and ${on}`);
+/** A vehicle has few: were the log's index in their order, it would be walked until a page of them is found. */
+const fewEvents: Resource = { ...eventRows, order: { ...logOrder, columns: ['(e.position + 0)'] } };
 
 const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 const counts = eligibilityStatus.options.map((status) => [status.toLowerCase(), status]);
@@ -44,7 +47,7 @@ const fleet: Resource = withFields(fleetRows, {
 const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
-  timeline: timeline('e.vehicle_ids @> array[v.id]'),
+  timeline: timeline('e.vehicle_ids @> array[v.id]', fewEvents),
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
 const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
@@ -65,11 +68,30 @@ const webhook: Resource = withFields(webhookRows, {
 export const resources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
-  Eligibility: eligibilityRows,
   Contract: contract,
   Import: importOf,
   Webhook: webhook,
 };
+
+/** What can be read by its id alone, by the names of types. Callers choose ids of imports: what was there before goes first. */
+export const nodes: Readonly<Record<string, Resource>> = {
+  Fleet: fleet,
+  Vehicle: vehicle,
+  Contract: contract,
+  Event: eventRows,
+  Webhook: webhook,
+  Delivery: deliveryRows,
+  Import: importOf,
+};
+
+/** A node of this resource; `NODE` is the row that has the id. */
+export const NODE = 'node';
+export const nodeOf = (of: Resource): OneField => ({
+  kind: 'one',
+  of: () => of,
+  on: `${of.id} = ${NODE}.id`,
+  by: () => ({}),
+});
 
 const byArgs = (of: Resource): OneField => ({ kind: 'one', of: () => of, by: (args) => args });
 const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
@@ -79,7 +101,11 @@ export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
   fleet: byArgs(fleet),
   vehicles: all(anyVehicle, {
-    kept: { sum: 't.delta', from: 'vehicle_tally t where t.company = $company', conditions: countedBy },
+    kept: {
+      sum: 't.delta',
+      from: `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`,
+      conditions: countedBy,
+    },
     indexed: ['fleetIdsAlone'],
   }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },

@@ -1,4 +1,4 @@
-import { authorize, type Context, hasScope, needScope, type Scope } from '../context.ts';
+import { type Context, callerOf, hasScope, needScope, type Scope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
@@ -46,7 +46,7 @@ export interface Rows {
 export function readArguments(ctx: Context, field: OneField | ListField, args: object): Read {
   const of = field.of();
   const read = field.kind === 'one' ? givenOf(of.conditions, field.by?.(args as never) ?? {}) : readList(field, args);
-  if (of.scope) needScope(ctx, of.scope);
+  needScope(ctx, of.scope ?? 'fleets:read');
   return read;
 }
 
@@ -72,7 +72,9 @@ export async function readAnswers(
   given: readonly (Read | Error)[],
   rows: Rows | null = null,
 ): Promise<Answer[]> {
-  const company = authorize(ctx, 'fleets:read');
+  const { company } = callerOf(ctx);
+  // Of everything else, whoever reads the arguments asks.
+  if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const most = sum(plan.parts.map(([, part]) => mostRows(part, given)));
   const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
   const shared: Record<string, unknown> = { company, now: ctx.now() };

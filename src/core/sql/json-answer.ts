@@ -25,7 +25,7 @@ export type Part =
   | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
   /** An object of the row that is there, or of `from`; null where `unless` holds. */
   | { kind: 'object'; members: Members; from?: string | undefined; unless?: string | undefined }
-  | { kind: 'one'; field: OneField; read: number | null; members: Members }
+  | { kind: 'one'; field: OneField; read: number; members: Members }
   | { kind: 'rows'; field: RowsField; members: Members }
   | { kind: 'manufacturer'; field: LookupField; members: Members; param: string }
   | { kind: 'member'; name: string }
@@ -158,18 +158,20 @@ export class Writer {
 
   #one({ field, read, members }: Extract<Part, { kind: 'one' }>): string {
     const of = field.of();
-    const given = read === null ? { names: [] } : this.#given[read];
+    const given = this.#given[read];
     if (!given) return `'null'`;
     const object = this.object(members);
     const where = this.#where(of, field.on, given.names, read);
     const row = `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
-    return read === null ? `coalesce(${row}, ${NO_ROW})` : row;
+    return field.by ? row : `coalesce(${row}, ${NO_ROW})`;
   }
 
-  #where(of: Resource, on: string | undefined, names: readonly string[], read: number | null): string {
+  #where(of: Resource, on: string | undefined, names: readonly string[], read: number): string {
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
     const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
-    return [ofCompany(of), ...(on ? [on] : []), ...conditions, ...hidden].join(' and ');
+    return [ofCompany(of), ...(of.where ? [of.where] : []), ...(on ? [on] : []), ...conditions, ...hidden].join(
+      ' and ',
+    );
   }
 
   #list(part: ListPart): string {

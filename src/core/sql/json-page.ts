@@ -26,10 +26,15 @@ export interface AskedList extends Asked {
   filter?: object | null | undefined;
 }
 
-type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
+/** The same, before anybody has put its rows together. */
+export interface Lines extends Omit<JsonPage, 'json'> {
+  lines: string[];
+}
 
-/** What is selected of a row, and the row as JSON. */
-interface RowWriter {
+export type Row = Readonly<Record<string, unknown>> & { id: string; text?: string | null };
+
+/** What is selected of a row, and the row as text. */
+export interface RowWriter {
   columns: string;
   write(row: Row): string;
 }
@@ -41,9 +46,19 @@ export async function readJsonPage<T>(
   selection: Selection<T>,
   asked: AskedList,
 ): Promise<JsonPage> {
-  const { columns, write } = writerOf(of.members, selection);
+  const { lines, ...place } = await readLines(ctx, of, jsonWriter(of.members, selection), asked);
+  return { json: `[${lines.join()}]`, ...place };
+}
+
+/** Reads a page and writes each of its rows. */
+export async function readLines(
+  ctx: Context,
+  of: Resource,
+  { columns, write }: RowWriter,
+  asked: AskedList,
+): Promise<Lines> {
   const slice = await readRows(ctx, of, columns, asked);
-  return { json: `[${slice.items.map(write).join()}]`, last: placeOf(slice, -1), hasNext: slice.more };
+  return { lines: slice.items.map(write), last: placeOf(slice, -1), hasNext: slice.more };
 }
 
 /** Reads a page as objects. */
@@ -83,6 +98,7 @@ export function whereSql(ctx: Context, of: Resource, { company, on }: Asked, nam
   return (
     [
       ...(company === null ? [] : [ofCompany(of)]),
+      ...(of.where ? [of.where] : []),
       ...(on ? [on[0]] : []),
       ...conditionsSql(of.conditions, names, (name) => `$${name}`),
       ...(lacking && !hasScope(ctx, lacking.scope) ? [lacking.where] : []),
@@ -124,7 +140,8 @@ export const placesOf = ({ after, before }: Page) => ({
 /** By table and selection: those of REST are constants. */
 const writers = new WeakMap<object, WeakMap<object, RowWriter>>();
 
-function writerOf(table: JsonTable, selection: object): RowWriter {
+/** Writes rows as JSON objects with these members. */
+export function jsonWriter(table: JsonTable, selection: object): RowWriter {
   const ofTable = writers.get(table) ?? new WeakMap<object, RowWriter>();
   writers.set(table, ofTable);
   const made = ofTable.get(selection) ?? makeWriter(table, selection);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DomainError } from '../errors.ts';
-import { readTime } from '../input.ts';
+import { readInput, readTime } from '../input.ts';
 
 /** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
 export interface SortColumn {
@@ -27,17 +27,25 @@ export interface Order {
 
 export const BY_CREATION: Order = { name: 'CREATED_AT', descending: false, by: null };
 
-/** Input schema of an order of these; GraphQL's enumerations let nothing else through. */
-export const orderInput = (orders: Orders) =>
-  z
-    .object({
+/** Making a schema costs many times what reading by it does. */
+const schemas = new WeakMap<Orders, ReturnType<typeof schemaOf>>();
+
+const schemaOf = (orders: Orders) =>
+  z.object({
+    orderBy: z.object({
       field: z.enum(Object.keys(orders)).default(BY_CREATION.name),
       direction: z.enum(directions).default('ASC'),
-    })
-    .transform(({ field, direction }): Order => {
-      const descending = direction === 'DESC';
-      return { name: `${descending ? '-' : ''}${field}`, descending, by: orders[field]?.by ?? null };
-    });
+    }),
+  });
+
+/** Reads what `orderBy` is given as; throws ValidationFailed. */
+export function readOrder(orderBy: unknown, orders: Orders): Order {
+  const schema = schemas.get(orders) ?? schemaOf(orders);
+  schemas.set(orders, schema);
+  const { field, direction } = readInput(schema, { orderBy }).orderBy;
+  const descending = direction === 'DESC';
+  return { name: `${descending ? '-' : ''}${field}`, descending, by: orders[field]?.by ?? null };
+}
 
 /** `verifiedAt` for `VERIFIED_AT`. */
 export const sortName = (field: string): string =>
@@ -61,7 +69,8 @@ interface Kind {
   isText(text: string): boolean;
 }
 
-const MOST_TEXT = 255;
+/** 255 characters, each of which may be two of JavaScript's. */
+const MOST_TEXT = 510;
 
 const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
   // By code points, which is the same order on every server.

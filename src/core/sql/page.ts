@@ -2,7 +2,7 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { BY_CREATION, isSortText, type Order, type Orders, orderInput, type Place } from './order.ts';
+import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
 
@@ -15,6 +15,7 @@ export const pageInput = z.object({
   after: z.string().nullish(),
   last: pageSize.nullish(),
   before: z.string().nullish(),
+  orderBy: z.unknown().optional(),
 });
 
 /** A part of a list. */
@@ -40,8 +41,8 @@ export interface Slice<T> {
  * list does not have, and cursors that are none of it, or of another order of it.
  */
 export function readPage(input: unknown, orders?: Orders): Page {
-  const order = orders ? readOrder(input, orders) : BY_CREATION;
-  const { first, after, last, before } = readInput(pageInput, input);
+  const { first, after, last, before, orderBy } = readInput(pageInput, input);
+  const order = orders && orderBy != null ? readOrder(orderBy, orders) : BY_CREATION;
   if (first != null && last != null) {
     throw new ValidationFailed([
       { path: 'last', code: 'INVALID', message: 'goes without first: ask for one end of the list' },
@@ -54,11 +55,6 @@ export function readPage(input: unknown, orders?: Orders): Page {
     before: before == null ? null : placeOfCursor(before, order, 'before'),
     backward: last != null,
   };
-}
-
-function readOrder(input: unknown, orders: Orders): Order {
-  const { orderBy } = readInput(z.object({ orderBy: orderInput(orders).nullish() }), input);
-  return orderBy ?? BY_CREATION;
 }
 
 /** The whole list's first page of `limit` items. */

@@ -19,6 +19,8 @@ export interface Resource {
   table: string;
   /** The column of the id, behind the alias. */
   id: string;
+  /** Which rows of the table are there for anybody; all of them without it. */
+  where?: string;
   /** What stands beside the table, by the alias that whatever needs it mentions. */
   joins?: Readonly<Record<string, string>>;
   members: JsonTable;
@@ -31,7 +33,7 @@ export interface Resource {
   orders?: Orders;
   order?: FixedOrder;
   readPage?(args: object): Page;
-  /** What it takes beside `fleets:read`. */
+  /** What it takes instead of `fleets:read`. */
   scope?: Scope;
   /** Which rows are left to callers without a scope. */
   lacking?: { scope: Scope; where: string };

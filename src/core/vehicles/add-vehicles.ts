@@ -3,7 +3,9 @@ import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
+import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -35,13 +37,14 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
     await ownerOfFleet(ctx, company, fleetId);
     const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
     const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
-    const made = dryRun ? [] : await insertVehicles(ctx, company, fleetId, wanted);
+    const { made, known } = dryRun
+      ? { made: [], known: await knownVehicles(ctx, company, wanted) }
+      : await addMissing(ctx, company, fleetId, wanted);
     const createdVins = new Set(made.map(({ vin }) => vin));
     await countVehicles(
       ctx,
       made.map(({ status }) => ({ company, fleetId, status, delta: 1 })),
     );
-    const known = await knownVehicles(ctx, company, [...wanted]);
 
     const report: AddedVehicles = {
       summary: { received: vins.length, created: 0, existing: 0, rejected: 0 },
@@ -126,8 +129,22 @@ const insertNew = prepare((p: NewVehicles & Columns) =>
     .returning(['id', 'vin', 'status']),
 );
 
+/**
+ * Inserts what the company does not have yet; gives what that was, and all that it has then. What is neither inserted nor
+ * there stands in a fleet that is being deleted, and makes way.
+ */
+async function addMissing(ctx: Context, company: string, fleetId: string, wanted: ReadonlySet<string>) {
+  const made = await insertVehicles(ctx, company, fleetId, wanted);
+  const known = await knownVehicles(ctx, company, wanted);
+  const unseen = new Set([...wanted].filter((vin) => !known.has(vin)));
+  if (unseen.size === 0) return { made, known };
+  await makeWay(ctx, company, [...unseen]);
+  const more = await insertVehicles(ctx, company, fleetId, unseen);
+  return { made: [...made, ...more], known: await knownVehicles(ctx, company, wanted) };
+}
+
 /** Inserts what the company does not have yet and gives what that was. */
-async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: Set<string>) {
+async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: ReadonlySet<string>) {
   const { manufacturers } = ctx.services;
   const vins = [...wanted];
   const warnings = vins.map((vin) => {
@@ -149,10 +166,11 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
-    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`),
+    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where(ofFleetThatIsThere('v', p.company)),
 );
 
-async function knownVehicles(ctx: Context, company: string, vins: readonly string[]): Promise<Map<string, Vehicle>> {
-  const rows = await withVins(onPrimary(ctx), { company, vins });
+async function knownVehicles(ctx: Context, company: string, vins: ReadonlySet<string>): Promise<Map<string, Vehicle>> {
+  const rows = await withVins(onPrimary(ctx), { company, vins: [...vins] });
   return new Map(rows.map(({ json }) => [json.vin, json]));
 }

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { NothingToDelete, VehicleNotFound } from '../errors.ts';
+import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { removeContractsOfVehicles } from '../remove-contracts.ts';
 import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
@@ -28,6 +29,7 @@ const holdItsFleet = prepare((p: Own) =>
     .where('f.company', '=', p.company)
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
+    .where('f.deletion', 'is', null)
     .select('f.id')
     .forKeyShare('f'),
 );
@@ -38,11 +40,16 @@ const lockVehicle = prepare((p: Own) =>
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
+    .where(ofFleetThatIsThere('v', p.company))
     .forUpdate(),
 );
 
-/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound. */
-export async function deleteVehicle(caller: Context, input: { id: string }): Promise<Vehicle> {
+/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
+export async function deleteVehicle(
+  caller: Context,
+  input: { id: string },
+  expected?: Expected<Vehicle>,
+): Promise<Vehicle> {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
   const own = { company, id: input.id };
@@ -52,6 +59,7 @@ export async function deleteVehicle(caller: Context, input: { id: string }): Pro
     const [row] = await lockVehicle(onPrimary(ctx), own);
     if (!row) throw new VehicleNotFound();
     if (row.json.fleetId !== held?.id) throw new ChangedMeanwhile();
+    needExpected(row.json, expected);
     await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
     return row.json;
   });

@@ -2,6 +2,7 @@ import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -135,6 +136,7 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
         .select('v.id')
         .where('v.company', '=', p.company)
         .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+        .where(ofFleetThatIsThere('v', p.company))
         .orderBy('v.vin')
         .forUpdate(),
     )

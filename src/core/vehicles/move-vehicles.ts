@@ -66,6 +66,7 @@ const holdTheirFleets = prepare((p: Named) =>
     .selectFrom('fleet')
     .select('id')
     .where('company', '=', p.company)
+    .where('deletion', 'is', null)
     .where('id', 'in', (q) =>
       q.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', p.company).where(isNamed(p)),
     )

@@ -1,7 +1,16 @@
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
-import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
+import { fleetIsThere } from '../fleets/there.ts';
+import {
+  type JsonPage,
+  jsonWriter,
+  type Lines,
+  type RowWriter,
+  readJsonPage,
+  readLines,
+  readOne,
+} from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { type Conditions, type Fields, idOrNull, type Resource } from '../sql/resource.ts';
@@ -34,12 +43,22 @@ export async function listVehiclesJson(
   ctx: Context,
   { fleetId, fields, page }: { fleetId: string; page: Page; fields: Selection<Vehicle> },
 ): Promise<JsonPage> {
+  const { lines, ...place } = await linesOfFleet(ctx, jsonWriter(vehicleJson, fields), { fleetId, page });
+  return { json: `[${lines.join()}]`, ...place };
+}
+
+/** A page of one fleet's vehicles, each as `writer` writes it; throws FleetNotFound. */
+export async function linesOfFleet(
+  ctx: Context,
+  writer: RowWriter,
+  { fleetId, page }: { fleetId: string; page: Page },
+): Promise<Lines> {
   const company = authorize(ctx, 'fleets:read');
   const on = [OF_FLEET, { fleet: idOrNull(fleetId) }] as const;
-  const slice = await readJsonPage(ctx, vehicleRows, fields, { company, page, on });
+  const found = await readLines(ctx, vehicleRows, writer, { company, page, on });
   // Only an empty page leaves open whether there is such a fleet.
-  if (slice.last === null) await ownerOfFleet(ctx, company, fleetId);
-  return slice;
+  if (found.last === null) await ownerOfFleet(ctx, company, fleetId);
+  return found;
 }
 
 /** A page of the vehicles of all fleets of the caller's company as JSON. */
@@ -47,6 +66,13 @@ export const listAllVehiclesJson = async (
   ctx: Context,
   { fields, ...asked }: { page: Page; filter?: VehiclesFilter | null | undefined; fields: Selection<Vehicle> },
 ): Promise<JsonPage> => readJsonPage(ctx, allVehicleRows, fields, { company: authorize(ctx, 'fleets:read'), ...asked });
+
+/** A page of the vehicles of all fleets of the caller's company, each as `writer` writes it. */
+export const linesOfCompany = async (
+  ctx: Context,
+  writer: RowWriter,
+  asked: { page: Page; filter?: VehiclesFilter | null | undefined },
+): Promise<Lines> => readLines(ctx, allVehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
 
 const OF_FLEET = 'v.fleet_id = (select id from fleet where id = $fleet::uuid and company = $company)';
 
@@ -74,6 +100,7 @@ const eligibilityFields: Fields = {
 
 export const vehicleRows: Resource = {
   table: 'vehicle v',
+  where: fleetIsThere('v'),
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
@@ -94,6 +121,9 @@ export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJ
 
 const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
+/** As its index has it. */
+const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
+
 /** Those of all fleets. Of one fleet, and one status in it, an index knows the order; of several it does not. */
 export const allVehicleRows: Resource = {
   ...vehicleRows,
@@ -106,8 +136,8 @@ export const allVehicleRows: Resource = {
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
     reasonCode: [`v.reason->>'code' = ?`],
     actor: [`v.reason->>'actor' = ?`],
-    verifiedBefore: ['v.verified_at < ?::timestamptz'],
-    verifiedAfter: ['v.verified_at >= ?::timestamptz'],
+    verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
+    verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
   },
 };
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
-import { ValidationFailed, WebhookNotFound } from '../errors.ts';
+import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { readOne, readSlice } from '../sql/json-page.ts';
@@ -41,14 +41,15 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 
 /**
  * Changes a webhook. Pausing keeps its events for it; activating sends what has waited. Throws WebhookNotFound,
- * ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
+ * PreconditionFailed, ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
  */
-export async function updateWebhook(ctx: Context, input: unknown): Promise<Webhook> {
+export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
   return ctx.em.transactional(async () => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
+    needExpected(before, expected);
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
@@ -64,11 +65,16 @@ export async function updateWebhook(ctx: Context, input: unknown): Promise<Webho
   });
 }
 
-/** Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound. */
-export async function deleteWebhook(ctx: Context, input: { id: string }): Promise<Webhook> {
+/** Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed. */
+export async function deleteWebhook(
+  ctx: Context,
+  input: { id: string },
+  expected?: Expected<Webhook>,
+): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   return ctx.em.transactional(async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
+    needExpected(webhook, expected);
     await remove(onPrimary(ctx), { company, id: webhook.id });
     return webhook;
   });

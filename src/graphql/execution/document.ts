@@ -14,7 +14,8 @@ import {
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
 import { fragmentOf, parseDocument } from './guards.ts';
-import { type DocumentPlan, planQuery, type Variables } from './plan.ts';
+import { type DocumentPlan, planQuery } from './plan.ts';
+import type { Variables } from './selected.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export interface Document {
@@ -53,6 +54,7 @@ function judge(text: string): Document {
   const deciding = variablesOfDirectives(tree);
   const planWith = ({ selectionSet }: OperationDefinitionNode, variables: Variables | null) =>
     planQuery(schema.getQueryType() as GraphQLObjectType, selectionSet, {
+      schema,
       fragment: (name) => fragmentOf(tree, name) as FragmentDefinitionNode | undefined,
       variables,
     });

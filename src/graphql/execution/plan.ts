@@ -1,38 +1,26 @@
 import {
   type FieldNode,
-  type FragmentDefinitionNode,
   type GraphQLField,
-  GraphQLIncludeDirective,
+  GraphQLInterfaceType,
   GraphQLObjectType,
-  GraphQLSkipDirective,
-  getDirectiveValues,
   getNamedType,
-  Kind,
-  type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
-import { queries } from '../../core/reads/reads.ts';
+import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
 import type { Plan } from '../../core/sql/answer.ts';
 import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBounds } from './guards.ts';
+import { type Around, selectedOf } from './selected.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
-export type Variables = Readonly<Record<string, unknown>>;
 
 /** What reading a part of a document takes: core's plan, and where the arguments of its fields come from. */
 export interface DocumentPlan extends Plan {
   given: readonly { field: GraphqlField; node: FieldNode }[];
   /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
   isWhole: boolean;
-}
-
-/** Where selections stand. */
-export interface Around {
-  fragment(name: string): FragmentDefinitionNode | undefined;
-  /** By which `@skip` and `@include` go; null leaves nothing out. */
-  variables: Variables | null;
 }
 
 /** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
@@ -42,6 +30,10 @@ export const planQuery = (type: GraphQLObjectType, set: SelectionSetNode, around
 /** Plans one field of a resource. */
 export const planField = (field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[], around: Around) =>
   new Planner(around).field(field, type, nodes);
+
+/** Plans what a field selects of a node, for each type that this may be: a part under the name of each. */
+export const planNode = (type: GraphQLObjectType, nodes: readonly FieldNode[], around: Around) =>
+  new Planner(around).node(type, nodes);
 
 /** After fragments are spread, which multiply what a short document asks for. */
 const MOST_RELATIONS = 100;
@@ -75,11 +67,22 @@ class Planner {
   }
 
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
-    return this.#plan(this.#members(type, [set], (nodes) => this.#part(queries[nodes.field.name], nodes)));
+    return this.#plan(this.#members(type, [set], (nodes) => this.#root(queries[nodes.field.name], nodes)));
   }
 
   field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan([['', this.#part(field, this.#nodesOf(type, nodes))]]);
+  }
+
+  node(type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
+    return this.#plan(this.#nodeParts(this.#nodesOf(type, nodes)));
+  }
+
+  #nodeParts(nodes: Nodes): Members {
+    return Object.entries(nodeTypes).map(([name, of]): [string, Part] => {
+      const type = this.#around.schema.getType(name);
+      return [name, this.#part(nodeOf(of), { ...nodes, type })];
+    });
   }
 
   #plan(parts: Members): DocumentPlan {
@@ -97,6 +100,14 @@ class Planner {
     return this.#members(type, sets, (nodes) =>
       this.#part(fields?.[nodes.field.name] ?? members[nodes.field.name], nodes),
     );
+  }
+
+  #root(made: Field | undefined, nodes: Nodes): Part {
+    if (made) return this.#part(made, nodes);
+    // It has a resolver of its own. What may be of several types is planned all the same, for the bounds.
+    this.#isWhole = false;
+    if (nodes.type instanceof GraphQLInterfaceType) this.#nodeParts(nodes);
+    return { kind: 'text', text: 'null' };
   }
 
   #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
@@ -125,7 +136,7 @@ class Planner {
       }
       case 'one': {
         this.#relate();
-        const read = made.by ? this.#read(made, nodes) : null;
+        const read = this.#read(made, nodes);
         return { kind: 'one', field: made, read, members: this.#object(made.of(), nodes) };
       }
       case 'list':
@@ -171,9 +182,8 @@ class Planner {
   /** What stands under each name that the sets select of an object of this type, through all fragments. */
   #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => Part): Members {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
-    const found = new Map<string, FieldNode[]>();
-    const spread = new Set<string>();
-    for (const set of sets) this.#collect(set, found, spread);
+    const { fields: found, isWhole } = selectedOf(type, sets, this.#around);
+    if (!isWhole) this.#isWhole = false;
     this.#count += found.size;
     if (this.#count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
     return [...found].flatMap(([key, nodes]): [string, Part][] => {
@@ -194,37 +204,6 @@ class Planner {
       sets: nodes.flatMap(({ selectionSet }) => selectionSet ?? []),
       type: getNamedType(field.type),
     };
-  }
-
-  #collect(set: SelectionSetNode, found: Map<string, FieldNode[]>, spread: Set<string>): void {
-    for (const node of set.selections) {
-      if (!this.#isIncluded(node)) continue;
-      if (node.kind === Kind.FIELD) {
-        const key = (node.alias ?? node.name).value;
-        const same = found.get(key);
-        if (same) same.push(node);
-        else found.set(key, [node]);
-      } else if (node.kind === Kind.INLINE_FRAGMENT) this.#collect(node.selectionSet, found, spread);
-      else if (!spread.has(node.name.value)) {
-        // Once for each object, however often it stands there: fragments of fragments would multiply.
-        spread.add(node.name.value);
-        const fragment = this.#around.fragment(node.name.value);
-        if (fragment) this.#collect(fragment.selectionSet, found, spread);
-      }
-    }
-  }
-
-  #isIncluded(node: SelectionNode): boolean {
-    const { variables } = this.#around;
-    if (!variables || !node.directives?.length) return true;
-    try {
-      if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false;
-      return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false;
-    } catch {
-      // Told by graphql-js, at its place.
-      this.#isWhole = false;
-      return false;
-    }
   }
 }
 

@@ -9,20 +9,24 @@ import {
 import type { Context } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { Unavailable } from '../../core/errors.ts';
-import { resources } from '../../core/reads/reads.ts';
+import { NODE, resources } from '../../core/reads/reads.ts';
 import { type Answer, ownText, type Read, readAnswers, readArguments } from '../../core/sql/answer.ts';
 import type { Members, Part } from '../../core/sql/json-answer.ts';
-import type { Field } from '../../core/sql/resource.ts';
+import { type Field, idOrNull } from '../../core/sql/resource.ts';
 import type { GraphqlContext } from './context.ts';
-import { type DocumentPlan, planField, planQuery, type Variables } from './plan.ts';
+import { type DocumentPlan, planField, planNode, planQuery } from './plan.ts';
+import type { Variables } from './selected.ts';
 
 /** An object that was read as a plan has it: its members stand under the names of the answer. */
 export class Planned {
   readonly #members: Members;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #reads: Answer['reads'];
+  /** The name of its type, where that does not follow from the field. */
+  readonly type: string | undefined;
 
-  constructor(members: Members, values: unknown, reads: Answer['reads']) {
+  constructor(members: Members, values: unknown, reads: Answer['reads'], type?: string) {
+    this.type = type;
     this.#members = members;
     this.#values = values as Readonly<Record<string, unknown>>;
     this.#reads = reads;
@@ -38,7 +42,7 @@ export class Planned {
 }
 
 const refusalOf = (part: Part, reads: Answer['reads']): Error | null => {
-  const read = 'read' in part && part.read !== null ? reads[part.read] : null;
+  const read = 'read' in part ? reads[part.read] : null;
   return read instanceof Error ? read : null;
 };
 
@@ -56,8 +60,7 @@ function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown 
   const refused = refusalOf(part, reads);
   if (refused) throw refused;
   if (text === null && part.kind === 'one') {
-    const read = part.read === null ? null : (reads[part.read] as Read);
-    throw part.field.of().missing(read?.values ?? {});
+    throw part.field.of().missing((reads[part.read] as Read).values);
   }
   return shown(part, text === null ? null : JSON.parse(text), reads);
 }
@@ -73,7 +76,8 @@ function readsOf(ctx: Context, plan: DocumentPlan, variables: Variables): (Read 
   });
 }
 
-const aroundOf = ({ fragments, variableValues }: GraphQLResolveInfo) => ({
+const aroundOf = ({ schema, fragments, variableValues }: GraphQLResolveInfo) => ({
+  schema,
   fragment: (name: string): FragmentDefinitionNode | undefined => fragments[name],
   variables: variableValues,
 });
@@ -129,20 +133,28 @@ export class Reads {
     return { plan, answer };
   }
 
+  /** What of the caller's company has these ids, in their order; null for none. */
+  async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
+    const plan = planNode(info.parentType, info.fieldNodes, aroundOf(info));
+    const reads = readsOf(this.#ctx, plan, info.variableValues);
+    const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
+    return answers.map(({ texts }) => {
+      for (const [at, [type, part]] of plan.parts.entries()) {
+        const json = JSON.parse(texts[at] ?? 'null');
+        if (json && part.kind === 'one') return new Planned(part.members, json, reads, type);
+      }
+      return null;
+    });
+  }
+
   /** What hangs on an object that core gave: read for all that ask for it in this turn. */
   of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
-    if (field.kind === 'manufacturer')
-      return Promise.resolve(this.#manufacturer(source as { manufacturer: string | null }));
     const place = responsePathAsArray(info.path).filter((one) => typeof one === 'string');
     const key = place.join('.');
     const loader = this.#loaders.get(key) ?? this.#loaderOf(field, info);
     this.#loaders.set(key, loader);
     return loader.load(source);
-  }
-
-  #manufacturer({ manufacturer }: { manufacturer: string | null }) {
-    return this.#ctx.services.manufacturers.list().find(({ id }) => id === manufacturer) ?? null;
   }
 
   #loaderOf(field: Field, info: GraphQLResolveInfo): DataLoader<object, unknown> {

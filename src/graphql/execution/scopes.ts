@@ -4,7 +4,8 @@ import type { GraphqlContext } from './context.ts';
 
 /** Extensions of a field of a root type that needs another scope than most. */
 export interface Needs {
-  scope: Scope;
+  /** null: core sees to it, since not all that is found needs the same one. */
+  scope: Scope | null;
 }
 
 /** What fields of the root types need unless they say otherwise. */
@@ -15,10 +16,13 @@ const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {
 };
 
 type RootField = GraphQLField<unknown, GraphqlContext>;
-const scopeOf = ({ extensions }: RootField, usual: Scope): Scope => (extensions as Partial<Needs>).scope ?? usual;
+const scopeOf = ({ extensions }: RootField, usual: Scope): Scope | null => {
+  const { scope = usual } = extensions as Partial<Needs>;
+  return scope;
+};
 
 /** The scope that a mutation needs, whatever its input; undefined for what is no field of the schema. */
-export const scopeOfMutation = (schema: GraphQLSchema, name: string): Scope | undefined => {
+export const scopeOfMutation = (schema: GraphQLSchema, name: string): Scope | null | undefined => {
   const field = schema.getMutationType()?.getFields()[name];
   return field && scopeOf(field, usualScopes.mutation);
 };
@@ -28,6 +32,7 @@ export function scopesFirst(schema: GraphQLSchema): GraphQLSchema {
   for (const [operation, usual] of Object.entries(usualScopes)) {
     for (const field of Object.values(schema.getRootType(operation as OperationTypeNode)?.getFields() ?? {})) {
       const scope = scopeOf(field, usual);
+      if (scope === null) continue;
       const { resolve, subscribe } = field;
       // The first of the two that is called.
       if (subscribe) field.subscribe = needing(scope, subscribe);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { bare, kindOf, meaningOf } from '../../core/fields.ts';
 import { builder } from './builder.ts';
+import { interfacesOf } from './node.ts';
 import { judgedBy } from './validation.ts';
 
 // Here GraphQL's types are made of core's schemas; what they do not say, files of resources add.
@@ -23,7 +24,7 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   const made = known.get(plain.def);
   if (made) return made;
   if ('element' in plain) return [typeOf(name, plain.element as z.ZodType)];
-  const scalar = /^ids?$|Id$/.test(name) ? 'ID' : scalars[kindOf(plain)];
+  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[kindOf(plain)];
   if (!scalar) throw new Error(`${name} has no type in GraphQL`);
   return scalar;
 }
@@ -49,6 +50,7 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
   known.set(schema.def, ref);
   builder.objectType(ref, {
     description: schema.description ?? '',
+    interfaces: interfacesOf(name) as never[],
     fields: (t) =>
       Object.fromEntries(
         optionsOf(schema, except).map(([member, field, options]) => [

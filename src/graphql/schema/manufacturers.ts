@@ -1,15 +1,19 @@
 import type { z } from 'zod';
+import type { Context } from '../../core/context.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { manufacturer } from '../../core/vehicles/manufacturer.ts';
+import { provider, providerBrand, providerState } from '../../core/vehicles/provider.ts';
+import { listProviders } from '../../core/vehicles/providers.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { objectOf } from './described.ts';
+import { enumOf, objectOf } from './described.ts';
 
 const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
 /** There are some thirty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;
+const MOST_PROVIDERS = 10;
 
 builder.queryField('manufacturers', (t) =>
   t.field({
@@ -17,6 +21,33 @@ builder.queryField('manufacturers', (t) =>
     extensions: { size: MOST_MANUFACTURERS } satisfies Cost,
     description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
     resolve: read,
+  }),
+);
+
+type Manufacturers = Context['services']['manufacturers'];
+const known = new WeakMap<Manufacturers, Map<string, ReturnType<Manufacturers['list']>[number]>>();
+
+/** The manufacturer with this slug; null for none. */
+function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null) {
+  const bySlug = known.get(manufacturers) ?? new Map(manufacturers.list().map((one) => [one.id, one]));
+  known.set(manufacturers, bySlug);
+  return (slug !== null && bySlug.get(slug)) || null;
+}
+
+enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
+  OK: 'It is.',
+  HELD_BACK: 'It failed, or asked for a pause: it is asked less for now.',
+});
+objectOf('ProviderBrand', providerBrand);
+
+const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies Cost };
+
+builder.queryField('providers', (t) =>
+  t.field({
+    type: [objectOf('Provider', provider, { brands: mostOf })],
+    extensions: { size: MOST_PROVIDERS } satisfies Cost,
+    description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
+    resolve: (_root, _args, { ctx }) => listProviders(ctx),
   }),
 );
 
@@ -30,7 +61,8 @@ export function addManufacturer<Thing extends { manufacturer: string | null }>(
       type: ManufacturerRef,
       nullable: true,
       description: meaningOf(shape.manufacturer),
-      resolve: read,
+      // For what core gave; what a plan has read is taken from there.
+      resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
     }),
   );
 }

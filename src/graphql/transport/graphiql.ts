@@ -1,67 +1,44 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { ownToken } from '../../http/identity/own-token.ts';
+import { html } from '../../http/pages/html.ts';
 import type { HttpServices } from '../../http/request-context.ts';
+import { ASSETS, type GraphiqlAssets, graphiqlAssets } from './graphiql-assets.ts';
 import { exampleTabs } from './graphiql-tabs.ts';
 
-/** The page is one file with its scripts, styles and fonts inside; it talks to this server and to nobody else. */
+/** It talks to this server and to nobody else. The editor writes styles into the page. */
 const POLICY = [
   "default-src 'none'",
-  "script-src 'unsafe-inline'",
-  "style-src 'unsafe-inline'",
-  'img-src data:',
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
   'font-src data:',
-  'worker-src blob:',
+  "worker-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** What differs from one page to the next; as it stands in the page until it is sent. */
-interface Blanks {
-  origin: string;
-  importId: string;
-  token: string;
-}
-const BLANK = /@@(origin|importId|token)@@/;
-const blanks: Blanks = { origin: '@@origin@@', importId: '@@importId@@', token: '@@token@@' };
-
 /** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
 export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
-  const pages = new Map<boolean, ReturnType<typeof partsOf>>();
-  const remember = (development: boolean) => {
-    const page = partsOf(development);
-    pages.set(development, page);
-    page.catch(() => pages.delete(development));
-    return page;
-  };
   return async (req, res) => {
     const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
     if (!wanted || !services.config.GRAPHIQL) return false;
     const token = await ownToken(services, req);
-    const development = token !== undefined;
-    // The page has 9 MB and is for anyone: made once, it costs no more than to send it.
-    const page = pages.get(development) ?? remember(development);
-    const filled: Blanks = { origin: originOf(req), importId: randomUUID(), token: token ?? '' };
-    const parts = (await page).map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(filled[part])));
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
-    res.set('Content-Security-Policy', POLICY).type('html');
-    res.set('Content-Length', String(length)).cork();
-    for (const part of parts) res.write(part);
-    res.end();
+    const page = pageOf(await graphiqlAssets(), originOf(req), token);
+    res.set('Content-Security-Policy', POLICY).type('html').send(page);
     return true;
   };
 }
 
-/** The page in pieces, with the names of what comes between them. */
-async function partsOf(development: boolean): Promise<(Buffer | keyof Blanks)[]> {
-  // Loaded when first used: these 9 MB are more than all other modules together.
-  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
+function pageOf({ version }: GraphiqlAssets, origin: string, token: string | undefined): string {
+  const addressOf = (name: string) => `${ASSETS}${version}/${name}`;
+  const development = token !== undefined;
   // Not a token to be replaced: with a wrong one, not even the schema could be read.
-  const headers = JSON.stringify(development ? { Authorization: `Bearer ${blanks.token}` } : {}, null, 2);
-  const tabs = exampleTabs({ origin: blanks.origin, importId: blanks.importId, development });
-  const html = renderGraphiQL({
+  const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
+  const tabs = exampleTabs({ origin, importId: randomUUID(), development });
+  const options = {
     title: 'Fleet Gateway',
     defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
     headers,
@@ -69,8 +46,26 @@ async function partsOf(development: boolean): Promise<(Buffer | keyof Blanks)[]>
     shouldPersistHeaders: false,
     defaultEditorToolsVisibility: development ? 'variables' : 'headers',
     subscriptionsProtocol: 'SSE',
-  });
-  return html.split(BLANK).map((part, at) => (at % 2 === 0 ? Buffer.from(part) : (part as keyof Blanks)));
+  };
+  const workers = {
+    editorWorkerService: addressOf('editor.worker.js'),
+    json: addressOf('json.worker.js'),
+    graphql: addressOf('graphql.worker.js'),
+  };
+  return html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Fleet Gateway</title>
+<link rel="icon" href="${addressOf('favicon.ico')}">
+<link rel="stylesheet" href="${addressOf('graphiql.css')}">
+<body id="body" class="no-focus-outline">
+<noscript>GraphiQL is drawn by a script. Without scripts, read <a href="/schema.graphql">the schema</a>.</noscript>
+<div id="root" data-start="${JSON.stringify({ options, workers })}"></div>
+<script src="${addressOf('graphiql.js')}"></script>
+<script src="${addressOf('start.js')}"></script>
+</html>
+`.text;
 }
 
 /** Where the browser found us. What is no name of a host does not go into the page. */

@@ -14,22 +14,45 @@ p { margin: .25rem 0 .75rem }
 header p, dt, small { color: var(--dim) }
 small { display: block; line-height: 1.4 }
 a { color: var(--link) }
-a:focus-visible, textarea:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
+a:focus-visible, button:focus-visible, textarea:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
 ul { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem;
   grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)) }
 li { border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem }
 li a { font-weight: 600; display: block }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; margin: 0 }
 dd { margin: 0 }
-label { display: block; margin: .9rem 0 }
+label { display: block; margin-top: .9rem }
 textarea { background: var(--soft); color: inherit; border: 1px solid var(--line); border-radius: .5rem; display: block;
   field-sizing: content; font: .8125rem/1.5 ui-monospace, monospace; margin-top: .3rem; overflow-wrap: anywhere;
   padding: .75rem .9rem; resize: vertical; width: 100% }
+button { background: none; border: 1px solid var(--line); border-radius: .5rem; color: var(--link); cursor: pointer;
+  font: inherit; font-size: .875rem; margin-top: .3rem; padding: .2rem .9rem }
+`;
+
+/** Without scripts there are no buttons, and the fields can still be selected. */
+const script = `
+for (const field of document.querySelectorAll('textarea')) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', 'Copy: ' + field.labels[0].textContent);
+  button.onclick = async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      document.execCommand('copy');
+    }
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+  };
+  field.after(button);
+}
 `;
 
 export const homePolicy =
-  `default-src 'none'; style-src ${hashOf(style)}; img-src data:; base-uri 'none'; form-action 'none'; ` +
-  `frame-ancestors 'none'`;
+  `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; img-src data:; base-uri 'none'; ` +
+  `form-action 'none'; frame-ancestors 'none'`;
 
 interface Place {
   href: string;
@@ -93,6 +116,7 @@ ${new Html(`<style>${style}</style>`)}
       ${supported.map(({ name }) => name).join(', ')}
   </dl>
 </main>
+${token ? new Html(`<script>${script}</script>`) : ''}
 </html>
 `.text;
 }
@@ -108,8 +132,11 @@ const fleet =
 const query = '{"query":"{ fleets { totalCount nodes { id name vehicleCount } } }"}';
 
 /** Text to copy: a field, so that the keyboard too can select all of it. */
-const copied = (label: string, rows: number, text: string): Html =>
-  html`<label>${label}<textarea readonly spellcheck="false" rows="${rows}">${text}</textarea></label>`;
+const copied = (label: string, rows: number, text: string): Html => {
+  const id = label.toLowerCase().replaceAll(' ', '-');
+  return html`<label for="${id}">${label}</label>
+<textarea id="${id}" readonly spellcheck="false" rows="${rows}">${text}</textarea>`;
+};
 
 const command = (base: string, path: string, body: string): string =>
   [

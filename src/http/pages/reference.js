@@ -17,3 +17,12 @@ const ui = SwaggerUIBundle({
     if (token) ui.preauthorizeApiKey('bearer', token);
   },
 });
+
+// Swagger UI gives these no names that a screen reader could say.
+const names = { '#servers': 'Server', '.examples-select-element': 'Example', '.body-param__text': 'Body' };
+const nameFields = () => {
+  for (const [selector, name] of Object.entries(names)) {
+    for (const field of place.querySelectorAll(`${selector}:not([aria-label])`)) field.setAttribute('aria-label', name);
+  }
+};
+new MutationObserver(nameFields).observe(place, { childList: true, subtree: true });

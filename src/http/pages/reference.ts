@@ -15,11 +15,11 @@ export const reference = (token: string | undefined): string =>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <link rel="stylesheet" href="/docs/reference.css">
 <nav><a href="/">Fleet Gateway</a></nav>
-<main id="reference" data-token="${token}">
+<div id="reference" data-token="${token}">
   <noscript>
     <p>This page is drawn by a script. Without scripts, read <a href="/openapi.json">the OpenAPI document</a>.</p>
   </noscript>
-</main>
+</div>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/reference.js"></script>
 </html>

@@ -11,7 +11,7 @@ export const contractDocs = {
     summary: 'Create a contract',
     description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
     body: { input: createContractInput },
-    answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location'] } },
+    answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location', 'ETag'] } },
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
   },
   list: {
@@ -24,6 +24,7 @@ export const contractDocs = {
   },
   get: {
     operationId: 'getContract',
+    etag: true,
     tag: 'Contracts',
     summary: 'Get a contract',
     description: `One contract. ${open}`,
@@ -32,6 +33,7 @@ export const contractDocs = {
   },
   delete: {
     operationId: 'deleteContract',
+    etag: true,
     tag: 'Contracts',
     summary: 'Delete a contract',
     description: `Deletes a contract, whether it is in force or not. ${open}`,

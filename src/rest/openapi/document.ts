@@ -4,7 +4,7 @@ import { headers } from './headers.ts';
 import { type Json, Schemas } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { operatorPaths } from './operator-paths.ts';
-import { idempotencyKey, prefer, queryParameters } from './parameters.ts';
+import { idempotencyKey, ifMatch, ifNoneMatch, prefer, queryParameters } from './parameters.ts';
 import { problemExamples } from './problems.ts';
 import { type Tag, tags } from './tags.ts';
 
@@ -45,12 +45,24 @@ function makeDocument(): Json {
       contact: { name: 'The operator of this gateway' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: [{ url: '/', description: 'Where this document comes from.' }],
+    servers: [
+      {
+        url: '/',
+        description: 'Where this document comes from: a local, staging or production gateway.',
+        'x-internal': false,
+      },
+    ],
     tags: usedTags(paths),
     paths,
     components: {
       schemas: sorted(schemas.components),
-      parameters: { ...queryParameters, 'Idempotency-Key': idempotencyKey, Prefer: prefer },
+      parameters: {
+        ...queryParameters,
+        'Idempotency-Key': idempotencyKey,
+        Prefer: prefer,
+        'If-Match': ifMatch,
+        'If-None-Match': ifNoneMatch,
+      },
       headers,
       responses: sorted(schemas.responses),
       examples: sorted(usedIn(schemas.responses, problemExamples)),
@@ -60,7 +72,7 @@ function makeDocument(): Json {
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description:
-            'A token of the configured issuer that names the company. Where scopes are in use: `fleets:read`, ' +
+            'A token of the configured issuer that names the company, verified as RFC8725 recommends. Where scopes are in use: `fleets:read`, ' +
             '`fleets:write` (fleets, vehicles, eligibility), `contracts:read` and `contracts:write`.',
         },
       },

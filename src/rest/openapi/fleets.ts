@@ -17,10 +17,11 @@ export const fleetDocs = {
     summary: 'Create a fleet',
     description: 'Creates a fleet of your company. Texts are trimmed.',
     body: { input: createFleetInput },
-    answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location'] } },
+    answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location', 'ETag'] } },
   },
   get: {
     operationId: 'getFleet',
+    etag: true,
     tag: 'Fleets',
     summary: 'Get a fleet',
     description: 'One fleet of your company.',
@@ -29,6 +30,7 @@ export const fleetDocs = {
   },
   update: {
     operationId: 'updateFleet',
+    etag: true,
     tag: 'Fleets',
     summary: 'Change a fleet',
     description: 'Changes the fields that are sent, at least one of them, and leaves the others.',
@@ -38,6 +40,7 @@ export const fleetDocs = {
   },
   delete: {
     operationId: 'deleteFleet',
+    etag: true,
     tag: 'Fleets',
     summary: 'Delete a fleet',
     description: 'Deletes a fleet with its vehicles and their contracts.',

@@ -16,10 +16,15 @@ export const headers = {
   Location: text('Where the new resource is.', '/fleets/019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
   'Preference-Applied': text('How long the answer was waited for at most (RFC 7240).', 'wait=10'),
   'Content-Disposition': text('The name to save the file by.', 'attachment; filename="rejected.csv"'),
+  ETag: text(
+    'Names the state that the answer shows: any change of it makes another one.',
+    'W/"3q2-7wGZr5ZkQ0uXh8tV1A"',
+  ),
+  Vary: text('What the answer depends on beside its address.', 'Accept'),
   'Idempotent-Replayed': text('`true`: this is the answer to an earlier request with the same key.', 'true'),
   'Retry-After': {
     description: 'Seconds after which trying again makes sense.',
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 86_400 },
     example: 2,
   },
   'WWW-Authenticate': text(

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Route } from '../route.ts';
@@ -20,6 +21,7 @@ export function operationOf(route: Route, schemas: Schemas): Json {
     ...(docs.body && { requestBody: bodyOf(docs.body, schemas) }),
     responses: {
       ...mapValues(docs.answers, (answer) => answerOf(answer, route, schemas)),
+      ...(docs.etag && route.method === 'GET' && { 304: answerOf(notModified, route, schemas) }),
       ...errorAnswersOf(route, schemas),
     },
   };
@@ -38,6 +40,7 @@ function parametersOf({ method, path, docs }: Route): Json[] {
     ...(docs.query ?? []).map(parameter),
     ...(method === 'POST' ? [parameter('Idempotency-Key')] : []),
     ...(docs.prefer ? [parameter('Prefer')] : []),
+    ...(docs.etag ? [parameter(method === 'GET' ? 'If-None-Match' : 'If-Match')] : []),
   ];
 }
 
@@ -51,18 +54,24 @@ function bodyOf({ type = 'application/json', input, files = {} }: BodyDocs, sche
   return { required: true, content: { [type]: content, ...alone } };
 }
 
-function answerOf(answer: AnswerDocs, { method }: Route, schemas: Schemas): Json {
-  const { description, schema, type = 'application/json', headers = [] } = answer;
+const notModified = { description: 'It is as `If-None-Match` says.' };
+
+function answerOf(answer: AnswerDocs, { method, docs }: Route, schemas: Schemas): Json {
+  const { description, schema, type = 'application/json', files = {}, headers = [] } = answer;
   const names: HeaderName[] = [
     ...everyAnswer,
     ...headers,
+    ...(docs.etag && method !== 'DELETE' ? ['ETag' as const] : []),
     ...(method === 'POST' ? ['Idempotent-Replayed' as const] : []),
   ];
-  const json = schema && schemas.of(schema, 'output');
+  const contentOf = (one: z.ZodType) => {
+    const json = schemas.of(one, 'output');
+    return { schema: json, example: schemas.exampleOf(json) };
+  };
   return {
     description,
     headers: headersNamed(names),
-    ...(json && { content: { [type]: { schema: json, example: schemas.exampleOf(json) } } }),
+    ...(schema && { content: mapValues({ [type]: schema, ...files }, contentOf) }),
   };
 }
 
@@ -71,6 +80,7 @@ function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
   const reads = docs.query || docs.body || method === 'POST';
   return [
     ...(docs.errors ?? []),
+    ...(docs.etag && method !== 'GET' ? (['PRECONDITION_FAILED'] as const) : []),
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
     ...(body === 'json' ? (['MALFORMED_JSON'] as const) : []),
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),

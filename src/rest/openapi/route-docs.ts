@@ -13,6 +13,8 @@ export interface RouteDocs {
   /** Whole sentences: what happens, and what a caller would not guess. */
   description: string;
   query?: readonly QueryParameter[];
+  /** Whether what it shows or changes has an `ETag`, which `If-None-Match` or `If-Match` may name. */
+  etag?: true;
   /** Whether `Prefer: wait=N` is heard. */
   prefer?: true;
   body?: BodyDocs;
@@ -35,7 +37,9 @@ export interface AnswerDocs {
   /** Absent: the answer has no body. */
   schema?: z.ZodType;
   type?: 'application/json' | 'text/csv' | 'text/event-stream';
+  /** What it may be instead, by media type. */
+  files?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly AnswerHeader[];
 }
 
-export type AnswerHeader = 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';
+export type AnswerHeader = 'ETag' | 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';

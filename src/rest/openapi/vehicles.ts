@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { field } from '../../core/fields.ts';
 import { eligibility, vehicle } from '../../core/vehicles/vehicle.ts';
 import {
   addedVehicles,
@@ -8,7 +9,7 @@ import {
   movedVehicles,
   moveVehiclesInput,
 } from '../../core/vehicles/vin-lists.ts';
-import type { RouteDocs } from './route-docs.ts';
+import type { AnswerDocs, RouteDocs } from './route-docs.ts';
 
 /** A vehicle with its eligibility in short. */
 export const vehicleJson = vehicle
@@ -19,9 +20,34 @@ export const vehicleJson = vehicle
   })
   .meta({ ...vehicle.meta(), id: 'Vehicle' });
 
+/** A vehicle as a line of NDJSON, which also says why it is not eligible. */
+export const exportedVehicle = vehicle
+  .extend({ eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }) })
+  .meta({ ...vehicle.meta(), id: 'ExportedVehicle' });
+
+const vehicleFiles = {
+  'text/csv': field(
+    z.string(),
+    'A line for each vehicle below its header, in UTF-8 with a byte order mark; it can be uploaded as it is.',
+    'vin,fleet_id,fleet_name,manufacturer,status,eligible,reason_code,reason,actor,verified_at,created_at\n',
+  ),
+  'application/x-ndjson': field(
+    z.string(),
+    'An ExportedVehicle on each line: a vehicle with the reason of its eligibility.',
+    '{"id":"019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c","vin":"WBA3A5C50CF256985"}\n',
+  ),
+};
+
 const addedJson = addedVehicles
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
   .meta({ ...addedVehicles.meta(), id: 'AddedVehicles' });
+
+const vehiclesAnswer = {
+  description: 'The vehicles, in the media type of `Accept` that you like best; JSON where you have no preference.',
+  schema: z.array(vehicleJson),
+  files: vehicleFiles,
+  headers: ['Link', 'Content-Disposition', 'Vary'],
+} satisfies AnswerDocs;
 
 const deleteMany = {
   tag: 'Vehicles',
@@ -42,7 +68,7 @@ export const vehicleDocs = {
     summary: 'List the vehicles of a fleet',
     description: 'The vehicles of a fleet, oldest first unless `sort` says otherwise.',
     query: ['sortVehicles', 'limit', 'after'],
-    answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
+    answers: { 200: vehiclesAnswer },
     errors: ['FLEET_NOT_FOUND'],
   },
   listAll: {
@@ -53,7 +79,7 @@ export const vehicleDocs = {
       'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
       'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
     query: [...filters, 'sortVehicles', 'limit', 'after'],
-    answers: { 200: { description: 'The vehicles.', schema: z.array(vehicleJson), headers: ['Link'] } },
+    answers: { 200: vehiclesAnswer },
     errors: ['PAYLOAD_TOO_LARGE'],
   },
   add: {
@@ -84,6 +110,7 @@ export const vehicleDocs = {
   },
   get: {
     operationId: 'getVehicle',
+    etag: true,
     tag: 'Vehicles',
     summary: 'Get a vehicle',
     description: 'One vehicle of your company.',
@@ -92,6 +119,7 @@ export const vehicleDocs = {
   },
   delete: {
     operationId: 'deleteVehicle',
+    etag: true,
     tag: 'Vehicles',
     summary: 'Delete a vehicle',
     description: 'Deletes a vehicle with its contracts.',

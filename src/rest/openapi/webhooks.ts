@@ -34,6 +34,7 @@ export const webhookDocs = {
   },
   get: {
     operationId: 'getWebhook',
+    etag: true,
     tag: 'Webhooks',
     summary: 'Get a webhook',
     description: 'One webhook; its secret is not shown again.',
@@ -42,6 +43,7 @@ export const webhookDocs = {
   },
   update: {
     operationId: 'updateWebhook',
+    etag: true,
     tag: 'Webhooks',
     summary: 'Change, pause or activate a webhook',
     description: `Changes what is named. \`state\` \`PAUSED\` lets events wait, \`ACTIVE\` sends what has waited. ${scope}`,
@@ -51,6 +53,7 @@ export const webhookDocs = {
   },
   delete: {
     operationId: 'deleteWebhook',
+    etag: true,
     tag: 'Webhooks',
     summary: 'Delete a webhook',
     description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',

@@ -1,3 +1,4 @@
+import { BYTE_ORDER_MARK, csvLine as line } from '../../csv-line.ts';
 import { type CsvLayout, numberedColumns } from './layout.ts';
 
 /** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
@@ -9,13 +10,6 @@ export interface RejectedRow {
 }
 
 const ERROR_COLUMNS = ['error_code', 'error_message'];
-/** By it spreadsheets tell that the file is UTF-8. */
-const BYTE_ORDER_MARK = '\ufeff';
-/**
- * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for
- * somebody, since who opens the file may split it elsewhere than its writer, also within quotes.
- */
-const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /**
  * Writes rejected rows as CSV lines in the layout of the file they came from, error_code and error_message behind its
@@ -48,16 +42,4 @@ function headerLine(columns: readonly string[], delimiter: string): string {
 /** A file that was once rejected.csv has error columns; the new ones take their place. */
 function isNoErrorIn(columns: readonly string[]): (_: unknown, at: number) => boolean {
   return (_, at) => !ERROR_COLUMNS.includes(columns[at] ?? '');
-}
-
-function line(cells: readonly string[], delimiter: string): string {
-  return `${cells.map((cell) => quoted(defused(cell), delimiter)).join(delimiter)}\n`;
-}
-
-function defused(cell: string): string {
-  return cell.replace(BEFORE_FORMULA, "'");
-}
-
-function quoted(cell: string, delimiter: string): string {
-  return /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }

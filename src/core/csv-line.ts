@@ -1,0 +1,22 @@
+/** By it spreadsheets tell that the file is UTF-8. */
+export const BYTE_ORDER_MARK = '\ufeff';
+/**
+ * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for
+ * somebody, since who opens the file may split it elsewhere than its writer, also within quotes.
+ */
+const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+
+/** A line of CSV, in which no cell is a formula to any spreadsheet. */
+export const csvLine = (cells: readonly string[], delimiter: string): string =>
+  `${cells.map((cell) => csvCell(cell, delimiter)).join(delimiter)}\n`;
+
+/** One cell of it. */
+export const csvCell = (cell: string, delimiter: string): string => quoted(defused(cell), delimiter);
+
+function defused(cell: string): string {
+  return cell.replace(BEFORE_FORMULA, "'");
+}
+
+function quoted(cell: string, delimiter: string): string {
+  return /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

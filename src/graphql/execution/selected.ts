@@ -1,0 +1,69 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLIncludeDirective,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  GraphQLSkipDirective,
+  getDirectiveValues,
+  type InlineFragmentNode,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
+
+export type Variables = Readonly<Record<string, unknown>>;
+
+/** Where selections stand. */
+export interface Around {
+  schema: GraphQLSchema;
+  fragment(name: string): FragmentDefinitionNode | undefined;
+  /** By which `@skip` and `@include` go; null leaves nothing out. */
+  variables: Variables | null;
+}
+
+/**
+ * What stands under each name that the sets select of an object of this type, through all fragments. Not the whole where a
+ * directive is wrong: graphql-js tells of it, at its place.
+ */
+export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[], around: Around) {
+  const fields = new Map<string, FieldNode[]>();
+  // Once for each object, however often it stands there: fragments of fragments would multiply.
+  const spread = new Set<string>();
+  let isWhole = true;
+  const isIncluded = (node: SelectionNode): boolean => {
+    const { variables } = around;
+    if (!variables || !node.directives?.length) return true;
+    try {
+      if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false;
+      return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false;
+    } catch {
+      isWhole = false;
+      return false;
+    }
+  };
+  const add = (node: FieldNode) => {
+    const key = (node.alias ?? node.name).value;
+    const same = fields.get(key);
+    if (same) same.push(node);
+    else fields.set(key, [node]);
+  };
+  const collect = (set: SelectionSetNode): void => {
+    for (const node of set.selections) {
+      if (!isIncluded(node)) continue;
+      if (node.kind === Kind.FIELD) add(node);
+      else if (node.kind === Kind.INLINE_FRAGMENT) {
+        if (isAbout(type, node)) collect(node.selectionSet);
+      } else if (!spread.has(node.name.value)) {
+        spread.add(node.name.value);
+        const fragment = around.fragment(node.name.value);
+        if (fragment && isAbout(type, fragment)) collect(fragment.selectionSet);
+      }
+    }
+  };
+  for (const set of sets) collect(set);
+  return { fields, isWhole };
+}
+
+const isAbout = (type: GraphQLObjectType, { typeCondition }: InlineFragmentNode | FragmentDefinitionNode): boolean =>
+  !typeCondition || [type, ...type.getInterfaces()].some(({ name }) => name === typeCondition.name.value);

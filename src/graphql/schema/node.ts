@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { authorizeAny } from '../../core/context.ts';
+import { readInput } from '../../core/input.ts';
+import { nodes } from '../../core/reads/reads.ts';
+import type { Cost } from '../execution/cost.ts';
+import { Planned } from '../execution/reads.ts';
+import type { Needs } from '../execution/scopes.ts';
+import { builder } from './builder.ts';
+
+/** Ids that are asked for at a time. */
+const NODES_MAX = 100;
+const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
+
+const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({
+  description: `What can be read again by its id alone: ${Object.keys(nodes).join(', ')}.`,
+  fields: (t) => ({ id: t.exposeID('id', { description: 'Identifies it: the same in both interfaces.' }) }),
+  // `node` and `nodes` alone are of this type.
+  resolveType: (value) => (value instanceof Planned ? value.type : null) as never,
+});
+
+/** The interfaces of the object type of this name. */
+export const interfacesOf = (name: string) => (name in nodes ? [NodeRef] : []);
+
+const same =
+  'Null, without an error, for what is not there, is not the company’s, or is of a scope that the token lacks.';
+/** Whoever has one of these finds what it is for. */
+const readScopes = ['fleets:read', 'contracts:read'] as const;
+const needs = { scope: null } satisfies Needs;
+
+builder.queryFields((t) => ({
+  node: t.field({
+    type: NodeRef,
+    nullable: true,
+    description: `Whatever has this id. ${same}`,
+    extensions: { ...needs },
+    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    async resolve(_root, { id }, { ctx, reads }, info) {
+      authorizeAny(ctx, readScopes);
+      const [found] = await reads.nodes([String(id)], info);
+      return (found ?? null) as never;
+    },
+  }),
+  nodes: t.field({
+    type: [NodeRef],
+    nullable: { list: false, items: true },
+    description: `Whatever has these ids, in their order. ${same} Errors: VALIDATION_FAILED (more than ${NODES_MAX} ids).`,
+    extensions: { ...needs, size: 'input' } satisfies Needs & Cost,
+    args: { ids: t.arg.idList({ required: true, description: `Their ids, at most ${NODES_MAX}.` }) },
+    resolve(_root, { ids }, { ctx, reads }, info) {
+      authorizeAny(ctx, readScopes);
+      return reads.nodes(readInput(nodesInput, { ids: ids.map(String) }).ids, info) as never;
+    },
+  }),
+}));

@@ -1,0 +1,22 @@
+import type { Context } from '../core/context.ts';
+import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
+import type { Job } from './job.ts';
+
+/** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
+export function deleteFleets(open: () => Context): Job {
+  return {
+    kind: 'fleet',
+    async run(signal) {
+      const ctx = open();
+      for (let left = true; left && !signal.aborted; ) {
+        left = false;
+        for (const fleet of await fleetsBeingDeleted(ctx)) {
+          if (signal.aborted) break;
+          left = (await deleteSome(ctx, fleet)) || left;
+        }
+      }
+      return null;
+    },
+    stop: async () => {},
+  };
+}

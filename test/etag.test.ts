@@ -1,0 +1,252 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { openApiDocument } from '../src/rest/openapi/document.ts';
+import type { Answer, Client, Json } from './support/client.ts';
+import {
+  addVehicle,
+  addVehicles,
+  contractFields,
+  createContract,
+  createFleet,
+  fleetFields,
+  newVin,
+  newVins,
+} from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const { kind } = inject('database');
+const gateway = await startGateway();
+/** Whose background work verifies vehicles. */
+const working = await startGateway({ workers: true });
+const acme = await gateway.as('acme');
+
+const tagOf = ({ headers }: Answer): string => headers.get('etag') ?? '';
+const times = <T>(count: number, act: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => act(index)));
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status).toSorted();
+
+/** Each kind of resource: one of it, and a change that If-Match may forbid. */
+const kinds: Record<string, { make(client: Client): Promise<string>; change?: Json }> = {
+  fleet: { make: async (client) => `/fleets/${(await createFleet(client)).id}`, change: { name: 'Renamed' } },
+  vehicle: { make: async (client) => `/vehicles/${(await addVehicle(client)).id}` },
+  contract: { make: async (client) => `/contracts/${(await createContract(client)).id}` },
+  webhook: {
+    make: async (client) => `/webhooks/${(await client.post('/webhooks', { url: 'https://example.com/' })).body.id}`,
+    change: { description: 'Renamed' },
+  },
+};
+
+test('every operation on one fleet, vehicle, contract or webhook is among these, and documented so', () => {
+  const { paths } = openApiDocument() as Json;
+  const documented = Object.entries<Json>(paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods)
+      .filter(([, { parameters = [] }]) => parameters.some(({ $ref = '' }) => /If-(None-)?Match$/.test($ref)))
+      .map(([method]) => `${method} ${path}`),
+  );
+  expect(documented.toSorted()).toEqual([
+    'delete /contracts/{id}',
+    'delete /fleets/{fleetId}',
+    'delete /vehicles/{vehicleId}',
+    'delete /webhooks/{id}',
+    'get /contracts/{id}',
+    'get /fleets/{fleetId}',
+    'get /vehicles/{vehicleId}',
+    'get /webhooks/{id}',
+    'patch /fleets/{fleetId}',
+    'patch /webhooks/{id}',
+  ]);
+});
+
+describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
+  test('has a weak tag, which GET answers with 304 as long as it holds', async () => {
+    const path = await make(acme);
+    const first = await acme.get(path);
+    expect(tagOf(first)).toMatch(/^W\/"[\w-]{22}"$/);
+    expect(tagOf(await acme.get(path))).toBe(tagOf(first));
+    const opaque = tagOf(first).slice(2);
+    for (const header of [tagOf(first), opaque, '*', ` "other" , ${opaque}`]) {
+      const { status, headers, body } = await acme.get(path, { 'if-none-match': header });
+      expect([status, headers.get('etag'), body]).toEqual([304, tagOf(first), null]);
+    }
+    for (const header of ['"other"', 'W/"other"', opaque.slice(1, -1), 'nonsense', '']) {
+      expect((await acme.get(path, { 'if-none-match': header })).status).toBe(200);
+    }
+    const head = await acme.send('HEAD', path, undefined, { 'if-none-match': opaque });
+    expect([head.status, tagOf(head)]).toEqual([304, tagOf(first)]);
+  });
+
+  test("another company's is 404, whatever tags are named", async () => {
+    const path = await make(acme);
+    const tag = tagOf(await acme.get(path));
+    const globex = await gateway.as('globex');
+    for (const value of [tag, '*', '"other"']) {
+      expect((await globex.get(path, { 'if-none-match': value })).status).toBe(404);
+      expect((await globex.delete(path, undefined, { 'if-match': value })).status).toBe(404);
+      if (change) expect((await globex.patch(path, change, { 'if-match': value })).status).toBe(404);
+    }
+    expect(tagOf(await acme.get(path))).toBe(tag);
+  });
+
+  test('is not changed by whoever names another state, and is by whoever names the present one', async () => {
+    const path = await make(acme);
+    const tag = tagOf(await acme.get(path));
+    const refused = { status: 412, body: { code: 'PRECONDITION_FAILED' } };
+    for (const stale of ['"other"', 'W/"x", "y"', '']) {
+      expect(await acme.delete(path, undefined, { 'if-match': stale })).toMatchObject(refused);
+      if (change) expect(await acme.patch(path, change, { 'if-match': stale })).toMatchObject(refused);
+    }
+    expect(tagOf(await acme.get(path))).toBe(tag);
+    if (change) {
+      const changed = await acme.patch(path, change, { 'if-match': tag });
+      expect(changed.status).toBe(200);
+      expect(tagOf(changed)).not.toBe(tag);
+      expect(tagOf(await acme.get(path))).toBe(tagOf(changed));
+      expect(await acme.patch(path, { ...change }, { 'if-match': tag })).toMatchObject(refused);
+      expect((await acme.patch(path, change, { 'if-match': '*' })).status).toBe(200);
+    }
+    const now = tagOf(await acme.get(path));
+    expect((await acme.delete(path, undefined, { 'if-match': `"other", ${now}` })).status).toBeLessThan(300);
+    expect((await acme.delete(path, undefined, { 'if-match': now })).status).toBe(404);
+  });
+
+  test('of twenty who know the same state, one changes it', async () => {
+    const path = await make(acme);
+    const header = { 'if-match': tagOf(await acme.get(path)) };
+    if (change) {
+      const [name] = Object.keys(change) as [string];
+      const answers = await times(20, (index) => acme.patch(path, { [name]: `By ${index}` }, header));
+      expect(statuses(answers)).toEqual([200, ...Array(19).fill(412)]);
+      const [winner] = answers.filter(({ status }) => status === 200);
+      expect((await acme.get(path)).body).toEqual(winner?.body);
+    }
+    const last = { 'if-match': tagOf(await acme.get(path)) };
+    const deleted = await times(20, () => acme.delete(path, undefined, last));
+    expect(deleted.filter(({ status }) => status < 300)).toHaveLength(1);
+    expect(new Set(deleted.map(({ status }) => status)).isSubsetOf(new Set([200, 204, 404]))).toBe(true);
+  });
+
+  test('is not deleted by who knows it as it was before a change that was made at the same time', async () => {
+    if (!change) return;
+    for (let round = 0; round < (kind === 'postgresql' ? 10 : 3); round++) {
+      const path = await make(acme);
+      const header = { 'if-match': tagOf(await acme.get(path)) };
+      const both = await Promise.all([acme.patch(path, change, header), acme.delete(path, undefined, header)]);
+      expect([
+        [200, 412],
+        [404, 200],
+      ]).toContainEqual(both.map(({ status }) => status));
+    }
+  });
+});
+
+test('what was created has the tag that it has when it is read', async () => {
+  const made: [Answer, string][] = [];
+  const fleet = await acme.post('/fleets', fleetFields);
+  made.push([fleet, `/fleets/${fleet.body.id}`]);
+  const contract = await acme.post('/contracts', contractFields(await addVehicle(acme)));
+  made.push([contract, `/contracts/${contract.body.id}`]);
+  for (const [answer, path] of made) expect([path, tagOf(await acme.get(path))]).toEqual([path, tagOf(answer)]);
+});
+
+/** Ways to change what others show, of which some change nothing. */
+const ways = {
+  rename: ({ client, fleet }: World, n: number) => client.patch(`/fleets/${fleet}`, { name: `Name ${n % 3}` }),
+  'rename by GraphQL': ({ client, fleet }: World, n: number) =>
+    client.post('/graphql', {
+      query: 'mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) { fleet { id } } }',
+      variables: { input: { id: fleet, vat: `V${n % 3}` } },
+    }),
+  add: ({ client, fleet }: World, n: number) => client.post('/vehicles', { fleetId: fleet, vins: newVins(n % 2) }),
+  upload: ({ client, fleet }: World) =>
+    client.post(`/vehicles/file?fleetId=${fleet}`, newVin(), { 'content-type': 'text/csv' }),
+  remove: ({ client, fleet, others }: World) =>
+    client.post('/vehicles/delete', { fleetId: fleet, ids: others.splice(0, 1).concat('none') }),
+  move: ({ client, fleet, elsewhere, vehicle }: World, n: number) =>
+    client.post('/vehicles/move', { fleetId: n % 2 ? fleet : elsewhere, ids: [vehicle] }),
+  verify: async ({ client, vin }: World) => {
+    const before = (await client.get(`/vehicles/eligibility/${vin}`)).body;
+    await client.post(`/vehicles/eligibility/${vin}/refresh`);
+    await until(async () => {
+      const { status, body } = await client.get(`/vehicles/eligibility/${vin}`);
+      return status === 200 && body.verifiedAt !== before.verifiedAt;
+    });
+  },
+  contract: ({ client, fleet, vin }: World, n: number) =>
+    client.post('/contracts', contractFields({ fleetId: fleet, vin }, { pack: `pack-${n}` })),
+  'webhook paused': ({ client, webhook }: World, n: number) =>
+    client.patch(`/webhooks/${webhook}`, { state: n % 2 ? 'PAUSED' : 'ACTIVE' }),
+  'secret rotated': ({ client, webhook }: World) => client.post(`/webhooks/${webhook}/rotate`),
+  nothing: async () => {},
+};
+type World = Awaited<ReturnType<typeof newWorld>>;
+
+async function newWorld(client: Client) {
+  const [fleet, elsewhere] = [await createFleet(client), await createFleet(client)];
+  const [vehicle, ...others] = await addVehicles(client, newVins(4), fleet);
+  const contract = await createContract(client, vehicle);
+  const { body: webhook } = await client.post('/webhooks', { url: 'https://example.com/', types: ['fleet.created'] });
+  const ids = {
+    fleet: fleet.id,
+    elsewhere: elsewhere.id,
+    vehicle: vehicle.id,
+    contract: contract.id,
+    webhook: webhook.id,
+  };
+  const paths = [`/fleets/${fleet.id}`, `/fleets/${elsewhere.id}`, `/vehicles/${vehicle.id}`];
+  paths.push(`/contracts/${contract.id}`, `/webhooks/${webhook.id}`);
+  return { client, ...ids, vin: vehicle.vin, others: others.map(({ id }) => id), paths };
+}
+
+describe('a tag is another one exactly when what is shown is', () => {
+  let client: Client;
+  beforeAll(async () => {
+    client = await working.as('tagged');
+  });
+
+  test('whatever is done, by whatever way', { timeout: 120_000 }, async () => {
+    const step = fc.tuple(fc.constantFrom(...(Object.keys(ways) as (keyof typeof ways)[])), fc.nat(50));
+    const done = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10 }), async (steps) => {
+        const world = await newWorld(client);
+        let before = new Map<string, Answer>();
+        for (const [way, n] of [['nothing', 0] as const, ...steps]) {
+          await ways[way](world, n);
+          done.add(way);
+          const after = new Map<string, Answer>();
+          for (const path of world.paths) {
+            const now = await client.get(path);
+            const then = before.get(path);
+            after.set(path, now);
+            if (!then) continue;
+            const same = JSON.stringify(now.body) === JSON.stringify(then.body);
+            expect([way, path, tagOf(now) === tagOf(then)]).toEqual([way, path, same]);
+          }
+          before = after;
+        }
+      }),
+      { numRuns: kind === 'postgresql' ? 12 : 5 },
+    );
+    expect(done.size).toBeGreaterThan(8);
+  });
+
+  test("a contract's when its time comes", async () => {
+    const vehicle = await addVehicle(acme);
+    const { id } = await createContract(acme, vehicle);
+    const tags: string[] = [];
+    for (const now of ['2029-06-01', '2029-07-01', '2030-06-01', '2031-06-01']) {
+      vi.spyOn(gateway.services, 'clock').mockReturnValue(Date.parse(now));
+      tags.push(tagOf(await acme.get(`/contracts/${id}`)));
+      vi.restoreAllMocks();
+    }
+    const [scheduled, same, active, ended] = tags;
+    expect(same).toBe(scheduled);
+    expect(new Set([scheduled, active, ended]).size).toBe(3);
+    // Deleted only by who has seen that it is in force.
+    vi.spyOn(gateway.services, 'clock').mockReturnValue(Date.parse('2030-06-01'));
+    expect((await acme.delete(`/contracts/${id}`, undefined, { 'if-match': scheduled ?? '' })).status).toBe(412);
+    expect((await acme.delete(`/contracts/${id}`, undefined, { 'if-match': active ?? '' })).status).toBe(204);
+    vi.restoreAllMocks();
+  });
+});

@@ -1,0 +1,174 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { createFleet, unknownId } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { all } from './support/operation.ts';
+import { withScopes, worldWithDeliveries } from './support/scopes.ts';
+import type { World } from './support/worlds.ts';
+
+const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on', CONTRACTS_AUTH: 'required' } });
+
+/** Each kind, with its id in a world and the query that has it by itself. */
+const kinds = {
+  Fleet: [({ fleetId }: World) => fleetId, 'fleet(id: $id)'],
+  Vehicle: [({ vehicleId }: World) => vehicleId, 'vehicle(by: { id: $id })'],
+  Contract: [({ contractId }: World) => contractId, 'contract(id: $id)'],
+  Import: [({ importId }: World) => importId, 'import(id: $id)'],
+  Event: [({ eventId }: World) => eventId, 'event(id: $id)'],
+  Webhook: [({ webhookId }: World) => webhookId, 'webhook(id: $id)'],
+  Delivery: [({ deliveryId }: World) => deliveryId, null],
+} as const;
+const types = Object.keys(kinds) as (keyof typeof kinds)[];
+const idOf = (type: keyof typeof kinds, world: World) => kinds[type][0](world);
+
+let world: World;
+let other: World;
+beforeAll(async () => {
+  world = await worldWithDeliveries(gateway);
+  other = await worldWithDeliveries(gateway);
+});
+
+async function ask(client: Client, query: string, variables: Json): Promise<Json> {
+  const { data, errors } = (await client.post('/graphql', { query, variables })).body;
+  return errors ? { data, errors } : { data };
+}
+
+/** What is sent to the database while `act` runs. */
+async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
+  const { send, read } = gateway.database;
+  const seen: string[] = [];
+  const watched =
+    (run: typeof send): typeof send =>
+    (text, values) => {
+      seen.push(text);
+      return run(text, values);
+    };
+  Object.assign(gateway.database, { send: watched(send), read: watched(read) });
+  await act().finally(() => Object.assign(gateway.database, { send, read }));
+  return seen;
+}
+
+describe.each(types)('node of a %s', (type) => {
+  test('has all that its own query has', async () => {
+    const [, own] = kinds[type];
+    const id = idOf(type, world);
+    const fields = `__typename ${all(type)}`;
+    const found = await ask(world.client, `query ($id: ID!) { node(id: $id) { ... on ${type} { ${fields} } } }`, {
+      id,
+    });
+    expect(found.errors).toBeUndefined();
+    expect(found.data.node).toMatchObject({ __typename: type, id });
+    if (!own) return;
+    const wanted = await ask(world.client, `query ($id: ID!) { node: ${own} { ${fields} } }`, { id });
+    expect(found).toEqual(wanted);
+  });
+
+  test('is null to another company, and for capitals the same', async () => {
+    const id = idOf(type, world);
+    const query = 'query ($id: ID!) { node(id: $id) { id __typename } }';
+    expect(await ask(other.client, query, { id })).toEqual({ data: { node: null } });
+    expect(await ask(world.client, query, { id: id.toUpperCase() })).toEqual({
+      data: { node: { id, __typename: type } },
+    });
+  });
+});
+
+test('a delivery shows what it sent, where that is asked for', async () => {
+  const { body } = await world.client.get(`/webhooks/${world.webhookId}/deliveries`);
+  const sent = body.find(({ request }: Json) => request !== null);
+  const query = 'query ($id: ID!) { node(id: $id) { ... on Delivery { request { url headers body } } } }';
+  expect(await ask(world.client, query, { id: sent.id })).toEqual({ data: { node: { request: sent.request } } });
+});
+
+test('nodes are in the order of their ids, one or null for each, by one statement for each field', async () => {
+  const ids = [
+    ...types.map((type) => idOf(type, world)),
+    unknownId,
+    'no id',
+    '',
+    '\0',
+    ...types.map((type) => idOf(type, other)),
+  ];
+  const mixed = [...ids.toReversed(), ...ids];
+  const query = 'query ($ids: [ID!]!, $one: ID!) { nodes(ids: $ids) { id __typename } node(id: $one) { id } }';
+  let answered: Json;
+  const statements = await statementsOf(async () => {
+    answered = await ask(world.client, query, { ids: mixed, one: ids[0] });
+  });
+  const typeOf = new Map(types.map((type) => [idOf(type, world), type]));
+  const wanted = mixed.map((id) => (typeOf.has(id) ? { id, __typename: typeOf.get(id) } : null));
+  expect(answered).toEqual({ data: { nodes: wanted, node: { id: ids[0] } } });
+  expect(statements).toHaveLength(2);
+});
+
+test('more than a hundred ids are refused, and a hundred are not', async () => {
+  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { id } }';
+  const { errors } = await ask(world.client, query, { ids: Array(101).fill(unknownId) });
+  expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ path: 'ids' }] });
+  expect((await ask(world.client, query, { ids: Array(100).fill(world.fleetId) })).data.nodes).toHaveLength(100);
+  expect(await ask(world.client, query, { ids: [] })).toEqual({ data: { nodes: [] } });
+});
+
+test('nodes cost what they may be, and as many as they are', async () => {
+  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Event { vehicles { id } } } }';
+  const { errors } = await ask(world.client, query, { ids: Array(100).fill(unknownId) });
+  expect(errors[0].extensions.code).toBe('COST_EXCEEDED');
+  expect((await ask(world.client, query, { ids: Array(20).fill(world.eventId) })).errors).toBeUndefined();
+});
+
+describe('by the scopes of the token', () => {
+  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { __typename } }';
+  const seenWith = async (...scopes: string[]) => {
+    const client = await withScopes(gateway, world, scopes);
+    const { data, errors } = await ask(client, query, { ids: types.map((type) => idOf(type, world)) });
+    return errors ? errors[0].extensions.code : data.nodes.flatMap((node: Json) => node?.__typename ?? []);
+  };
+
+  test('one for fleets finds all but contracts, one for contracts finds these alone', async () => {
+    expect(await seenWith('fleets:read', 'contracts:read')).toEqual(types);
+    expect(await seenWith('fleets:read')).toEqual(types.filter((type) => type !== 'Contract'));
+    expect(await seenWith('contracts:read')).toEqual(['Contract']);
+  });
+
+  test('one for contracts reads contracts, and nothing that hangs on them', async () => {
+    const client = await withScopes(gateway, world, ['contracts:read']);
+    const id = world.contractId;
+    const fields = 'id fleet { id } vehicle { id } timeline { nodes { id } }';
+    const { data } = await ask(client, '{ contracts { nodes { id } } }', {});
+    expect(data.contracts.nodes).toContainEqual({ id });
+    for (const wanted of ['contract(id: $id)', 'node(id: $id)']) {
+      const asked = (selected: string) =>
+        ask(client, `query ($id: ID!) { found: ${wanted} { ... on Contract { ${selected} } } }`, { id });
+      expect(await asked('id')).toEqual({ data: { found: { id } } });
+      const { data: refused, errors } = await asked(fields);
+      expect(refused).toEqual({ found: null });
+      expect(errors.map(({ extensions }: Json) => extensions.code)).toContain('FORBIDDEN');
+    }
+  });
+
+  test('one that may read nothing is refused, before its ids are looked at', async () => {
+    expect(await seenWith('fleets:write', 'contracts:write')).toBe('FORBIDDEN');
+    const client = await withScopes(gateway, world, []);
+    const { errors } = await ask(client, query, { ids: Array(101).fill(unknownId) });
+    expect(errors[0].extensions.code).toBe('FORBIDDEN');
+  });
+
+  test('events of contracts, and their deliveries, need the scope for contracts', async () => {
+    const { body } = await world.client.get('/events?type=contract.created');
+    const { body: sent } = await world.client.get(`/webhooks/${world.webhookId}/deliveries`);
+    const ids = [body[0].id, sent.find(({ type }: Json) => type === 'contract.created').id];
+    const found = async (...scopes: string[]) =>
+      (await ask(await withScopes(gateway, world, scopes), query, { ids })).data.nodes;
+    expect(await found('fleets:read', 'contracts:read')).toEqual([{ __typename: 'Event' }, { __typename: 'Delivery' }]);
+    expect(await found('fleets:read')).toEqual([null, null]);
+  });
+});
+
+test('an import that was given the id of something else hides nothing', async () => {
+  const { client } = world;
+  const fleet = await createFleet(client);
+  await gateway.execute(`insert into import (id, company, fleet_id, state, mode, dry_run, started_at)
+    values ('${fleet.id}', '${world.company}', '${fleet.id}', 'COMPLETED', 'partial', false, now())`);
+  const answered = await ask(client, 'query ($id: ID!) { node(id: $id) { __typename } }', { id: fleet.id });
+  expect(answered).toEqual({ data: { node: { __typename: 'Fleet' } } });
+});

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+
+const executablePath = '/usr/bin/chromium';
+const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
+// Pages do not depend on the database: once is enough.
+const here = existsSync(executablePath) && inject('database').kind === 'embedded';
+
+/** The page of an example, built and served as its README says, in front of this gateway. */
+async function serve(name: string, gateway: string, token: string): Promise<string> {
+  const root = resolve('examples', name);
+  if (existsSync(join(root, 'relay.config.json'))) {
+    await promisify(execFile)(process.execPath, [resolve('node_modules/.bin/relay-compiler'), '--noWatchman'], {
+      cwd: root,
+    });
+  }
+  Object.assign(process.env, { GATEWAY: gateway, VITE_TOKEN: token });
+  const { build, preview } = await import('vite');
+  const outDir = await mkdtemp(join(tmpdir(), 'fleet-gateway-example-'));
+  onTestFinished(() => rm(outDir, { recursive: true }));
+  const common = { root, configFile: resolve('examples/vite.config.js'), logLevel: 'error' as const };
+  await build({ ...common, build: { outDir } });
+  const server = await preview({ ...common, build: { outDir }, preview: { port: 0, host: '127.0.0.1' } });
+  onTestFinished(() => server.close());
+  return server.resolvedUrls?.local[0] ?? '';
+}
+
+describe.skipIf(!here)('an example', { timeout: 120_000 }, async () => {
+  const gateway = await startGateway({ workers: true });
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args });
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  test.each(['apollo', 'urql', 'relay'])(
+    'of %s lists, pages, follows, uploads, and says what is wrong',
+    async (name) => {
+      const client = await gateway.as(`example-${name}`);
+      const url = await serve(name, gateway.url, client.headers.authorization?.slice('Bearer '.length) ?? '');
+      const fleet = await createFleet(client, { name: `Fleet of ${name}` });
+      const [slow = '', ...others] = [newVin(8), ...newVins(23)];
+      await addVehicles(client, [slow], fleet);
+      await addVehicles(client, others, fleet);
+
+      const page = await browser.newPage();
+      onTestFinished(() => page.close());
+      page.setDefaultTimeout(30_000);
+      const wrong: string[] = [];
+      page.on('pageerror', ({ message }) => wrong.push(message));
+      await page.goto(url);
+      await page.getByRole('heading', { name: fleet.name }).waitFor();
+      const rows = page.getByRole('listitem');
+      // Before the manufacturer has answered, and then without a reload.
+      await page.getByText(`${slow}: PENDING`).waitFor();
+      expect(await rows.count()).toBe(10);
+      await page.getByText(`${slow}: ELIGIBLE`).waitFor();
+
+      const more = page.getByRole('button', { name: 'More' });
+      await more.click();
+      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(20);
+      await more.click();
+      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(24);
+      expect(await more.count()).toBe(0);
+
+      const choose = (file: string, content: string) =>
+        page
+          .getByLabel('Upload vehicles')
+          .setInputFiles({ name: file, mimeType: '', buffer: Buffer.from(content, 'latin1') });
+      await choose('vins.csv', `vin\n${newVins(2).join('\n')}\nSHORT\n`);
+      await page.getByText('2 added, 1 rejected').waitFor();
+      await page.getByRole('status').getByText('COMPLETED: 3 rows').waitFor();
+      await choose('vins.csv', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR');
+      await page.getByRole('alert').getByText('This file is no CSV file.').waitFor();
+      expect(wrong).toEqual([]);
+    },
+  );
+});
