@@ -38,6 +38,7 @@ export default [
               'EligibilityReason',
               'EligibilitySummary',
               'PageInfo',
+              'Provider',
               'RejectedRow',
               'RejectedVin',
               'VehiclesNotFound',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
@@ -9,6 +10,23 @@ const eligibilityNews = z.object({
 });
 export type EligibilityNews = z.output<typeof eligibilityNews>;
 
+/** How the providers fare in one process, at a time in ms since 1970. Times within are ISO 8601. */
+const providerReport = z.object({
+  process: z.string(),
+  at: z.number(),
+  providers: z.array(
+    z.object({
+      id: z.string(),
+      /** Questions of the last minute. */
+      asked: z.number(),
+      heldSince: z.string().nullable(),
+      /** Those that are held back though the provider is not. */
+      brands: z.array(z.object({ id: z.string(), heldSince: z.string().nullable() })),
+    }),
+  ),
+});
+export type ProviderReport = z.output<typeof providerReport>;
+
 /** What is told of, by the channels of the database. */
 interface News {
   /** Rows of this kind have come due. */
@@ -18,14 +36,18 @@ interface News {
   import: [id: string];
   /** The log of this company's events has grown. */
   event: [company: string];
+  provider: [report: ProviderReport];
 }
 interface Events extends News {
   /** The connection was away for a moment: whoever waits for something should look for themselves. */
   missed: [];
+  /** What became of something that this process has done, for its metrics; told in this process alone. */
+  outcome: [of: 'verification' | 'delivery' | 'import' | 'row', outcome: string, count: number];
 }
 
 /** A notification of the database carries at most 8,000 bytes. */
 const NAMED_MAX = 80;
+const MOST_REPORTS = 1000;
 type Named = { id: string; vin: string };
 const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
 
@@ -33,6 +55,10 @@ type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
 /** What other processes, and this one, tell of their committed changes. */
 export class ChangeFeed extends EventEmitter<Events> {
+  /** Of this process, among those that tell of themselves. */
+  readonly process = randomUUID();
+  /** The last report of each process, this one's too. */
+  readonly providerReports = new Map<string, ProviderReport>();
   private readonly stops: (() => Promise<void>)[] = [];
 
   private readonly database: Database;
@@ -56,7 +82,14 @@ export class ChangeFeed extends EventEmitter<Events> {
     await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
     await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
+    await listen('provider', (payload) => changes.keep(providerReport.parse(JSON.parse(payload))));
     return changes;
+  }
+
+  private keep(report: ProviderReport): void {
+    // Processes come and go.
+    if (this.providerReports.size >= MOST_REPORTS) this.providerReports.clear();
+    this.providerReports.set(report.process, report);
   }
 
   /** Calls back, each listener for its event, until the signal aborts or the returned function is called. */

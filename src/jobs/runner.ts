@@ -8,6 +8,7 @@ import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
 import { publish } from './publish-events.ts';
 import { resumeWebhooks } from './resume-webhooks.ts';
+import { tellProviders } from './tell-of-providers.ts';
 import { upkeep } from './upkeep.ts';
 import { verifyEligibility } from './verify-eligibility.ts';
 
@@ -29,7 +30,10 @@ const LONGEST_PAUSE_SECONDS = 30;
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log }: Options): Runner {
   const end = new AbortController();
-  const onError = (error: unknown) => log.warn({ err: error }, 'a job failed; what it left undone will come due again');
+  const onError = (error: unknown) => {
+    if (waitedInVain(error)) log.info('a job left rows that somebody else has locked for long; they come due again');
+    else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
+  };
   const jobs = [
     verifyEligibility(open, onError),
     publish(open),
@@ -37,6 +41,7 @@ export function startRunner({ open, changes, log }: Options): Runner {
     resumeWebhooks(open),
     deleteFleets(open),
     upkeep(open),
+    tellProviders(open),
   ];
   const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));
   return {
@@ -46,6 +51,9 @@ export function startRunner({ open, changes, log }: Options): Runner {
     },
   };
 }
+
+/** Somebody's long transaction, such as the storing of a large file, held a lock for longer than statements wait (lock_not_available). */
+const waitedInVain = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
 
 async function keepRunning(
   job: Job,

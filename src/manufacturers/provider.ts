@@ -62,7 +62,8 @@ export interface CircuitState {
 }
 
 export interface ProviderState extends CircuitState {
-  /** Until when the provider asked us to hold off. */
+  /** From when until when the provider asked us to hold off. */
+  pausedSince: Date | null;
   pausedUntil: Date | null;
   /** The brands that are held back though the provider is not. */
   brands: ({ id: string } & CircuitState)[];

@@ -1,6 +1,7 @@
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands } from './brands.ts';
 import { type Lane, lanesOf } from './lanes.ts';
+import { LastMinute } from './last-minute.ts';
 import type {
   Asker,
   ConnectivityStatus,
@@ -60,7 +61,8 @@ export interface Manufacturers {
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
   verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification>;
   lanes: readonly Lane[];
-  state(): ({ id: string } & ProviderState)[];
+  /** How each provider fares here, and how many questions it was asked within the last minute. */
+  state(): ({ id: string; asked: number } & ProviderState)[];
   close(): Promise<void>;
 }
 
@@ -77,14 +79,16 @@ export function manufacturersOf(
 ): Manufacturers {
   const byBrand = providerOfEach(providers);
   const all = listOf(byBrand);
+  const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
   return {
     list: () => structuredClone([...all]),
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
     unsupported,
-    verify: (vin, remembered, asker) => verify(byBrand, vin, remembered, asker),
+    verify: (vin, remembered, asker) => verify({ byBrand, asked }, vin, remembered, asker),
     lanes: lanesOf(providers, byBrand),
-    state: () => providers.map((provider) => ({ id: provider.id, ...provider.state() })),
+    state: () =>
+      providers.map((provider) => ({ id: provider.id, asked: asked.get(provider)?.count ?? 0, ...provider.state() })),
     async close() {
       await Promise.all(providers.map((provider) => provider.close()));
       await onClose();
@@ -114,8 +118,13 @@ const listOf = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
 
 const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
 
+interface Asked {
+  byBrand: ReadonlyMap<BrandId, Provider>;
+  asked: ReadonlyMap<Provider, LastMinute>;
+}
+
 async function verify(
-  byBrand: ReadonlyMap<BrandId, Provider>,
+  { byBrand, asked }: Asked,
   vin: string,
   remembered?: string | null,
   asker?: Asker,
@@ -126,6 +135,7 @@ async function verify(
     const provider = byBrand.get(id);
     if (!provider) continue;
     const answer = await ask(provider, vin, id, asker);
+    if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
     if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
     rejections.push(answer.raw);
   }

@@ -51,6 +51,7 @@ export class Upstream {
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
   readonly #clock: () => number;
+  #pausedSince = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
   #closed = false;
@@ -93,6 +94,7 @@ export class Upstream {
     const pause = { brand: null, until: this.#pausedUntil, kind: 'BUSY' } as const;
     return {
       ...circuitOf(provider),
+      pausedSince: pauseMs > 0 ? new Date(this.#pausedSince) : null,
       pausedUntil: pauseMs > 0 ? new Date(this.#pausedUntil) : null,
       brands: brands.map((brand) => ({ id: brand.id, ...circuitOf(brand) })),
       holds: (pauseMs > this.#patienceMs ? [pause, ...holds] : holds).map((hold) => ({
@@ -152,6 +154,7 @@ export class Upstream {
     const now = this.#clock();
     // Calls that were under way when the pause began do not lengthen it.
     if (named === undefined && now < this.#pausedUntil) return;
+    if (now >= this.#pausedUntil) this.#pausedSince = now;
     const seconds = named ?? Math.min(LONGEST_UNNAMED_PAUSE_S, 2 ** this.#unnamedPauses++);
     this.#pausedUntil = Math.max(this.#pausedUntil, now + seconds * 1000);
   }

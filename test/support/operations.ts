@@ -421,6 +421,10 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...query('manufacturers', '', all('Manufacturer')),
     cases: { 'the list': () => ({ path: '/manufacturers' }) },
   },
+  'GET /providers': {
+    ...query('providers', '', all('Provider')),
+    cases: { 'the list': () => ({ path: '/providers' }) },
+  },
   'GET /events': {
     ...query('events', `${page}, $filter: EventFilter`, listed(all('Event'))),
     asRest: asPage,

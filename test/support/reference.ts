@@ -26,7 +26,7 @@ type Table = (typeof tables)[number];
 const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const;
 
 /** All rows that one company may see, in the order of its lists, and when they were read. */
-export type Rows = Readonly<Record<Table | 'manufacturer', readonly Row[]>> & { readonly now: string };
+export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly Row[]>> & { readonly now: string };
 
 /** Reads the rows of a company; they must not change from then on. */
 export async function readRows(gateway: Gateway, company: string): Promise<Rows> {
@@ -44,8 +44,24 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
       all.delivery.filter((row: Row) => webhooks.has(row.webhookId)),
     ),
     manufacturer: gateway.services.manufacturers.list(),
+    provider: providersOf(gateway.services.manufacturers.list(), all.vehicle),
     now: new Date().toISOString(),
   };
+}
+
+/** Providers that nobody has asked yet, with what waits for them of all companies. */
+function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
+  const soon = new Date(Date.now() + 15 * 60_000).toISOString();
+  return [...Map.groupBy(makers, ({ provider }) => provider)].flatMap(([name, own]) => {
+    if (name === null) return [];
+    const brands = own.map(({ id }) => ({ id, state: 'OK', since: null }));
+    const waiting = vehicles.filter(
+      ({ status, dueAt, manufacturer }) =>
+        status === 'PENDING' && dueAt !== null && dueAt <= soon && brands.some(({ id }) => id === manufacturer),
+    );
+    const [oldestWaiting = null] = waiting.map(({ createdAt }) => createdAt).toSorted();
+    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, brands }];
+  });
 }
 
 /** Rows with their place in lists, which is the order of these. */
@@ -328,6 +344,7 @@ const fields: Record<string, Field> = {
   'Query.contracts': list('contract'),
   'Query.contract': one('contract', 'CONTRACT_NOT_FOUND'),
   'Query.manufacturers': (_source, _args, rows) => rows.manufacturer,
+  'Query.providers': (_source, _args, rows) => rows.provider,
   'Query.import': one('import', 'IMPORT_NOT_FOUND'),
   'Query.events': list('event'),
   'Query.event': one('event', 'NOT_FOUND'),

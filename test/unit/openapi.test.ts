@@ -13,6 +13,15 @@ const run = promisify(execFile);
 const document: Json = openApiDocument();
 const operations: Json[] = Object.values<Json>(document.paths).flatMap((path) => Object.values(path));
 
+test('no proxy that validates by the document rejects an id that the service itself answers with 404', () => {
+  const ids = Object.values<Json>(document.paths)
+    .flatMap((methods) => Object.values<Json>(methods))
+    .flatMap(({ parameters = [] }) => parameters)
+    .filter((one: Json) => one.in === 'path');
+  expect(ids.length).toBeGreaterThan(15);
+  for (const { schema } of [...ids, document.components.parameters.fleetId]) expect(schema).toEqual({ type: 'string' });
+});
+
 describe('openapi.json', () => {
   test('the committed document is what the code says; `npm run openapi` writes it', async () => {
     expect(await readFile(openApiFile, 'utf8')).toBe(openApiText());

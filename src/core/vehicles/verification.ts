@@ -27,7 +27,7 @@ export interface Verified {
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const { changes } = ctx.services;
-  await ctx.em.transactional(async () => {
+  const all = await ctx.em.transactional(async () => {
     const stored = await updateVehicles(ctx, done);
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
@@ -36,7 +36,9 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
     await countVehicles(ctx, changed.flatMap(moved));
     await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
+    return stored;
   });
+  for (const { answered, status } of all) changes.emit('outcome', 'verification', answered ? status : 'NO_ANSWER', 1);
 }
 
 /** Each company's by statements of its own. */

@@ -2,15 +2,18 @@ import type { z } from 'zod';
 import type { Context } from '../../core/context.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { manufacturer } from '../../core/vehicles/manufacturer.ts';
+import { provider, providerBrand, providerState } from '../../core/vehicles/provider.ts';
+import { listProviders } from '../../core/vehicles/providers.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { objectOf } from './described.ts';
+import { enumOf, objectOf } from './described.ts';
 
 const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
 /** There are some thirty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;
+const MOST_PROVIDERS = 10;
 
 builder.queryField('manufacturers', (t) =>
   t.field({
@@ -30,6 +33,23 @@ function manufacturerOf({ services: { manufacturers } }: Context, slug: string |
   known.set(manufacturers, bySlug);
   return (slug !== null && bySlug.get(slug)) || null;
 }
+
+enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
+  OK: 'It is.',
+  HELD_BACK: 'It failed, or asked for a pause: it is asked less for now.',
+});
+objectOf('ProviderBrand', providerBrand);
+
+const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies Cost };
+
+builder.queryField('providers', (t) =>
+  t.field({
+    type: [objectOf('Provider', provider, { brands: mostOf })],
+    extensions: { size: MOST_PROVIDERS } satisfies Cost,
+    description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
+    resolve: (_root, _args, { ctx }) => listProviders(ctx),
+  }),
+);
 
 /** The maker of a thing, as a field of it. */
 export function addManufacturer<Thing extends { manufacturer: string | null }>(

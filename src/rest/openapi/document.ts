@@ -45,7 +45,13 @@ function makeDocument(): Json {
       contact: { name: 'The operator of this gateway' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: [{ url: '/', description: 'Where this document comes from.' }],
+    servers: [
+      {
+        url: '/',
+        description: 'Where this document comes from: a local, staging or production gateway.',
+        'x-internal': false,
+      },
+    ],
     tags: usedTags(paths),
     paths,
     components: {
@@ -66,7 +72,7 @@ function makeDocument(): Json {
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description:
-            'A token of the configured issuer that names the company. Where scopes are in use: `fleets:read`, ' +
+            'A token of the configured issuer that names the company, verified as RFC8725 recommends. Where scopes are in use: `fleets:read`, ' +
             '`fleets:write` (fleets, vehicles, eligibility), `contracts:read` and `contracts:write`.',
         },
       },

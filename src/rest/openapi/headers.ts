@@ -24,7 +24,7 @@ export const headers = {
   'Idempotent-Replayed': text('`true`: this is the answer to an earlier request with the same key.', 'true'),
   'Retry-After': {
     description: 'Seconds after which trying again makes sense.',
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 86_400 },
     example: 2,
   },
   'WWW-Authenticate': text(

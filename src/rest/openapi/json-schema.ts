@@ -51,6 +51,9 @@ interface Made {
   jsonSchema: Json;
 }
 
+/** Whole numbers are counts, places and statuses: columns of four bytes. */
+const COUNT = { format: 'int32', minimum: 0, maximum: 2 ** 31 - 1 };
+
 /** Readers of an answer must bear fields that are added later, so no schema forbids any. */
 function plain({ zodSchema, jsonSchema: schema }: Made): void {
   // Examples are as they are sent, also of what is another value once it was read.
@@ -60,6 +63,7 @@ function plain({ zodSchema, jsonSchema: schema }: Made): void {
   if (FORMATS.includes(schema.format)) delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.type === 'integer') Object.assign(schema, { ...COUNT, ...schema });
 }
 
 export const mapValues = <From, To>(

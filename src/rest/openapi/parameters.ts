@@ -45,7 +45,7 @@ export const queryParameters = {
   limit: query(
     'limit',
     `Items of the page, ${PAGE_DEFAULT} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
-    { type: 'integer', minimum: 1, maximum: PAGE_MAX },
+    { type: 'integer', format: 'int32', minimum: 1, maximum: PAGE_MAX },
   ),
   after: query(
     'after',
@@ -62,10 +62,7 @@ export const queryParameters = {
   fleetId: query(
     'fleetId',
     'The fleet, where the body is the file itself, or where a client cannot send the form field before the file.',
-    {
-      type: 'string',
-      format: 'uuid',
-    },
+    { type: 'string' },
   ),
   importId: query(
     'importId',
@@ -97,7 +94,7 @@ export const queryParameters = {
   verifiedBefore: query('verifiedBefore', meaning(verifiedBefore), { type: 'string', format: 'date-time' }),
   verifiedAfter: query('verifiedAfter', meaning(verifiedAfter), { type: 'string', format: 'date-time' }),
   eventType: query('type', 'Only events of these types: a comma list.', { type: 'string' }),
-  eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.', { type: 'string', format: 'uuid' }),
+  eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.', { type: 'string' }),
   eventVin: query('vin', 'Only events about the vehicle with this VIN.', { type: 'string' }),
   since: query('since', 'Only events from then on.', { type: 'string', format: 'date-time' }),
   until: query('until', 'Only events before then.', { type: 'string', format: 'date-time' }),
@@ -109,16 +106,19 @@ export const queryParameters = {
 
 export type QueryParameter = keyof typeof queryParameters;
 
+/** No format: what cannot be an id is a 404 like any unknown one, not a matter of form. */
+const anyId = { type: 'string' };
+
 /** What stands in a path, by its name there. */
 const pathParameters: Readonly<Record<string, { description: string; schema: Json; example: string }>> = {
-  fleetId: { description: 'The id of the fleet.', schema: { type: 'string', format: 'uuid' }, example: UUID },
-  vehicleId: { description: 'The id of the vehicle.', schema: { type: 'string', format: 'uuid' }, example: UUID },
+  fleetId: { description: 'The id of the fleet.', schema: anyId, example: UUID },
+  vehicleId: { description: 'The id of the vehicle.', schema: anyId, example: UUID },
   id: {
     description: 'The id, from the answer that created it.',
-    schema: { type: 'string', format: 'uuid' },
+    schema: anyId,
     example: UUID,
   },
-  deliveryId: { description: 'The id of the delivery.', schema: { type: 'string', format: 'uuid' }, example: UUID },
+  deliveryId: { description: 'The id of the delivery.', schema: anyId, example: UUID },
   vin: {
     description: 'The VIN of the vehicle. Case, spaces and dashes do not count.',
     schema: { type: 'string' },

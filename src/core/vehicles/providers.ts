@@ -1,0 +1,124 @@
+import { sql } from 'kysely';
+import type { ProviderReport } from '../changes.ts';
+import { authorize, type Context } from '../context.ts';
+import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
+import { ALL_ROWS, onReplica } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import type { ProviderStatus } from './provider.ts';
+
+/** Processes know what they have asked themselves; so often each tells the others, and so long is it believed. */
+export const TOLD_EVERY_SECONDS = 10;
+const BELIEVED_SECONDS = 3 * TOLD_EVERY_SECONDS;
+
+/** How every provider fares, in all processes. Nothing of it is anybody's own. */
+export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
+  authorize(ctx, 'fleets:read');
+  const { manufacturers } = ctx.services;
+  const reports = reportsOf(ctx);
+  const waiting = await waitingOf(ctx);
+  const all = manufacturers.list();
+  return manufacturers.state().map(({ id }) => {
+    const own = reports.flatMap(({ providers }) => providers.filter((one) => one.id === id));
+    const since = earliest(own.map((one) => one.heldSince));
+    const brands = all.filter((one) => one.provider === id).map((one) => one.id);
+    return {
+      name: id,
+      state: stateOf(since),
+      since,
+      askedLastMinute: own.reduce((sum, one) => sum + one.asked, 0),
+      oldestWaiting: earliest(brands.map((brand) => waiting.get(brand) ?? null)),
+      brands: brands.map((brand) => {
+        const held = own.flatMap((one) => one.brands.filter((other) => other.id === brand));
+        const heldSince = since ?? earliest(held.map((one) => one.heldSince));
+        return { id: brand, state: stateOf(heldSince), since: heldSince };
+      }),
+    };
+  });
+}
+
+const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
+
+const earliest = (times: readonly (string | null)[]): string | null =>
+  times.filter((time) => time !== null).toSorted()[0] ?? null;
+
+/** What this process knows, and what the others have told of late. */
+function reportsOf(ctx: Context): ProviderReport[] {
+  const { changes } = ctx.services;
+  const from = ctx.now().getTime() - BELIEVED_SECONDS * 1000;
+  const others = [...changes.providerReports.values()];
+  return [ownReport(ctx), ...others.filter(({ process, at }) => process !== changes.process && at > from)];
+}
+
+function ownReport(ctx: Context): ProviderReport {
+  const providers = ctx.services.manufacturers.state().map(({ id, asked, breaker, since, pausedSince, brands }) => ({
+    id,
+    asked,
+    heldSince: breaker === 'CLOSED' ? isoOrNull(pausedSince) : isoOrNull(since),
+    brands: brands.map((brand) => ({ id: brand.id, heldSince: isoOrNull(brand.since) })),
+  }));
+  return { process: ctx.services.changes.process, at: ctx.now().getTime(), providers };
+}
+
+const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
+
+/** Processes that have told something that others believe. */
+const told = new WeakSet<object>();
+
+/** Tells other processes how the providers fare, unless there is nothing to tell. */
+export function tellOfProviders(ctx: Context): void {
+  const { changes } = ctx.services;
+  const report = ownReport(ctx);
+  const quiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
+  if (quiet && !told.has(changes)) return;
+  if (quiet) told.delete(changes);
+  else told.add(changes);
+  changes.announce('provider', report);
+}
+
+/** Vehicles of a company that are looked at: those whose turn comes first. */
+const LOOKED_AT = 1000;
+/** A vehicle that has no answer is asked about again within a quarter of an hour. */
+const SOON_MINUTES = 16;
+
+const oldestWaiting = prepare((p: { soon: Date }) =>
+  db
+    .selectFrom('company as c')
+    .crossJoinLateral((of) =>
+      of
+        .selectFrom('vehicle')
+        .select(['manufacturer', 'created_at', 'status'])
+        .whereRef('vehicle.company', '=', 'c.company')
+        .where('due_at', '<=', sql<string>`${p.soon}::timestamptz`)
+        .orderBy('due_at')
+        .limit(sql.lit(LOOKED_AT))
+        .as('v'),
+    )
+    .where('v.status', '=', sql.lit('PENDING'))
+    .where('v.manufacturer', 'is not', null)
+    .groupBy('v.manufacturer')
+    .select(({ fn, ref }) => [
+      ref('v.manufacturer').$castTo<string>().as('brand'),
+      isoOf(fn.min<string>('v.created_at')).as('since'),
+    ]),
+);
+
+/** All companies are looked through, so whoever asks next gets the same for a while. */
+const KEPT_SECONDS = 5;
+const kept = new WeakMap<object, { until: number; waiting: Promise<Map<string, string | null>> }>();
+
+function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
+  const { database } = ctx.services;
+  const now = ctx.now().getTime();
+  const before = kept.get(database);
+  if (before && now < before.until) return before.waiting;
+  const waiting = readWaiting(ctx, now);
+  kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
+  waiting.catch(() => kept.delete(database));
+  return waiting;
+}
+
+async function readWaiting(ctx: Context, now: number): Promise<Map<string, string | null>> {
+  const rows = await oldestWaiting(onReplica(ctx, ALL_ROWS), { soon: new Date(now + SOON_MINUTES * 60_000) });
+  return new Map(rows.map(({ brand, since }) => [brand, since]));
+}

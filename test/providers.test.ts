@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { tellOfProviders } from '../src/core/vehicles/providers.ts';
+import type { Client, Json } from './support/client.ts';
+import { addVehicles, createFleet, newVin } from './support/factories.ts';
+import { askingAt, startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+import { json, UpstreamServer } from './support/upstream.ts';
+
+const upstream = await UpstreamServer.start();
+afterAll(() => upstream.close());
+const working = await startGateway({ workers: true, settings: askingAt(upstream) });
+/** Asks nobody itself. */
+const serving = await startGateway({ on: working, settings: askingAt(upstream) });
+const acme = await working.as('acme');
+
+const document = '{ providers { name state since askedLastMinute oldestWaiting brands { id state since } } }';
+const ofRest = async (client: Client): Promise<Json> => (await client.get('/providers')).body;
+const ofGraphql = async (client: Client): Promise<Json> => {
+  const { body } = await client.post('/graphql', { query: document });
+  expect(body.errors).toBeUndefined();
+  return body.data.providers;
+};
+const bmw = ([provider]: Json) => provider.brands.find(({ id }: Json) => id === 'bmw');
+/** Past what is kept for some seconds. */
+const later = () => [working, serving].forEach((gateway) => gateway.passTime(6_000));
+
+test('nothing is asked, nothing waits: the provider is OK, with the brands it answers for', async () => {
+  const [provider, ...others] = await ofRest(acme);
+  expect(others).toEqual([]);
+  expect(provider).toMatchObject({ name: 'high-mobility', state: 'OK', since: null, oldestWaiting: null });
+  const { body: manufacturers } = await acme.get('/manufacturers');
+  expect(provider.brands).toEqual(
+    manufacturers
+      .filter((one: Json) => one.provider === 'high-mobility')
+      .map(({ id }: Json) => ({ id, state: 'OK', since: null })),
+  );
+  expect(await ofGraphql(acme)).toEqual([provider]);
+  expect(await ofRest(await serving.as('nobody'))).toEqual([{ ...provider, askedLastMinute: expect.any(Number) }]);
+});
+
+test('GraphQL gives it beside what is read from the database', async () => {
+  const fleet = await createFleet(acme);
+  const { body } = await acme.post('/graphql', {
+    query: `query ($id: ID!) { fleet(id: $id) { id } providers { name } again: providers { state } __typename }`,
+    variables: { id: fleet.id },
+  });
+  expect(body.data).toEqual({
+    fleet: { id: fleet.id },
+    providers: [{ name: 'high-mobility' }],
+    again: [{ state: 'OK' }],
+    __typename: 'Query',
+  });
+});
+
+describe('a provider that fails for a brand', () => {
+  let added: Json[];
+  beforeAll(async () => {
+    upstream.always('eligibility', json(503, {}));
+    added = await addVehicles(
+      acme,
+      Array.from({ length: 8 }, () => newVin()),
+    );
+    later();
+    await until(async () => bmw(await ofRest(acme)).state === 'HELD_BACK');
+  });
+
+  test('is told of by both interfaces, with when and for how long a vehicle waits, to any company', async () => {
+    later();
+    const [provider] = await ofRest(acme);
+    expect(provider.askedLastMinute).toBeGreaterThanOrEqual(5);
+    expect(bmw([provider]).since).toMatch(/^\d{4}-.*Z$/);
+    expect(provider.oldestWaiting).toBe(added.map(({ createdAt }) => createdAt).toSorted()[0]);
+    const globex = await working.as('globex');
+    expect(await ofGraphql(globex)).toMatchObject([{ name: 'high-mobility', oldestWaiting: provider.oldestWaiting }]);
+    expect(JSON.stringify(await ofRest(globex))).not.toMatch(/acme|WBA/);
+  });
+
+  test('is told of by processes that ask nobody', async () => {
+    const elsewhere = await serving.as('globex');
+    tellOfProviders(contextOf(working.services, 'test', null));
+    const told = await until(async () => {
+      const found = await ofRest(elsewhere);
+      return bmw(found).state === 'HELD_BACK' && found;
+    });
+    expect(told[0].askedLastMinute).toBeGreaterThanOrEqual(5);
+    // What a process that has gone said last is not believed for ever.
+    serving.passTime(60_000);
+    expect(bmw(await ofRest(elsewhere)).state).toBe('OK');
+  });
+
+  test('and is OK again when it answers, and nothing waits any more', { timeout: 60_000 }, async () => {
+    upstream.always('eligibility', undefined);
+    await until(async () => {
+      working.passTime(20_000);
+      const [provider] = await ofRest(acme);
+      return provider.oldestWaiting === null && provider.state === 'OK' && bmw([provider]).state === 'OK';
+    }, 40_000);
+  });
+});
+
+test('needs a token, and the scope to read where scopes are in use', async () => {
+  expect((await working.anyone.get('/providers')).status).toBe(401);
+  const scoped = await startGateway({ settings: { AUTH_SCOPES: 'on' } });
+  const writer = await scoped.as('acme', { scope: 'contracts:read' });
+  expect((await writer.get('/providers')).status).toBe(403);
+  const { body } = await writer.post('/graphql', { query: document });
+  expect(body.errors[0].extensions.code).toBe('FORBIDDEN');
+});
