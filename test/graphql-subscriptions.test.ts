@@ -34,7 +34,7 @@ function subscribe(client: Client, query: string, variables: Json = {}) {
 
 const listeners = () => changes.listenerCount('eligibility') + changes.listenerCount('import');
 /** Resolves when as many subscriptions as these are open, beside what the service itself listens to. */
-const open = (count: number, before: number) => expect.poll(listeners).toBe(before + count);
+const open = (count: number, before: number) => expect.poll(listeners, { timeout: 10_000 }).toBe(before + count);
 const before = listeners();
 
 test('eligibilityChanged tells each new answer of the company, or of one fleet', async () => {
@@ -49,9 +49,9 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
   const event = (of: string, status: string) => ({
     data: { eligibilityChanged: { vin: of, status, manufacturer: { id: 'bmw' } } },
   });
-  await expect.poll(() => all.events.length).toBe(2);
+  await expect.poll(() => all.events.length, { timeout: 10_000 }).toBe(2);
   expect(all.events).toEqual(expect.arrayContaining([event(vin, 'ELIGIBLE'), event(other, 'INELIGIBLE')]));
-  await expect.poll(() => one.events).toEqual([event(vin, 'ELIGIBLE')]);
+  await expect.poll(() => one.events, { timeout: 10_000 }).toEqual([event(vin, 'ELIGIBLE')]);
   expect(theirs.events).toEqual([]);
 });
 

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type Client as WsClient } from 'graphql-ws';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
@@ -230,6 +231,27 @@ describe('a connection', () => {
     await expect.poll(listeners).toBe(before + 49);
     send({ type: 'subscribe', id: 'another', payload: { query: EVENTS } });
     await expect.poll(listeners).toBe(before + 50);
+  });
+
+  test('that does not take its answers is heard no more until it does', async () => {
+    const { socket, send, messages } = await raw();
+    send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
+    await until(() => messages[0] ?? null);
+    socket.pause();
+    const pings = 1_000;
+    const payload = { filling: 'x'.repeat(60_000) };
+    for (let count = 0; count < pings; count++) send({ type: 'ping', payload });
+    // What is left to send no longer gets less: 60 MB would long have been taken.
+    let left = Number.POSITIVE_INFINITY;
+    await until(async () => {
+      const before = left;
+      left = socket.bufferedAmount;
+      await delay(300);
+      return left === before && left === socket.bufferedAmount ? left : null;
+    });
+    expect(left).toBeGreaterThan(20_000_000);
+    socket.resume();
+    await until(() => (messages.length === pings + 1 ? true : null));
   });
 
   test('names that mean something to JavaScript are ids', async () => {

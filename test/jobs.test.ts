@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { startRunner } from '../src/jobs/runner.ts';
@@ -51,5 +52,23 @@ test.skipIf(gateway.database.kind === 'embedded')(
     work();
     expect(await eligibilityOf(free)).toMatchObject({ status: 200, body: { eligible: true } });
     expect(await acme.get(`/vehicles/eligibility/${held}`)).toMatchObject({ status: 409 });
+  },
+);
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'a job that waits in vain for rows of somebody’s long transaction is no warning',
+  async () => {
+    const lines: { level: number; msg: string; err?: unknown }[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const long = new pg.Client(gateway.env.DATABASE_URL);
+    await long.connect();
+    onTestFinished(() => long.end());
+    await long.query('begin');
+    await long.query('lock table vehicle in access exclusive mode');
+    const runner = startRunner({ open: () => contextOf(services, 'job', null), changes: services.changes, log });
+    onTestFinished(() => runner.stop());
+    await until(() => lines.some(({ msg }) => msg.includes('somebody else has locked')));
+    await long.query('rollback');
+    expect(lines.filter(({ level, err }) => level > 30 || err)).toEqual([]);
   },
 );

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { createFleet, newVin } from './support/factories.ts';
+import { createFleet, newVin, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const token = 'a-token-for-the-scraper';
@@ -90,9 +90,34 @@ interface Panel {
   panels?: Panel[];
 }
 
-test('every metric that the dashboard asks for is there', async () => {
+test('outcomes of imports, verifications and deliveries are counted, from zero', async () => {
+  const metrics = await scrape();
+  for (const [name, outcomes] of Object.entries({
+    fleet_gateway_imports_total: ['COMPLETED', 'FAILED'],
+    fleet_gateway_import_rows_total: ['created', 'existing', 'rejected'],
+    fleet_gateway_verifications_total: ['ELIGIBLE', 'NO_ANSWER'],
+    fleet_gateway_delivery_attempts_total: ['SUCCEEDED', 'FAILED'],
+  })) {
+    for (const outcome of outcomes) expect(sampleOf(metrics, `${name}{outcome="${outcome}"}`)).toBe(0);
+  }
+  const { id } = await createFleet(acme);
+  const [first, second] = [newVin(), newVin()];
+  await acme.post('/vehicles/file', uploadForm(id, `vin\n${first}\n${second}\n${first}\nWBA\n`));
+  expect((await acme.post('/vehicles/file', uploadForm(id, 'vin\nWBA\n'))).status).toBe(400);
+  expect((await acme.post('/vehicles/file', uploadForm(id, 'plate\nB-X 1\n'))).status).toBe(400);
+  const after = await scrape();
+  expect(sampleOf(after, 'fleet_gateway_imports_total{outcome="COMPLETED"}')).toBe(1);
+  expect(sampleOf(after, 'fleet_gateway_imports_total{outcome="FAILED"}')).toBe(2);
+  expect(sampleOf(after, 'fleet_gateway_import_rows_total{outcome="created"}')).toBe(2);
+  expect(sampleOf(after, 'fleet_gateway_import_rows_total{outcome="existing"}')).toBe(1);
+  expect(sampleOf(after, 'fleet_gateway_import_rows_total{outcome="rejected"}')).toBe(2);
+});
+
+test('every metric that the dashboard and the alerts ask for is there', async () => {
   const dashboard: { panels: Panel[] } = JSON.parse(await readFile('docs/grafana.json', 'utf8'));
-  const queries = dashboard.panels.flatMap((panel) => panel.targets ?? []).map(({ expr }) => expr);
+  const panels = dashboard.panels.flatMap((panel) => panel.targets ?? []).map(({ expr }) => expr);
+  const alerts = (await readFile('deploy/alerts.yaml', 'utf8')).split('- alert:').slice(1);
+  const queries = [...panels, ...alerts.map((alert) => /expr:(.*?)\n +(?:for|labels):/s.exec(alert)?.[1] ?? '')];
   expect(queries.length).toBeGreaterThan(8);
   const metrics = await scrape();
   const known = new Set(
@@ -101,6 +126,14 @@ test('every metric that the dashboard asks for is there', async () => {
     ),
   );
   const asked = queries.flatMap((query) => query.match(/\b(?:fleet_gateway|nodejs|process)_\w+/g) ?? []);
-  expect(asked.length).toBeGreaterThanOrEqual(queries.length);
+  expect(asked.length).toBeGreaterThanOrEqual(queries.length - 1);
+  const labels = queries.flatMap((query) => query.match(/\b(?:kind|outcome)=~?"[^"]+"/g) ?? []);
+  const missing = labels.filter((label) =>
+    label
+      .replaceAll(/^\w+=~?"|"$/g, '')
+      .split('|')
+      .some((value) => !metrics.includes(`="${value}"`)),
+  );
+  expect(missing).toEqual([]);
   expect([...new Set(asked)].filter((name) => !known.has(name))).toEqual([]);
 });

@@ -41,6 +41,8 @@ interface News {
 interface Events extends News {
   /** The connection was away for a moment: whoever waits for something should look for themselves. */
   missed: [];
+  /** What became of something that this process has done, for its metrics; told in this process alone. */
+  outcome: [of: 'verification' | 'delivery' | 'import' | 'row', outcome: string, count: number];
 }
 
 /** A notification of the database carries at most 8,000 bytes. */

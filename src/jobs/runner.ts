@@ -30,7 +30,10 @@ const LONGEST_PAUSE_SECONDS = 30;
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log }: Options): Runner {
   const end = new AbortController();
-  const onError = (error: unknown) => log.warn({ err: error }, 'a job failed; what it left undone will come due again');
+  const onError = (error: unknown) => {
+    if (waitedInVain(error)) log.info('a job left rows that somebody else has locked for long; they come due again');
+    else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
+  };
   const jobs = [
     verifyEligibility(open, onError),
     publish(open),
@@ -48,6 +51,9 @@ export function startRunner({ open, changes, log }: Options): Runner {
     },
   };
 }
+
+/** Somebody's long transaction, such as the storing of a large file, held a lock for longer than statements wait (lock_not_available). */
+const waitedInVain = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
 
 async function keepRunning(
   job: Job,

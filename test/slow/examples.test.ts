@@ -41,43 +41,46 @@ describe.skipIf(!here)('an example', { timeout: 120_000 }, async () => {
   }, 60_000);
   afterAll(() => browser?.close());
 
-  test.each(['apollo', 'urql'])('of %s lists, pages, follows, uploads, and says what is wrong', async (name) => {
-    const client = await gateway.as(`example-${name}`);
-    const url = await serve(name, gateway.url, client.headers.authorization?.slice('Bearer '.length) ?? '');
-    const fleet = await createFleet(client, { name: `Fleet of ${name}` });
-    const [slow = '', ...others] = [newVin(8), ...newVins(23)];
-    await addVehicles(client, [slow], fleet);
-    await addVehicles(client, others, fleet);
+  test.each(['apollo', 'urql', 'relay'])(
+    'of %s lists, pages, follows, uploads, and says what is wrong',
+    async (name) => {
+      const client = await gateway.as(`example-${name}`);
+      const url = await serve(name, gateway.url, client.headers.authorization?.slice('Bearer '.length) ?? '');
+      const fleet = await createFleet(client, { name: `Fleet of ${name}` });
+      const [slow = '', ...others] = [newVin(8), ...newVins(23)];
+      await addVehicles(client, [slow], fleet);
+      await addVehicles(client, others, fleet);
 
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
-    page.setDefaultTimeout(30_000);
-    const wrong: string[] = [];
-    page.on('pageerror', ({ message }) => wrong.push(message));
-    await page.goto(url);
-    await page.getByRole('heading', { name: fleet.name }).waitFor();
-    const rows = page.getByRole('listitem');
-    // Before the manufacturer has answered, and then without a reload.
-    await page.getByText(`${slow}: PENDING`).waitFor();
-    expect(await rows.count()).toBe(10);
-    await page.getByText(`${slow}: ELIGIBLE`).waitFor();
+      const page = await browser.newPage();
+      onTestFinished(() => page.close());
+      page.setDefaultTimeout(30_000);
+      const wrong: string[] = [];
+      page.on('pageerror', ({ message }) => wrong.push(message));
+      await page.goto(url);
+      await page.getByRole('heading', { name: fleet.name }).waitFor();
+      const rows = page.getByRole('listitem');
+      // Before the manufacturer has answered, and then without a reload.
+      await page.getByText(`${slow}: PENDING`).waitFor();
+      expect(await rows.count()).toBe(10);
+      await page.getByText(`${slow}: ELIGIBLE`).waitFor();
 
-    const more = page.getByRole('button', { name: 'More' });
-    await more.click();
-    await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(20);
-    await more.click();
-    await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(24);
-    expect(await more.count()).toBe(0);
+      const more = page.getByRole('button', { name: 'More' });
+      await more.click();
+      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(20);
+      await more.click();
+      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(24);
+      expect(await more.count()).toBe(0);
 
-    const choose = (file: string, content: string) =>
-      page
-        .getByLabel('Upload vehicles')
-        .setInputFiles({ name: file, mimeType: '', buffer: Buffer.from(content, 'latin1') });
-    await choose('vins.csv', `vin\n${newVins(2).join('\n')}\nSHORT\n`);
-    await page.getByText('2 added, 1 rejected').waitFor();
-    await page.getByRole('status').getByText('COMPLETED: 3 rows').waitFor();
-    await choose('vins.csv', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR');
-    await page.getByRole('alert').getByText('This file is no CSV file.').waitFor();
-    expect(wrong).toEqual([]);
-  });
+      const choose = (file: string, content: string) =>
+        page
+          .getByLabel('Upload vehicles')
+          .setInputFiles({ name: file, mimeType: '', buffer: Buffer.from(content, 'latin1') });
+      await choose('vins.csv', `vin\n${newVins(2).join('\n')}\nSHORT\n`);
+      await page.getByText('2 added, 1 rejected').waitFor();
+      await page.getByRole('status').getByText('COMPLETED: 3 rows').waitFor();
+      await choose('vins.csv', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR');
+      await page.getByRole('alert').getByText('This file is no CSV file.').waitFor();
+      expect(wrong).toEqual([]);
+    },
+  );
 });

@@ -7,9 +7,21 @@ const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 /** Words in capitals that are no settings of the gateway. */
-const others = [/^POSTGRES_/, /^(NODE_ENV|PATH|LIMIT|CONFIG|CMD|ALL|TLS)$/, /^OTEL_/, /^FLEET_GATEWAY_(URL|TOKEN)$/];
+const others = [
+  /^POSTGRES_/,
+  /^AF_/,
+  /^(NODE_ENV|NODE_COMPILE_CACHE|PATH|LIMIT|CONFIG|CMD|ALL|TLS)$/,
+  /^OTEL_/,
+  /^FLEET_GATEWAY_(URL|TOKEN)$/,
+];
 
-describe.each(['Dockerfile', 'compose.yaml', 'deploy/kubernetes.yaml', 'deploy/nginx.conf'])('%s', (file) => {
+describe.each([
+  'Dockerfile',
+  'compose.yaml',
+  'deploy/kubernetes.yaml',
+  'deploy/nginx.conf',
+  'deploy/fleet-gateway.service',
+])('%s', (file) => {
   test('names only settings that there are', () => {
     const instructions =
       file === 'Dockerfile' ? /^(FROM|WORKDIR|COPY|RUN|ENV|USER|VOLUME|EXPOSE|HEALTHCHECK)\b/gm : /$^/g;

@@ -45,13 +45,15 @@ const fail = prepare((p: Start & { failure: string; now: Date }) =>
   db
     .updateTable('import')
     .set({ state: 'FAILED', failure: p.failure, finished_at: p.now, due_at: null })
-    .where(stillRunning(p)),
+    .where(stillRunning(p))
+    .returning('import.id'),
 );
 
 /** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
   await ctx.em.transactional(async () => {
-    await fail(onPrimary(ctx), { ...startOf(run), failure, now: ctx.now() });
+    const [failed] = await fail(onPrimary(ctx), { ...startOf(run), failure, now: ctx.now() });
+    if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(onPrimary(ctx), {});
     ctx.services.changes.announce('import', run.id);
   });

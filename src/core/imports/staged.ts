@@ -45,23 +45,37 @@ function firstRows(p: Staged, part: number | null = null) {
     .as('r');
 }
 
-/** Rows that are stored by one statement where a file has more; whoever waits hears of each of these. */
+/** The fleet of the company that has the VIN, or null. */
+export const fleetWith = (company: string, vin: Expression<string>) =>
+  db
+    .selectFrom('vehicle as v')
+    .select('v.fleet_id')
+    .where('v.company', '=', company)
+    .where('v.vin', '=', vin)
+    .where(ofFleetThatIsThere('v', company));
+
+/** Where a file has more rows, each statement stores so many, and whoever waits hears of it. */
 export const PART_ROWS = 25_000;
 
 interface Ordered extends Staged {
   /** What the batches in order belong to, in the place of an import. */
   orderedId: string;
+  /** The company has vehicles. */
+  known: true | null;
 }
 
 /**
- * Sets the good rows aside once more, in the order of VINs, each VIN once and PART_ROWS in a batch: so a large file can be
- * stored part by part, and the indexes still grow at one end. Gives the number of each part and how many rows it has.
+ * Sets the rows of new vehicles aside once more, in the order of VINs, each VIN once and PART_ROWS in a batch: so a large file
+ * can be stored part by part, and the indexes still grow at one end. The company's vehicles are looked up while none of the
+ * file is among them: in a table that is new to the planner, a look-up may read all of the company's. Gives the number of
+ * each part and how many rows it has.
  */
-export const orderStaged = prepare((p: Ordered) => {
+export const orderStaged = prepareVariants<Ordered>()(['known'], (p, has) => {
   const placed = db
     .selectFrom(firstRows(p))
     .selectAll('r')
     .select(sql<number>`((row_number() over () - 1) / ${sql.lit(PART_ROWS)})::int`.as('part'))
+    .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
     .as('r');
   const all = <T>(column: string) => sql<T[]>`array_agg(${sql.ref(`r.${column}`)})`;
   return db
@@ -84,15 +98,6 @@ export const orderStaged = prepare((p: Ordered) => {
     )
     .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
 });
-
-/** The fleet of the company that has the VIN, or null. */
-export const fleetWith = (company: string, vin: Expression<string>) =>
-  db
-    .selectFrom('vehicle as v')
-    .select('v.fleet_id')
-    .where('v.company', '=', company)
-    .where('v.vin', '=', vin)
-    .where(ofFleetThatIsThere('v', company));
 
 /** The good rows' VINs that stand in fleets that are being deleted. */
 export const vinsOfDeleted = prepare((p: Staged) =>

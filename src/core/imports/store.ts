@@ -4,31 +4,18 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { isDeleting } from '../fleets/there.ts';
-import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
-import { countWritten, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, readImport } from './imports.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { tellOfStored } from './running.ts';
-import {
-  countInserted,
-  countNew,
-  countStaged,
-  type Ids,
-  insertStaged,
-  orderStaged,
-  PART_ROWS,
-  tellOfNew,
-  vinsOfDeleted,
-} from './staged.ts';
+import { countInserted, countNew, countStaged, type Ids, tellOfNew } from './staged.ts';
 import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
+import { insertVehicles } from './store-vehicles.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
 type How = 'insert' | 'beside' | 'count' | 'refuse';
@@ -50,13 +37,22 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return await store(ctx, run, staging, digest, stored, how);
+      return counted(ctx, await store(ctx, run, staging, digest, stored, how));
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';
       else throw error;
     }
   }
+}
+
+/** Tells the metrics of an import that has ended, and of its rows. */
+function counted(ctx: Context, done: ImportRow): ImportRow {
+  const { changes } = ctx.services;
+  changes.emit('outcome', 'import', done.state, 1);
+  for (const outcome of ['created', 'existing', 'rejected'] as const)
+    changes.emit('outcome', 'row', outcome, done[outcome]);
+  return done;
 }
 
 const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
@@ -178,40 +174,6 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good:
   },
   refuse: async () => 0,
 };
-
-const anyVehicle = prepare((p: { company: string }) =>
-  db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
-);
-
-async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: number, beside: boolean): Promise<number> {
-  const { id: importId, company } = run;
-  const [known] = await anyVehicle(onPrimary(ctx), { company });
-  if (await isDeleting(ctx, company)) {
-    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
-    await makeWay(
-      ctx,
-      company,
-      deleted.map(({ vin }) => vin),
-    );
-  }
-  const all = {
-    ...newVehiclesOf(ctx, company, run.fleet_id),
-    known: known ? (true as const) : null,
-    beside: beside || null,
-  };
-  if (good <= PART_ROWS) return countWritten(ctx, insertStaged, { ...all, ...ids, importId, part: null });
-  const orderedId = newId();
-  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId });
-  let [created, passed] = [0, 0];
-  for (const { part, rows } of parts.sort((one, other) => one.part - other.part)) {
-    const start = ids.start + passed;
-    created += await countWritten(ctx, insertStaged, { ...all, ...ids, start, importId: orderedId, part });
-    passed += rows;
-    tellOfStored(ctx, run.id, { created, existing: passed - created });
-  }
-  await forgetBatches(ctx, { company, id: orderedId });
-  return created;
-}
 
 async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
   const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });

@@ -34,7 +34,7 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
 /** Gives what was passed over. */
 async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
-  return ctx.em.transactional(async () => {
+  const all = await ctx.em.transactional(async () => {
     const stored = await updateVehicles(ctx, done);
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
@@ -43,9 +43,11 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
     await countVehicles(ctx, changed.flatMap(moved));
     await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
-    const ids = new Set(stored.map(({ id }) => id));
-    return done.filter(({ vehicle }) => !ids.has(vehicle.id));
+    return stored;
   });
+  for (const { answered, status } of all) changes.emit('outcome', 'verification', answered ? status : 'NO_ANSWER', 1);
+  const ids = new Set(all.map(({ id }) => id));
+  return done.filter(({ vehicle }) => !ids.has(vehicle.id));
 }
 
 /** Each company's by statements of its own. */

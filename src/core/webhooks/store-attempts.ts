@@ -25,12 +25,16 @@ export interface Attempted {
  */
 export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);
-  if (!outcomes.some(({ last }) => last)) return store(ctx, company, outcomes);
-  await ctx.em.transactional(async () => {
-    // Whoever halts a webhook holds publishing, then locks it: always in this order.
-    await holdPublishing(ctx, company);
-    await store(ctx, company, outcomes);
-  });
+  if (!outcomes.some(({ last }) => last)) await store(ctx, company, outcomes);
+  else {
+    await ctx.em.transactional(async () => {
+      // Whoever halts a webhook holds publishing, then locks it: always in this order.
+      await holdPublishing(ctx, company);
+      await store(ctx, company, outcomes);
+    });
+  }
+  const { changes } = ctx.services;
+  for (const { succeeded } of outcomes) changes.emit('outcome', 'delivery', succeeded ? 'SUCCEEDED' : 'FAILED', 1);
 }
 
 type Outcome = ReturnType<typeof outcomeOf>;

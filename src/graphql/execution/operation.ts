@@ -65,13 +65,14 @@ async function begin(
     throw coded('OPERATION_RESOLUTION_FAILURE')(new GraphQLError('Could not determine what operation to execute.'));
   }
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
-  const cost = guard(args);
+  const { extensions } = guard(args);
   if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
     return traceOperation(operation, context.res, () => subscribe({ schema, ...args }));
   }
   const once = () =>
     executeOnce(context, operation, { query: text, variables, operationName }, () => execute({ schema, ...args }));
-  return { ...(await traceOperation(operation, context.res, () => inTime(context, once()))), ...cost };
+  const result = await traceOperation(operation, context.res, () => inTime(context, once()));
+  return { ...result, ...(extensions && { extensions }) };
 }
 
 function prepared(text: string) {

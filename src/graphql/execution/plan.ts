@@ -104,18 +104,13 @@ class Planner {
 
   #root(made: Field | undefined, nodes: Nodes): Part {
     if (made) return this.#part(made, nodes);
-    // It has a resolver of its own.
+    // It has a resolver of its own. What may be of several types is planned all the same, for the bounds.
     this.#isWhole = false;
+    if (nodes.type instanceof GraphQLInterfaceType) this.#nodeParts(nodes);
     return { kind: 'text', text: 'null' };
   }
 
   #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
-    if (nodes.type instanceof GraphQLInterfaceType) {
-      // Read apart, by a resolver; planned here for the bounds.
-      this.#isWhole = false;
-      this.#nodeParts(nodes);
-      return { kind: 'text', text: 'null' };
-    }
     if (!made) throw new Error(`nobody has described the field ${nodes.field.name}`);
     if (!isField(made)) {
       if (isValue(made)) return { kind: 'value', value: made };

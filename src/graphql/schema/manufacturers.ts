@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Context } from '../../core/context.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { manufacturer } from '../../core/vehicles/manufacturer.ts';
 import { provider, providerBrand, providerState } from '../../core/vehicles/provider.ts';
@@ -22,6 +23,16 @@ builder.queryField('manufacturers', (t) =>
     resolve: read,
   }),
 );
+
+type Manufacturers = Context['services']['manufacturers'];
+const known = new WeakMap<Manufacturers, Map<string, ReturnType<Manufacturers['list']>[number]>>();
+
+/** The manufacturer with this slug; null for none. */
+function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null) {
+  const bySlug = known.get(manufacturers) ?? new Map(manufacturers.list().map((one) => [one.id, one]));
+  known.set(manufacturers, bySlug);
+  return (slug !== null && bySlug.get(slug)) || null;
+}
 
 enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
   OK: 'It is.',
@@ -50,7 +61,8 @@ export function addManufacturer<Thing extends { manufacturer: string | null }>(
       type: ManufacturerRef,
       nullable: true,
       description: meaningOf(shape.manufacturer),
-      resolve: read,
+      // For what core gave; what a plan has read is taken from there.
+      resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
     }),
   );
 }

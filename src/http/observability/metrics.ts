@@ -41,6 +41,7 @@ export function openMetrics(services: HttpServices): Metrics {
     labelNames: ['operation'],
     registers: [registry],
   });
+  countOutcomes(services, registry);
   const gauges = new Gauges(services, registry);
   const operations = new Set<string>();
   const bounded = (operation: string): string => {
@@ -64,6 +65,41 @@ export function openMetrics(services: HttpServices): Metrics {
       res.set('Content-Type', registry.contentType).end(await registry.metrics());
     },
   };
+}
+
+/** What this process has done beside answering requests; each counter begins at zero, so that a first failure is an increase. */
+const outcomes = {
+  verification: {
+    name: 'fleet_gateway_verifications_total',
+    help: 'Questions to manufacturers, by the status they led to.',
+    known: ['ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED', 'NO_ANSWER'],
+  },
+  delivery: {
+    name: 'fleet_gateway_delivery_attempts_total',
+    help: 'Attempts to deliver an event to a webhook, by outcome.',
+    known: ['SUCCEEDED', 'FAILED'],
+  },
+  import: {
+    name: 'fleet_gateway_imports_total',
+    help: 'Imports that have ended, by state.',
+    known: ['COMPLETED', 'FAILED'],
+  },
+  row: {
+    name: 'fleet_gateway_import_rows_total',
+    help: 'Rows of imports that have ended, by what became of them.',
+    known: ['created', 'existing', 'rejected'],
+  },
+};
+
+function countOutcomes({ changes }: HttpServices, registry: Registry): void {
+  const counters = Object.fromEntries(
+    Object.entries(outcomes).map(([of, { name, help, known }]) => {
+      const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] });
+      for (const outcome of known) counter.inc({ outcome }, 0);
+      return [of, counter];
+    }),
+  );
+  changes.on('outcome', (of, outcome, count) => counters[of]?.inc({ outcome }, count));
 }
 
 /** Compares without telling by its time how much is right. */
