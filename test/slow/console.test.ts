@@ -113,6 +113,20 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     await page.getByText('1 vehicle became eligible').waitFor();
   });
 
+  test('what needs attention is one list over all fleets, by whose turn it is', async () => {
+    const [north, south] = [await createFleet(demo, { name: 'North' }), await createFleet(demo, { name: 'South' })];
+    const [refused, unsupported] = [newVin(7), newVin(0, 'ZFF')];
+    await addVehicles(demo, [refused, newVin(0)], north);
+    await addVehicles(demo, [unsupported], south);
+    const page = await openConsole('#/attention');
+    await row(page, refused).getByText('Manufacturer’s turn').waitFor();
+    await row(page, unsupported).getByText('Operator’s turn').waitFor();
+    await page.getByRole('link', { name: 'Operator’s turn' }).click();
+    await row(page, refused).waitFor({ state: 'detached' });
+    await row(page, unsupported).getByRole('link', { name: 'South' }).click();
+    await page.getByRole('heading', { name: 'South' }).waitFor();
+  });
+
   /** Drops a file on the page as a person does: it is held over it first. */
   async function drop(page: Page, name: string, text: string) {
     const folder = temporaryFolder('drop');
@@ -151,7 +165,7 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     await page.getByText('File imported: 2 added, 1 already there, 1 refused').waitFor();
   });
 
-  test('JSON files are taken, and what is no list of vehicles is said to be none', async () => {
+  test('JSON and Excel files are taken, and what is no list of vehicles is said to be none', async () => {
     const fleet = await createFleet(demo, { name: 'JSON' });
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await page.getByText('No vehicles yet').waitFor();
@@ -165,6 +179,8 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     const taken = await choose('cars.json', 'application/json', objects);
     await taken.getByText('Added').waitFor();
     expect(await taken.locator('dd').allInnerTexts()).toEqual(['3', '3', '0', '0']);
+    const sheet = await choose('cars.xlsx', '', await readFile('test/fixtures/libreoffice.xlsx'));
+    await sheet.getByText('Added').waitFor();
     await (await choose('odd.json', 'application/json', '{"vins": 3}')).getByText('no list of VINs').waitFor();
     const picture = await choose('car.png', 'image/png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'));
     await picture.getByText('no list of vehicles that can be read').waitFor();
@@ -271,7 +287,14 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     const [vehicle] = await addVehicles(client, [newVin(7), newVin(8), newVin(0, 'ZFF')], fleet);
     const { id: webhook } = (await client.post('/webhooks', { url: receiver.url('/axe') })).body;
     const places = ['', `#/fleets/${fleet.id}`, `#/fleets/${fleet.id}/uploads`, `#/fleets/${fleet.id}/activity`];
-    const others = [`#/vehicles/${vehicle?.id}`, '#/activity', '#/webhooks', `#/webhooks/${webhook}`, '#/nowhere'];
+    const others = [
+      `#/vehicles/${vehicle?.id}`,
+      '#/attention',
+      '#/activity',
+      '#/webhooks',
+      `#/webhooks/${webhook}`,
+      '#/nowhere',
+    ];
     const page = await openConsole('', { colorScheme, mayFail: true });
     const judge = async (place: string) => {
       for (const width of [390, 768, 1440]) {

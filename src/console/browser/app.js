@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { Activity } from './activity.js';
+import { Attention } from './attention.js';
 import { Fleet } from './fleet.js';
 import { Fleets } from './fleets.js';
 import { html } from './html.js';
@@ -16,7 +17,14 @@ import { Webhook } from './webhook.js';
 import { Webhooks } from './webhooks.js';
 
 /** By the first part of the address. */
-const pages = { '': Fleets, fleets: Fleet, vehicles: Vehicle, activity: Activity, webhooks: Webhooks };
+const pages = {
+  '': Fleets,
+  fleets: Fleet,
+  vehicles: Vehicle,
+  attention: Attention,
+  activity: Activity,
+  webhooks: Webhooks,
+};
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">

@@ -37,7 +37,7 @@ export function Fleet({ id, side = '' }) {
   };
   const actions = html`<button type="button" onClick=${() => setAdding(true)}>Add VINs</button>
     <button type="button" class="primary" onClick=${() => chooser.current.click()}>Upload a file</button>
-    <input ref=${chooser} type="file" accept=".csv,.json,.txt,.tsv,text/csv,application/json" hidden multiple
+    <input ref=${chooser} type="file" accept=".csv,.xlsx,.json,.txt,.tsv,text/csv,application/json" hidden multiple
       onChange=${({ currentTarget }) => {
         take([...currentTarget.files]);
         currentTarget.value = '';

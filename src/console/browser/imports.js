@@ -27,7 +27,7 @@ export function Imports({ fleetId }) {
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!imports) return html`<${Waiting} rows=${4} />`;
   if (imports.length === 0) {
-    return html`<${Empty} title="No files yet"><p>Drop a CSV or JSON file on this page, or choose “Upload a file”.</p><//>`;
+    return html`<${Empty} title="No files yet"><p>Drop a CSV, Excel or JSON file on this page, or choose “Upload a file”.</p><//>`;
   }
   return html`<ul class="list">${imports.map((one) => html`<${Import} key=${one.id} ...${one} />`)}</ul>`;
 }

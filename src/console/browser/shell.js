@@ -5,6 +5,7 @@ import { company, signOut } from './session.js';
 
 const places = [
   { name: 'Fleets', href: '#/', of: ['', 'fleets', 'vehicles'] },
+  { name: 'Attention', href: '#/attention', of: ['attention'] },
   { name: 'Activity', href: '#/activity', of: ['activity'] },
   { name: 'Webhooks', href: '#/webhooks', of: ['webhooks'] },
 ];

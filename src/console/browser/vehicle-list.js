@@ -51,7 +51,7 @@ const Nothing = ({ filtered, all }) =>
   filtered
     ? html`<${Empty} title="No vehicle fits"><p>None is like that. <a href=${all}>Show all vehicles</a></p><//>`
     : html`<${Empty} title="No vehicles yet">
-        <p>Add VINs, or drop a CSV or JSON file anywhere on this page. Manufacturers are asked at once.</p>
+        <p>Add VINs, or drop a CSV, Excel or JSON file anywhere on this page. Manufacturers are asked at once.</p>
       <//>`;
 
 function Search({ here, query }) {
@@ -87,7 +87,7 @@ export const VehicleTable = ({
   vehicles,
   dim,
   withFleet = false,
-}) => html`<table class=${dim ? 'rows dim' : 'rows'} role="table">
+}) => html`<table class=${`rows ${dim ? 'dim' : ''} ${withFleet ? 'wide' : ''}`} role="table">
   <thead role="rowgroup">
     <tr role="row">
       <th role="columnheader">VIN</th>
@@ -107,7 +107,7 @@ function Row({ id, vin, manufacturer, eligibility, fleet, withFleet }) {
   const { status, verifiedAt, reason } = eligibility;
   return html`<tr role="row">
     <td role="cell" class="vin"><a href=${hrefOf(['vehicles', id])}>${vin}</a></td>
-    ${withFleet && html`<td role="cell"><a class="plain" href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a></td>`}
+    ${withFleet && html`<td role="cell" class="fleet"><a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a></td>`}
     <td role="cell">${manufacturer?.name ?? html`<span class="dim">Unknown</span>`}</td>
     <td role="cell"><${Badge} status=${status} /></td>
     <td role="cell" class="reason"><${Why} reason=${reason} /></td>
