@@ -4,29 +4,16 @@ import { brokenRule } from '../database-errors.ts';
 import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
-import { isDeleting } from '../fleets/there.ts';
-import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
-import { countWritten, onPrimary } from '../sql/send.ts';
+import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, readImport } from './imports.ts';
+import { insertVehicles } from './insert.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { tellOfStored } from './running.ts';
-import {
-  countInserted,
-  countNew,
-  countStaged,
-  type Ids,
-  insertStaged,
-  orderStaged,
-  PART_ROWS,
-  tellOfNew,
-  vinsOfDeleted,
-} from './staged.ts';
+import { countInserted, countNew, countStaged, type Ids, tellOfNew } from './staged.ts';
 import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
 
@@ -187,43 +174,6 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good:
   },
   refuse: async () => 0,
 };
-
-const anyVehicle = prepare((p: { company: string }) =>
-  db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
-);
-
-/** For fewer rows, looking up each while they are stored costs less than setting them aside once more. */
-const FEW_ROWS = 1_000;
-
-async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, good: number, beside: boolean): Promise<number> {
-  const { id: importId, company } = run;
-  const [any] = await anyVehicle(onPrimary(ctx), { company });
-  const known = any ? true : null;
-  if (known && (await isDeleting(ctx, company))) {
-    const deleted = await vinsOfDeleted(onPrimary(ctx), stagedBy(run));
-    await makeWay(
-      ctx,
-      company,
-      deleted.map(({ vin }) => vin),
-    );
-  }
-  const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
-  if (good <= (known ? FEW_ROWS : PART_ROWS)) {
-    return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known, part: null });
-  }
-  const orderedId = newId();
-  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId, known });
-  const existing = good - parts.reduce((sum, { rows }) => sum + rows, 0);
-  let [created, passed] = [0, 0];
-  for (const { part, rows } of parts.sort((one, other) => one.part - other.part)) {
-    const next = { ...ids, start: ids.start + passed, importId: orderedId, known: null, part };
-    created += await countWritten(ctx, insertStaged, { ...all, ...next });
-    passed += rows;
-    tellOfStored(ctx, run.id, { created, existing: existing + passed - created });
-  }
-  await forgetBatches(ctx, { company, id: orderedId });
-  return created;
-}
 
 async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
   const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
