@@ -91,6 +91,19 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
     await page.goBack();
     await row(page, refused).waitFor();
 
+    await page.getByLabel('Order').selectOption('Newest first');
+    await rows(page).first().getByText(unsupported).waitFor();
+    await page.getByRole('link', { name: 'Next' }).click();
+    await rows(page)
+      .first()
+      .getByText(vins[36] ?? '')
+      .waitFor();
+    await page.getByLabel('Order').selectOption('Oldest first');
+    await rows(page)
+      .first()
+      .getByText(vins[0] ?? '')
+      .waitFor();
+
     await page.getByLabel('Status').selectOption('Not eligible');
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     expect(await row(page, refused).innerText()).toMatch(

@@ -12,11 +12,13 @@ async function takePictures(): Promise<void> {
   const browser = await launch();
   try {
     const url = `http://127.0.0.1:${env.PORT}`;
-    await until(() =>
-      fetch(`${url}/readyz`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
+    await until(
+      () =>
+        fetch(`${url}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      60_000,
     );
     execFileSync(process.execPath, ['src/commands/demo.ts'], { env });
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -10,27 +10,33 @@ const PAGE = 25;
 /** So that not every letter is a question. */
 const TYPED_MS = 250;
 
-const vehiclesQuery = `query Vehicles($id: ID!, $filter: VehicleFilter, $first: Int, $after: String, $last: Int, $before: String) {
+const vehiclesQuery = `query Vehicles($id: ID!, $filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   fleet(id: $id) {
-    vehicles(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
+    vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
       totalCount
       pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
       nodes { id vin manufacturer { name } eligibility { status verifiedAt nextAttemptAt reason { message actor } } }
     }
   }
 }`;
+const orders = {
+  newest: { name: 'Newest first', field: 'CREATED_AT', direction: 'DESC' },
+  vin: { name: 'By VIN', field: 'VIN', direction: 'ASC' },
+  checked: { name: 'Last checked first', field: 'VERIFIED_AT', direction: 'DESC' },
+};
 const makersQuery = '{ manufacturers { id name } }';
 
 /** The vehicles of a fleet, with what they are looked for by in the address. */
 export function VehicleList({ fleetId }) {
   const { query } = route.value;
-  const { status, vin, maker } = query;
+  const { status, vin, maker, order } = query;
+  const { field, direction } = orders[order] ?? {};
   const filter = {
     ...(status && { eligibility: status }),
     ...(vin && { vinStartsWith: vin }),
     ...(maker && { manufacturer: maker }),
   };
-  const variables = { id: fleetId, filter, ...pageOf(query, PAGE) };
+  const variables = { id: fleetId, filter, orderBy: field && { field, direction }, ...pageOf(query, PAGE) };
   const { data, error, loading, reload } = useQuery(vehiclesQuery, variables, (event) => event.fleetId === fleetId);
   const here = ['fleets', fleetId];
   const vehicles = data?.fleet?.vehicles;
@@ -78,6 +84,10 @@ function Search({ here, query }) {
     <select aria-label="Manufacturer" value=${query.maker ?? ''} onChange=${({ currentTarget }) => look({ maker: currentTarget.value })}>
       <option value="">Any manufacturer</option>
       ${data?.manufacturers.map(({ id, name }) => html`<option key=${id} value=${id} selected=${id === query.maker}>${name}</option>`)}
+    </select>
+    <select aria-label="Order" value=${query.order ?? ''} onChange=${({ currentTarget }) => look({ order: currentTarget.value })}>
+      <option value="">Oldest first</option>
+      ${Object.entries(orders).map(([order, { name }]) => html`<option key=${order} value=${order}>${name}</option>`)}
     </select>
   </form>`;
 }
