@@ -19,10 +19,7 @@ const anyVehicle = prepare((p: { company: string }) =>
 /** For fewer rows, looking up each while they are stored costs less than setting them aside once more. */
 const FEW_ROWS = 1_000;
 
-/**
- * Inserts the vehicles that are new among the good rows of an import, and gives how many; `beside`: another upload has some of
- * the same VINs. A large file is inserted part by part, each of which is told of.
- */
+/** Stores the good rows of an import as vehicles, part by part where they are many; gives how many are new. */
 export async function insertVehicles(
   ctx: Context,
   run: ImportRow,
@@ -34,8 +31,7 @@ export async function insertVehicles(
   const [any] = await anyVehicle(onPrimary(ctx), { company });
   const known = any ? true : null;
   if (known && (await isDeleting(ctx, company))) {
-    const staged = { importId, company, fleetId: run.fleet_id };
-    const deleted = await vinsOfDeleted(onPrimary(ctx), staged);
+    const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
     await makeWay(
       ctx,
       company,
