@@ -10,11 +10,17 @@ import { openWorld } from './support/world.ts';
 export const COMPANY = 'acme';
 const BOUNDARY = 'part-of-a-form';
 
-/** A gateway with one fleet. */
-export async function openImportWorld({ fsync = 'on' } = {}) {
+/** A gateway with one fleet; without background work, unless the settings say otherwise. */
+export async function openImportWorld({
+  fsync = 'on',
+  settings = {},
+}: {
+  fsync?: string;
+  settings?: NodeJS.ProcessEnv;
+} = {}) {
   const world = await openWorld({ server: { fsync } });
   // The import alone is measured, not the verification of a million vehicles that follows it.
-  const { url, pid } = await world.gateway({ LIMIT_FILE_BYTES: String(2 ** 40), WORKERS: 'off' });
+  const { url, pid } = await world.gateway({ LIMIT_FILE_BYTES: String(2 ** 40), WORKERS: 'off', ...settings });
   const database = new pg.Client(world.url);
   await database.connect();
   const headers = () => world.headers(COMPANY);
@@ -31,6 +37,7 @@ export async function openImportWorld({ fsync = 'on' } = {}) {
     database,
     databaseUrl: world.url,
     headers,
+    headersOf: world.headers,
     pid,
     /** Sends the file (a path, or its pieces as they are made) and gives how many vehicles are new. */
     async upload(file: string | Iterable<string>): Promise<number> {

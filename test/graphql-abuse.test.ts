@@ -2,7 +2,7 @@ import { getIntrospectionQuery } from 'graphql';
 import { auditServer } from 'graphql-http';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
-import { createFleet } from './support/factories.ts';
+import { createFleet, fleetFields } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const gateway = await startGateway();
@@ -132,6 +132,43 @@ describe('cost', () => {
     expect(answer.body.errors[0].message).toBe(
       'An operation has at most 100 objects in its answer; this one may have 109.',
     );
+  });
+});
+
+describe('what fragments multiply', () => {
+  /** Each level selects the next one three times: 800 characters, and 3 to the power of the levels in what is asked for. */
+  const levels = (count: number) => {
+    const fragments = many(count, (at) => {
+      const below = at + 1 < count ? `...L${at + 1}` : 'id';
+      const [on, list] = at % 2 ? ['Vehicle', 'contracts'] : ['Contract', 'vehicle'];
+      const call = (name: string) =>
+        at % 2
+          ? `${name}: ${list}(first: 1) { totalCount nodes { id ${below} } }`
+          : `${name}: ${list} { vin ${at + 1 < count ? below : ''} }`;
+      return `fragment L${at} on ${on} { ${['a', 'b', 'c'].map(call).join(' ')} }`;
+    });
+    return `{ contracts(first: 1) { nodes { ...L0 } } } ${fragments}`;
+  };
+
+  test.each(Object.entries(ways))('is bounded, and the bound is named, %s', async (_way, accept) => {
+    expect((await acme.post('/graphql', { query: levels(3) }, { accept })).status).toBe(200);
+    for (const count of [5, 9]) {
+      const answer = await acme.post('/graphql', { query: levels(count) }, { accept });
+      expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+        status: 400,
+        codes: ['GRAPHQL_VALIDATION_FAILED'],
+      });
+      expect(answer.body.errors[0].message).toMatch(/at most 100 .* with those of its fragments/);
+    }
+  });
+
+  test('is bounded below what a mutation gives back, too', async () => {
+    const lists = many(12, (at) => `l${at}: vehicles(first: 1) { nodes { id } }`);
+    const fleets = many(12, (at) => `f${at}: fleet { ...F }`);
+    const query = `mutation ($input: CreateFleetInput!) { createFleet(input: $input) { ${fleets} } } fragment F on Fleet { ${lists} }`;
+    const { name, companyAddress, email, vat } = fleetFields;
+    const answer = await acme.post('/graphql', { query, variables: { input: { name, companyAddress, email, vat } } });
+    expect(new Set(codesOf(answer))).toEqual(new Set(['COST_EXCEEDED']));
   });
 });
 

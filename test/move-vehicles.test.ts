@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import type { Answer, Json } from './support/client.ts';
 import {
@@ -10,11 +10,15 @@ import {
   miscounted,
   newVin,
   newVins,
+  recount,
   unknownId,
 } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import { askingAt, startGateway } from './support/gateway.ts';
 import { publishEvents } from './support/publish.ts';
+import { until } from './support/until.ts';
+import { eligible, slow, UpstreamServer } from './support/upstream.ts';
 
+const { kind } = inject('database');
 const gateway = await startGateway();
 const acme = await gateway.as('acme');
 const globex = await gateway.as('globex');
@@ -171,6 +175,29 @@ describe('POST /vehicles/move', () => {
     });
   });
 });
+
+// Whoever stores an answer has held the fleets of before.
+test.runIf(kind === 'postgresql')(
+  'an answer that comes while its vehicle moves is stored at once all the same',
+  async () => {
+    const upstream = await UpstreamServer.start();
+    upstream.always('eligibility', slow(700, eligible()));
+    const asking = await startGateway({ on: gateway, workers: true, settings: askingAt(upstream) });
+    const client = await asking.as('moving');
+    const to = await createFleet(client);
+    const { id } = await addVehicle(client);
+    await until(async () => upstream.count('eligibility') > 0);
+    // A move that takes long: its vehicle is locked when the answer comes, and elsewhere when that can be stored.
+    const moved = gateway.execute(`do $$ begin
+    update vehicle set fleet_id = '${to.id}' where id = '${id}'; perform pg_sleep(1.5); end $$`);
+    await moved;
+    await gateway.execute(recount);
+    await until(async () => (await client.get(`/vehicles/${id}`)).body.eligibility.status === 'ELIGIBLE');
+    expect((await client.get(`/vehicles/${id}`)).body.fleetId).toBe(to.id);
+    await asking.close();
+    await upstream.close();
+  },
+);
 
 describe('by GraphQL', () => {
   const counted = 'fleet { id vehicleCount eligibilitySummary { pending } vehicles { totalCount } }';

@@ -6,7 +6,7 @@ import type { Page } from '../core/sql/page.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';
 import { exportedVehicle } from './openapi/vehicles.ts';
-import { type Answer, pagesFrom, type RestRequest, readListQuery } from './route.ts';
+import { type Answer, pagesFrom, type RestRequest, readListQuery, STREAM_PAGE } from './route.ts';
 
 /** A way to write vehicles as lines of a file. */
 interface Format {
@@ -50,7 +50,7 @@ export async function vehiclesAnswer(
   const { writer, file, ...format } = formats[type];
   const { page, paged, linkTo } = readListQuery(request, path, orders);
   const readPage = (one: Page) => read(writer, one);
-  const first = await readPage(page);
+  const first = await readPage(paged ? page : { ...page, limit: STREAM_PAGE });
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};
   const pieces = paged ? fileOf(format, [first]) : fileOf(format, pagesOf(first, page.order, readPage));
   const disposition = { 'Content-Disposition': `attachment; filename="${file}"` };

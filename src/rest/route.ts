@@ -122,7 +122,7 @@ function readSort({ sort }: RestRequest['query'], orders: Orders) {
  * Rows read at a time for a whole list: enough to keep the database busy, few enough that their text stays below the 128 kB
  * above which V8 takes what outlives one collection for old, and lets it lie.
  */
-const STREAM_PAGE = 350;
+export const STREAM_PAGE = 350;
 
 async function* wholeList(first: JsonPage, order: Order, read: ReadPage): AsyncGenerator<string> {
   let before = '[';

@@ -131,6 +131,19 @@ export const logOrder: FixedOrder = {
   lost: notInLog,
 };
 
+/**
+ * The place in the log of the event that was written last an hour before a time, or first an hour after it: an event is written
+ * at its time, or later by what a transaction takes. So what stands on the other side of it need not be looked at.
+ */
+const placeAt = (
+  sign: '-' | '+',
+  compared: '<' | '>=',
+  direction: 'asc' | 'desc',
+) => `(select near.position from event near
+  where near.company = $company and near.position is not null and near.id ${compared} (lpad(to_hex(greatest(0,
+    extract(epoch from ?::timestamptz ${sign} interval '1 hour') * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
+  order by near.id ${direction} limit 1)`;
+
 export const eventRows: Resource = {
   table: 'event e',
   id: 'e.id',
@@ -151,8 +164,8 @@ export const eventRows: Resource = {
     contractId: ['e.contract_id = ?::uuid', idOrNull],
     vehicleId: ['e.vehicle_ids @> array[?::uuid]', idOrNull],
     vin: ['e.vins @> array[?::text]', vinOrNull],
-    since: ['e.at >= ?::timestamptz'],
-    until: ['e.at < ?::timestamptz'],
+    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${placeAt('-', '<', 'desc')}, 0)`],
+    until: [`e.at < ?::timestamptz and e.position <= coalesce(${placeAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
   readPage: readEventPage,

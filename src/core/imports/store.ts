@@ -16,6 +16,7 @@ import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './
 import { countInserted, countNew, countStaged, type Ids, tellOfNew } from './staged.ts';
 import { findDuplicates, rejectStaged } from './staged-report.ts';
 import type { ImportStaging } from './staging.ts';
+import { insertVehicles } from './store-vehicles.ts';
 
 /** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
 type How = 'insert' | 'beside' | 'count' | 'refuse';

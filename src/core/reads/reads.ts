@@ -19,7 +19,8 @@ const list = (of: () => Resource, on: string, options: Partial<ListField> = {}):
   on,
   ...options,
 });
-const timeline = (on: string, of = eventRows) => list(() => of, `${PUBLISHED} and ${on}`);
+const timeline = (on: string, of = eventRows, options: Partial<ListField> = {}) =>
+  list(() => of, `${PUBLISHED} and ${on}`, options);
 /** A vehicle has few: were the log's index in their order, it would be walked until a page of them is found. */
 const fewEvents: Resource = { ...eventRows, order: { ...logOrder, columns: ['(e.position + 0)'] } };
 
@@ -47,7 +48,7 @@ const fleet: Resource = withFields(fleetRows, {
 const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
-  timeline: timeline('e.vehicle_ids @> array[v.id]', fewEvents),
+  timeline: timeline('e.vehicle_ids @> array[v.id]', fewEvents, { few: true }),
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
 const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
@@ -55,7 +56,7 @@ const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
 const contract: Resource = withFields(contractRows, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
   vehicle: one(() => vehicle, 'v.id = c.vehicle_id'),
-  timeline: timeline('e.contract_id = c.id'),
+  timeline: timeline('e.contract_id = c.id', eventRows, { few: true }),
 });
 
 const importOf: Resource = withFields(importRows, { fleet: one(() => fleet, 'f.id = n.fleet_id') });

@@ -1,6 +1,6 @@
 import type { Given, ListPart, PageFact } from './json-answer.ts';
 import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
-import { PAGE_MAX } from './page-size.ts';
+import { COUNTED_MOST, PAGE_MAX } from './page-size.ts';
 import { conditionsSql, fromSql, type Resource } from './resource.ts';
 
 /** One page of a list, as it is being written. */
@@ -40,7 +40,7 @@ export class ListSql {
       const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
     }
-    return `(select count(*) from ${fromSql(this.#of, this.#where)} where ${this.#where})`;
+    return `(select count(*) from (select from ${fromSql(this.#of, this.#where)} where ${this.#where} limit ${COUNTED_MOST}) n)`;
   }
 
   /** A fact of the page `p` as JSON. */

@@ -127,5 +127,5 @@ export const conditionsSql = (conditions: Conditions, names: readonly string[], 
   names.map((name) => {
     const [sql] = conditions[name] ?? [];
     if (sql === undefined) throw new Error(`there is no condition for ${name}`);
-    return sql.replace('?', param(name));
+    return sql.replaceAll('?', param(name));
   });

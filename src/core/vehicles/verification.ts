@@ -21,11 +21,18 @@ export interface Verified {
 }
 
 /**
- * Stores what the manufacturers said, in one transaction. An answer stands until it has aged; no answer leaves everything
+ * Stores what the manufacturers said, in one transaction, and once more what moved meanwhile. An answer stands until it has aged; no answer leaves everything
  * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or
  * just now, and claims that have run out, are passed over.
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
+  const left = await storeOnce(ctx, done);
+  // One that has just moved is in a fleet that was not held.
+  if (left.length > 0) await storeOnce(ctx, left);
+}
+
+/** Gives what was passed over. */
+async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
   const all = await ctx.em.transactional(async () => {
     const stored = await updateVehicles(ctx, done);
@@ -39,6 +46,8 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
     return stored;
   });
   for (const { answered, status } of all) changes.emit('outcome', 'verification', answered ? status : 'NO_ANSWER', 1);
+  const ids = new Set(all.map(({ id }) => id));
+  return done.filter(({ vehicle }) => !ids.has(vehicle.id));
 }
 
 /** Each company's by statements of its own. */

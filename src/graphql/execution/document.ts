@@ -51,7 +51,9 @@ function judge(text: string): Document {
   const tree = parseDocument(text);
   const errors = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
   const plans = new Map<string, DocumentPlan>();
-  const deciding = variablesOfDirectives(tree);
+  const { hasDirectives, deciding } = directivesOf(tree);
+  const keyOf = ({ name }: OperationDefinitionNode, variables: Variables) =>
+    deciding.length === 0 ? (name?.value ?? '') : JSON.stringify([name?.value, deciding.map((one) => variables[one])]);
   const planWith = ({ selectionSet }: OperationDefinitionNode, variables: Variables | null) =>
     planQuery(schema.getQueryType() as GraphQLObjectType, selectionSet, {
       schema,
@@ -59,15 +61,18 @@ function judge(text: string): Document {
       variables,
     });
   if (errors.length === 0) {
-    // Bounded with all that it can ask for.
-    for (const one of tree.definitions)
-      if (one.kind === Kind.OPERATION_DEFINITION && one.operation === OperationTypeNode.QUERY) planWith(one, null);
+    // Bounded with all that it can ask for, which is what it always asks for where no variable decides.
+    for (const one of tree.definitions) {
+      if (one.kind !== Kind.OPERATION_DEFINITION || one.operation !== OperationTypeNode.QUERY) continue;
+      const whole = planWith(one, null);
+      if (!hasDirectives) plans.set(keyOf(one, {}), whole);
+    }
   }
   return {
     tree,
     errors,
     planOf(operation, variables) {
-      const key = JSON.stringify([operation.name?.value, ...deciding.map((name) => variables[name])]);
+      const key = keyOf(operation, variables);
       const plan = plans.get(key) ?? planWith(operation, variables);
       if (plans.size < MOST_PLANS) plans.set(key, plan);
       return plan;
@@ -78,15 +83,17 @@ function judge(text: string): Document {
 /** Of a document. */
 const MOST_PLANS = 8;
 
-/** The names of the variables by which `@skip` and `@include` decide. */
-function variablesOfDirectives(tree: DocumentNode): readonly string[] {
+/** Whether a document has `@skip` and `@include` (there are no others), and the names of the variables by which they decide. */
+function directivesOf(tree: DocumentNode): { hasDirectives: boolean; deciding: readonly string[] } {
   const names = new Set<string>();
+  let hasDirectives = false;
   visit(tree, {
     Directive: ({ arguments: given = [] }) => {
+      hasDirectives = true;
       for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
     },
   });
-  return [...names];
+  return { hasDirectives, deciding: [...names] };
 }
 
 function forgetBeyond(added: number): void {

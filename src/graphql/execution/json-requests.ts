@@ -146,6 +146,8 @@ function sendResult(res: Response, type: string, { errors, ...result }: Executio
 
 function send(res: Response, type: string, text: string): void {
   res.setHeader('Content-Type', `${type}; charset=utf-8`);
-  res.setHeader('Content-Length', Buffer.byteLength(text));
-  res.end(text);
+  const bytes = Buffer.byteLength(text);
+  res.setHeader('Content-Length', bytes);
+  // What is ASCII is the same in both, and copied instead of encoded.
+  res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import type { Context } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
-import { Unavailable } from '../../core/errors.ts';
+import { CostExceeded, Unavailable } from '../../core/errors.ts';
 import { NODE, resources } from '../../core/reads/reads.ts';
 import { type Answer, ownText, type Read, readAnswers, readArguments } from '../../core/sql/answer.ts';
 import type { Members, Part } from '../../core/sql/json-answer.ts';
@@ -152,7 +152,9 @@ export class Reads {
     const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
     const place = responsePathAsArray(info.path).filter((one) => typeof one === 'string');
     const key = place.join('.');
-    const loader = this.#loaders.get(key) ?? this.#loaderOf(field, info);
+    const known = this.#loaders.get(key);
+    if (!known && this.#loaders.size === MOST_LOADERS) return Promise.reject(tooMany());
+    const loader = known ?? this.#loaderOf(field, info);
     this.#loaders.set(key, loader);
     return loader.load(source);
   }
@@ -181,6 +183,11 @@ export class Reads {
     );
   }
 }
+
+/** Each is a statement, and fragments multiply them. */
+const MOST_LOADERS = 100;
+const tooMany = () =>
+  new CostExceeded(`At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`);
 
 /** The columns of objects that others refer to. */
 const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };

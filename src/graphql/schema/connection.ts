@@ -1,8 +1,10 @@
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Cost } from '../execution/cost.ts';
 import { type Planned, read } from '../execution/reads.ts';
 import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
+
+const MOST = COUNTED_MOST.toLocaleString('en');
 
 /** The arguments of every connection; core's readPage reads them. */
 export const pageArgs = builder.args((t) => ({
@@ -69,7 +71,8 @@ export function connectionType<Item>(name: string, node: ReturnType<typeof build
       }),
       pageInfo: t.field({ type: PageInfo, description: 'Whether there is more, and where to go on.', resolve: read }),
       totalCount: t.int({
-        description: 'How many items the whole list has, under the same filter. Counted only when asked for.',
+        description: `How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all
+that are more. Vehicles are counted to the last one without a filter, and by \`eligibility\` and fleets.`,
         resolve: read,
       }),
     }),

@@ -1,0 +1,57 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { isDeleting } from '../fleets/there.ts';
+import { makeWay } from '../remove-vehicles.ts';
+import { prepare } from '../sql/prepare.ts';
+import { countWritten, onPrimary } from '../sql/send.ts';
+import { newId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
+import type { ImportRow } from './imports.ts';
+import { forgetBatches } from './run.ts';
+import { tellOfStored } from './running.ts';
+import { type Ids, insertStaged, orderStaged, PART_ROWS, vinsOfDeleted } from './staged.ts';
+
+const anyVehicle = prepare((p: { company: string }) =>
+  db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
+);
+
+/** For fewer rows, looking up each while they are stored costs less than setting them aside once more. */
+const FEW_ROWS = 1_000;
+
+/** Stores the good rows of an import as vehicles, part by part where they are many; gives how many are new. */
+export async function insertVehicles(
+  ctx: Context,
+  run: ImportRow,
+  ids: Ids,
+  good: number,
+  beside: boolean,
+): Promise<number> {
+  const { id: importId, company } = run;
+  const [any] = await anyVehicle(onPrimary(ctx), { company });
+  const known = any ? true : null;
+  if (known && (await isDeleting(ctx, company))) {
+    const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
+    await makeWay(
+      ctx,
+      company,
+      deleted.map(({ vin }) => vin),
+    );
+  }
+  const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
+  if (good <= (known ? FEW_ROWS : PART_ROWS)) {
+    return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known, part: null });
+  }
+  const orderedId = newId();
+  const parts = await orderStaged(onPrimary(ctx), { company, importId, orderedId, known });
+  const existing = good - parts.reduce((sum, { rows }) => sum + rows, 0);
+  let [created, passed] = [0, 0];
+  for (const { part, rows } of parts.sort((one, other) => one.part - other.part)) {
+    const next = { ...ids, start: ids.start + passed, importId: orderedId, known: null, part };
+    created += await countWritten(ctx, insertStaged, { ...all, ...next });
+    passed += rows;
+    tellOfStored(ctx, run.id, { created, existing: existing + passed - created });
+  }
+  await forgetBatches(ctx, { company, id: orderedId });
+  return created;
+}
