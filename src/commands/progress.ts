@@ -84,7 +84,10 @@ export class Progress {
   }
 
   #phase(now: number): { done: number; words: (string | false)[] } {
-    return this.#sent < this.#total || this.#total === 0 ? this.#sending(now) : this.#storing(now);
+    const { received, created, existing } = this.#rows;
+    // A header is no row.
+    const read = this.#sent === this.#total && received >= this.#lines - 1;
+    return read || created + existing > 0 ? this.#storing(now) : this.#sending(now);
   }
 
   /**
@@ -94,9 +97,12 @@ export class Progress {
   #sending(now: number) {
     const { received, rejected } = this.#rows;
     const rows = (this.#lines * this.#total) / (this.#sent || 1);
-    const done = received > 0 ? Math.min(received / (rows || 1), 1) : this.#sent / (this.#total || 1);
+    const sent = this.#sent < this.#total ? this.#sent / this.#total : 0;
+    const done = received > 0 ? Math.min(received / (rows || 1), 1) : sent;
     const words = [
-      `sending ${megabytes.format(this.#sent / 1e6)} of ${megabytes.format(this.#total / 1e6)} MB`,
+      this.#sent < this.#total
+        ? `sending ${megabytes.format(this.#sent / 1e6)} of ${megabytes.format(this.#total / 1e6)} MB`
+        : 'reading',
       leftOf(done, now - this.#startedAt),
       `${number.format(received)} rows read`,
       rejected > 0 && `${number.format(rejected)} rejected`,

@@ -217,7 +217,7 @@ describe('progress', () => {
     expect(phases.map((line) => line.replace(/^\[[#-]+\] /, '').replace(/ {2}\d:\d\d left/, ''))).toEqual([
       'sending 1.0 of 2.0 MB  0 rows read',
       'sending 1.0 of 2.0 MB  50 rows read  2 rejected',
-      'storing 0 of 48 rows  2 rejected',
+      'reading  50 rows read  2 rejected',
       'storing 0 of 98 rows  2 rejected',
       'storing 24 of 98 rows  2 rejected',
       'storing 98 of 98 rows  nearly done  2 rejected',
