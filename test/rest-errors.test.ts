@@ -116,7 +116,7 @@ describe('405', () => {
     ['DELETE', '/fleets', 'GET, POST, HEAD'],
     ['POST', `/fleets/${unknownId}`, 'GET, PATCH, DELETE, HEAD'],
     ['POST', `/fleets/${unknownId}/vehicles`, 'GET, HEAD'],
-    ['PATCH', '/vehicles', 'POST, DELETE, GET, HEAD'],
+    ['PATCH', '/vehicles', 'GET, POST, DELETE, HEAD'],
     ['PATCH', `/vehicles/${unknownId}`, 'GET, DELETE, HEAD'],
     ['GET', '/vehicles/file', 'POST'],
     ['DELETE', '/vehicles/file', 'POST'],

@@ -4,16 +4,18 @@ import { trimImports } from '../core/imports/imports.ts';
 import { failAbandonedImports } from '../core/imports/run.ts';
 import { forgetRateUse } from '../core/operations/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';
+import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
 import type { Job } from './job.ts';
 
-/** Keeps the house: ends uploads whose process has gone, folds tallies, forgets old answers, counts, imports, deliveries and events. */
+/** Keeps the house: ends uploads whose process has gone, keeps statistics, folds tallies, forgets old answers, counts, imports, deliveries and events. */
 export function upkeep(open: () => Context): Job {
   return {
     kind: 'upkeep',
     async run(signal) {
       const ctx = open();
       await failAbandonedImports(ctx);
+      await refreshStatistics(ctx);
       await foldTallies(ctx);
       await forgetAnswers(ctx);
       await forgetRateUse(ctx);

@@ -8,6 +8,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+import { refreshStatistics } from '../statistics.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, readImport } from './imports.ts';
@@ -37,7 +38,10 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      return counted(ctx, await store(ctx, run, staging, digest, stored, how));
+      const done = counted(ctx, await store(ctx, run, staging, digest, stored, how));
+      // The import is done, whatever comes of this; upkeep looks again.
+      await refreshStatistics(ctx).catch(() => {});
+      return done;
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
       else if (how === 'insert' && isTakenVin(error)) how = 'beside';

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { createFleet, newVins, uploadForm } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+// Before statistics, PostgreSQL takes all indexes that begin with the company for equally good, and so the newest. Plans that
+// are made then are kept while millions of rows come. The embedded database makes no statistics by itself.
+
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+
+async function indexFor(condition: string): Promise<string | undefined> {
+  const plan = await gateway.execute<Record<string, string>>(
+    `explain select * from vehicle where company = 'acme' and ${condition}`,
+  );
+  return /using (\w+) on vehicle/.exec(plan.map((row) => row['QUERY PLAN']).join('\n'))?.[1];
+}
+
+const looked = async () => ({
+  id: await indexFor(`id = '01980000-0000-7000-8000-000000000001'`),
+  vin: await indexFor(`vin = 'WBA00000000000001'`),
+});
+
+test('the planner knows of many vehicles as soon as they are uploaded', async () => {
+  const fleet = await createFleet(acme);
+  const csv = `vin\n${newVins(4000).join('\n')}\n`;
+  expect((await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, csv))).status).toBe(201);
+  const [table] = await gateway.execute<{ reltuples: number }>(
+    `select reltuples from pg_class where relname = 'vehicle'`,
+  );
+  expect(table?.reltuples).toBe(4000);
+  expect(await looked()).toEqual({ id: 'vehicle_pkey', vin: 'vehicle_vin' });
+});
+
+test('and, a while later, of those that came one by one', async () => {
+  const fleet = await createFleet(acme);
+  await acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(6000) });
+  await startGateway({ workers: true, on: gateway });
+  await until(async () => {
+    const [table] = await gateway.execute<{ known: boolean }>(
+      `select reltuples > 9000 as known from pg_class where relname = 'vehicle'`,
+    );
+    return table?.known ? true : null;
+  });
+  expect(await looked()).toEqual({ id: 'vehicle_pkey', vin: 'vehicle_vin' });
+});
