@@ -55,7 +55,7 @@ export const fleetWith = (company: string, vin: Expression<string>) =>
     .where(ofFleetThatIsThere('v', company));
 
 /** Where a file has more rows, each statement stores so many, and whoever waits hears of it. */
-export const PART_ROWS = 25_000;
+const PART_ROWS = 25_000;
 
 interface Ordered extends Staged {
   /** What the batches in order belong to, in the place of an import. */
