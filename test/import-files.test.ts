@@ -81,6 +81,13 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     const cases: [Buffer, string][] = [
       [whole.subarray(0, whole.length / 2), 'VALIDATION_FAILED'],
       [workbookOf('<row/>'.repeat(1_000_000)), 'PAYLOAD_TOO_LARGE'],
+      // One text of 8,000 characters, in 1,000 cells.
+      [
+        workbookOf(`<row><c t="inlineStr"><is><t>${newVin()}</t></is></c><c t="s"><v>0</v></c></row>`.repeat(1000), {
+          'xl/sharedStrings.xml': `<sst><si><t>${'x'.repeat(8000)}</t></si></sst>`,
+        }),
+        'PAYLOAD_TOO_LARGE',
+      ],
       [Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(1_000_000)]), 'PAYLOAD_TOO_LARGE'],
       [sheetOf([]), 'VALIDATION_FAILED'],
     ];

@@ -53,6 +53,8 @@ describe('a large fleet that was deleted', async () => {
     'DELETE /vehicles/{id}': () => acme.delete(`/vehicles/${vehicle.id}`),
     'GET /contracts/{id}': () => acme.get(`/contracts/${contract.id}`),
     'DELETE /contracts/{id}': () => acme.delete(`/contracts/${contract.id}`),
+    'GET /contracts/{id} without a token': () => gateway.anyone.get(`/contracts/${contract.id}`),
+    'DELETE /contracts/{id} without a token': () => gateway.anyone.delete(`/contracts/${contract.id}`),
     'POST /contracts': () =>
       acme.post('/contracts', { ...contract, id: undefined, vin: vehicle.vin, fleetId: fleet.id, company: undefined }),
     'GET /imports/{id}': () => acme.get(`/imports/${large.importId}`),
@@ -103,12 +105,18 @@ describe('a large fleet that was deleted', async () => {
     const { body: file } = await acme.send('POST', '/vehicles/file', uploadForm(other.id, csv));
     expect(file.summary).toMatchObject({ created: 2, existing: 1, rejected: 0 });
     expect((await acme.get(`/fleets/${other.id}`)).body.vehicleCount).toBe(3);
+    const again = await acme.send(
+      'POST',
+      '/vehicles/file',
+      uploadForm(other.id, `vin\n${vins.slice(0, 5500).join('\n')}\n`),
+    );
+    expect(again.body.summary).toMatchObject({ created: 5497, existing: 3, rejected: 0 });
 
     await startGateway({ workers: true, on: gateway });
     await until(async () => (await gateway.execute('select from fleet where deletion is not null')).length === 0);
     const [left] = await gateway.execute<Json>(`select (select count(*)::int from vehicle) as vehicles,
       (select count(*)::int from contract) as contracts, (select count(*)::int from import) as imports`);
-    expect(left).toEqual({ vehicles: 3, contracts: 0, imports: 1 });
+    expect(left).toEqual({ vehicles: 5500, contracts: 0, imports: 2 });
     const told = await gateway.execute<Json>(`select type, actor, vins from event where fleet_id = '${fleet.id}'
       and type in ('vehicle.removed', 'fleet.deleted', 'contract.deleted') order by seq`);
     const of = (wanted: string) => told.filter(({ type }) => type === wanted);

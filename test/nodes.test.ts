@@ -101,6 +101,16 @@ test('nodes are in the order of their ids, one or null for each, by one statemen
   expect(statements).toHaveLength(2);
 });
 
+test('a place in a timeline that is there no more is told of, as below any other field', async () => {
+  const after = Buffer.from(unknownId.replaceAll('-', ''), 'hex').toString('base64url');
+  const fields = `timeline(after: "${after}") { nodes { id } pageInfo { hasNextPage } }`;
+  for (const root of ['fleet(id: $id) {', 'node(id: $id) { ... on Fleet {']) {
+    const query = `query ($id: ID!) { found: ${root} ${fields} ${root.includes('...') ? '} }' : '}'} }`;
+    const { errors } = await ask(world.client, query, { id: world.fleetId });
+    expect(errors?.[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'INVALID_CURSOR' }] });
+  }
+});
+
 test('more than a hundred ids are refused, and a hundred are not', async () => {
   const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { id } }';
   const { errors } = await ask(world.client, query, { ids: Array(101).fill(unknownId) });

@@ -15,13 +15,13 @@ export function upkeep(open: () => Context): Job {
     async run(signal) {
       const ctx = open();
       await failAbandonedImports(ctx);
-      await refreshStatistics(ctx);
       await foldTallies(ctx);
       await forgetAnswers(ctx);
       await forgetRateUse(ctx);
       while (!signal.aborted && (await trimImports(ctx)));
       while (!signal.aborted && (await trimDeliveries(ctx)));
       while (!signal.aborted && (await trimEvents(ctx)));
+      await refreshStatistics(ctx);
       return null;
     },
     stop: async () => {},

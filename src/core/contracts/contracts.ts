@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
-import { fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
+import { itsFleetIsThere } from '../fleets/there.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
@@ -78,7 +78,7 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
 
 export const contractRows: Resource = {
   table: 'contract c',
-  where: fleetIsThere('c'),
+  where: itsFleetIsThere('c'),
   id: 'c.id',
   joins: {
     cv: 'join vehicle cv on cv.company = c.company and cv.id = c.vehicle_id',
@@ -101,11 +101,7 @@ export const contractRows: Resource = {
 
 const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
   const company = has.company ? p.company : null;
-  return removing(
-    p,
-    company,
-    removed.and([removed('c.id', '=', p.id), ...(company === null ? [] : [ofFleetThatIsThere('c', company)])]),
-  )
+  return removing(p, company, removed.and([removed('c.id', '=', p.id), sql<SqlBool>`${sql.raw(itsFleetIsThere('c'))}`]))
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('cv.company', '=', p.company))

@@ -26,7 +26,17 @@ const recordPeriod = (
       sql<string[]>`array[v.vin]`.as('vins'),
       contractData.as('data'),
     ])
-    .whereRef('c.due_at', '=', column);
+    .whereRef('c.due_at', '=', column)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('fleet')
+            .where('fleet.company', '=', p.company)
+            .whereRef('fleet.id', '=', 'c.fleet_id')
+            .where('fleet.deletion', 'is not', null),
+        ),
+      ),
+    );
   return q
     .insertInto('event')
     .columns(eventColumns)

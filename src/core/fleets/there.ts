@@ -16,7 +16,11 @@ const gone = (company: string) =>
 /** The condition that the fleet of a row of this name (a vehicle, a contract, an import) is there; `$company` is the company. */
 export const fleetIsThere = (row: string): string => `${row}.fleet_id <> all(${gone('$company')})`;
 
-/** The same for rows of this company. */
+/** The same, looked up for each row: where the company is not known. */
+export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
+  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
+
+/** The same as fleetIsThere for rows of this company. */
 export function ofFleetThatIsThere(row: string, company: string) {
   const [before, after] = gone('?').split('?') as [string, string];
   return sql<SqlBool>`${sql.ref(`${row}.fleet_id`)} <> all(${sql.raw(before)}${company}${sql.raw(after)})`;

@@ -4,6 +4,7 @@ import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
@@ -91,6 +92,7 @@ const findVehicles = prepareVariants<Some>()(['fleetId'], (p, has) =>
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where(ofFleetThatIsThere('v', p.company))
     .$if(has.fleetId, (q) => q.where('v.fleet_id', '=', p.fleetId)),
 );
 

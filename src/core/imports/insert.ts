@@ -34,12 +34,13 @@ export async function insertVehicles(
   const [any] = await anyVehicle(onPrimary(ctx), { company });
   const known = any ? true : null;
   if (known && (await isDeleting(ctx, company))) {
-    const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
-    await makeWay(
-      ctx,
-      company,
-      deleted.map(({ vin }) => vin),
-    );
+    // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
+    for (;;) {
+      const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
+      const vins = deleted.map(({ vin }) => vin);
+      if (vins.length === 0) break;
+      await makeWay(ctx, company, vins);
+    }
   }
   const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
   if (good <= (known ? FEW_ROWS : SOON_ROWS)) {

@@ -1,6 +1,6 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, eventColumns, eventsOf } from '../events/record-events.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
@@ -99,13 +99,14 @@ export const orderStaged = prepareVariants<Ordered>()(['known'], (p, has) => {
     .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
 });
 
-/** The good rows' VINs that stand in fleets that are being deleted. */
+/** Some of the good rows' VINs that stand in fleets that are being deleted. */
 export const vinsOfDeleted = prepare((p: Staged) =>
   stagedRows(p)
     .innerJoin('vehicle as v', (on) => on.onRef('v.vin', '=', 'r.vin').on('v.company', '=', p.company))
     .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
     .select('v.vin')
-    .distinct(),
+    .distinct()
+    .limit(DELETED_AT_ONCE),
 );
 
 export const countStaged = prepare((p: Staged) =>

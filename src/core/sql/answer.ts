@@ -75,9 +75,14 @@ export async function readAnswers(
   const { company } = callerOf(ctx);
   // Of everything else, whoever reads the arguments asks.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
-  const most = sum(plan.parts.map(([, part]) => mostRows(part, given)));
+  const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
+  const most = count * sum(plan.parts.map(([, part]) => mostRows(part, given)));
   const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
-  const shared: Record<string, unknown> = { company, now: ctx.now() };
+  const shared: Record<string, unknown> = {
+    company,
+    now: ctx.now(),
+    most_bytes: Math.floor(MOST_BYTES / Math.max(count, 1)),
+  };
   for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
   const taken = values.map(({ read, name }) => {
     const own = given[read];
@@ -211,7 +216,7 @@ function write(
 }
 
 const guarded = (sql: string): string =>
-  `(select case when octet_length(t.j) > ${MOST_BYTES} then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
+  `(select case when octet_length(t.j) > $most_bytes::int then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
 
 function fromRows({ alias, columns }: Rows): string {
   const names = Object.keys(columns);

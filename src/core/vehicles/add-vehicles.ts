@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { record } from '../events/record-events.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
@@ -34,7 +34,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const longest = ctx.services.config.LIMIT_VINS;
   const { fleetId, vins, mode, dryRun } = readInput(addVehiclesInput, input, { longest });
   return ctx.em.transactional(async () => {
-    await ownerOfFleet(ctx, company, fleetId);
+    // Held, since the deletion of a large fleet does not undo what is added meanwhile.
+    await (dryRun ? ownerOfFleet : holdFleet)(ctx, company, fleetId);
     const candidates = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
     const wanted = new Set(candidates.flatMap(({ reading }) => ('vin' in reading ? [reading.vin] : [])));
     const { made, known } = dryRun

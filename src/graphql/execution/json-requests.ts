@@ -10,6 +10,7 @@ import { noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
 import { type Guarded, guard } from './plugins.ts';
+import { Reads } from './reads.ts';
 import { inTime, type MaybePromise } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
 
@@ -79,7 +80,7 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const work = (): MaybePromise<ExecutionResult | string> => {
     if (!isQuery) return execution();
     const plan = document.planOf(operation, guarded.variables);
-    return context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
+    return Reads.textOfNames(plan) ?? context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
   };
   const executed = traceOperation(operation, context.res, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.

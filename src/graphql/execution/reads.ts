@@ -97,6 +97,14 @@ export class Reads {
     this.#ctx = ctx;
   }
 
+  /** The data of a query that asks for nothing but names of types, at once; null for others. */
+  static textOfNames({ isWhole, parts }: DocumentPlan): string | null {
+    const isNames = isWhole && parts.every(([, { kind }]) => kind === 'text');
+    return isNames
+      ? `{${parts.map(([name, part]) => `"${name}":${part.kind === 'text' && part.text}`).join(',')}}`
+      : null;
+  }
+
   /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
   async text(plan: DocumentPlan, variables: Variables): Promise<string | null> {
     try {
@@ -138,10 +146,10 @@ export class Reads {
     const plan = planNode(info.parentType, info.fieldNodes, aroundOf(info));
     const reads = readsOf(this.#ctx, plan, info.variableValues);
     const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
-    return answers.map(({ texts }) => {
+    return answers.map(({ texts, reads: judged }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
         const json = JSON.parse(texts[at] ?? 'null');
-        if (json && part.kind === 'one') return new Planned(part.members, json, reads, type);
+        if (json && part.kind === 'one') return new Planned(part.members, json, judged, type);
       }
       return null;
     });

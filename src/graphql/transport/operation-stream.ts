@@ -7,7 +7,10 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
 import type { GraphqlRequest } from '../execution/context.ts';
 import type { Outcome } from '../execution/operation.ts';
-import { SharedConnection } from './shared-connection.ts';
+import { needRoom, SharedConnection } from './shared-connection.ts';
+
+/** Operations of which the end has not been sent, since their reader is slow. */
+const MOST_UNTOLD = 100;
 
 /** A stream that nobody opens is gone after this time. */
 const RESERVED_MS = 10_000;
@@ -61,6 +64,7 @@ export class OperationStream {
   async begin(asked: unknown, { ctx, charge, idempotencyKey, res }: GraphqlRequest, caller: Caller): Promise<void> {
     const { operationId: id } = readInput(identified, asked).extensions;
     if (this.#operations.has(id)) throw new ValidationFailed([], 'There is an operation with this id.');
+    needRoom(this.#operations.size, MOST_UNTOLD);
     this.#operations.set(id, null);
     const outcome = await this.#connection.operate(asked, { ctx, charge, idempotencyKey, res });
     if (this.#operations.has(id)) {
@@ -90,6 +94,13 @@ export class OperationStream {
   /** Resolves when it has been taken, so that nothing piles up for a slow reader. */
   async #send(event: string, data: unknown): Promise<void> {
     const res = await this.#opened.promise;
+    // Those who wait here have not ended: new operations are refused beyond so many.
+    while (res?.writableNeedDrain && res.writable) {
+      await Promise.race([once(res, 'drain', { signal: this.over }), once(res, 'close', { signal: this.over })]).catch(
+        () => {},
+      );
+      if (this.over.aborted) return;
+    }
     if (!res?.writable) return;
     if (res.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)) return;
     await once(res, 'drain', { signal: this.over }).catch(() => {});

@@ -7,6 +7,12 @@ const MOST_OPERATIONS = 50;
 /** Of all such connections of this process. */
 let underWay = 0;
 
+/** Throws RateLimited for one operation more than a connection may have, of which so many have not ended. */
+export function needRoom(operations: number, most = MOST_OPERATIONS): void {
+  if (operations < most) return;
+  throw new RateLimited(1, `At most ${most} operations at a time on one connection.`);
+}
+
 /** The operations of one connection that carries several: a WebSocket, or a stream of events. */
 export class SharedConnection {
   readonly #over: AbortSignal;
@@ -39,9 +45,7 @@ export class SharedConnection {
 
   /** Counts an operation, and gives what takes it off the counts. */
   #admit(most: number): () => void {
-    if (this.#operations >= MOST_OPERATIONS) {
-      throw new RateLimited(1, `At most ${MOST_OPERATIONS} operations at a time on one connection.`);
-    }
+    needRoom(this.#operations);
     if (underWay >= most) throw new Unavailable('Too many operations are under way. Try again in a moment.');
     this.#operations += 1;
     underWay += 1;

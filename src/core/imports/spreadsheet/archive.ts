@@ -23,9 +23,11 @@ export class Archive {
       // Its sizes are compared with what is unpacked, so that what an entry claims is true.
       const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true });
       const parts = new Map<string, Entry>();
+      let entries = 0;
       for await (const entry of zip.eachEntry()) {
         parts.set(entry.fileName, entry);
-        if (parts.size > MOST_PARTS) throw new Error(`more than ${MOST_PARTS} parts`);
+        entries += 1;
+        if (entries > MOST_PARTS) throw new Error(`more than ${MOST_PARTS} parts`);
       }
       return new Archive(zip, parts, mostBytes);
     } catch (error) {
@@ -53,7 +55,8 @@ export class Archive {
   }
 }
 
-const tooLarge = () =>
+/** For a workbook whose contents are beyond the limits of a file. */
+export const tooLarge = () =>
   new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
 
 /** For a workbook that cannot be read; ValidationFailed. */

@@ -1,5 +1,5 @@
 import type { CsvLimits } from '../csv/limits.ts';
-import { Archive } from './archive.ts';
+import { Archive, tooLarge } from './archive.ts';
 import { readDateStyles } from './dates.ts';
 import { SharedStrings } from './shared-strings.ts';
 import { sheetText } from './sheet.ts';
@@ -20,5 +20,11 @@ export async function* firstSheet(fd: number, limits: CsvLimits): AsyncGenerator
   const { sheet, from1904 } = await readWorkbook(archive);
   const strings = await SharedStrings.read(archive.read('xl/sharedStrings.xml'), limits.fieldLength);
   const dateStyles = await readDateStyles(archive.read('xl/styles.xml'));
-  yield* sheetText(archive.read(sheet), { strings, dateStyles, from1904 }, limits);
+  // A text that many cells share stands in the file once, and in each of them here.
+  let charactersLeft = limits.bytes;
+  for await (const text of sheetText(archive.read(sheet), { strings, dateStyles, from1904 }, limits)) {
+    charactersLeft -= text.length;
+    if (charactersLeft < 0) throw tooLarge();
+    yield text;
+  }
 }
