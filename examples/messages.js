@@ -2,7 +2,7 @@
 const messages = {
   UNAUTHENTICATED: 'Please sign in again.',
   FORBIDDEN: 'You may not do this.',
-  UNSUPPORTED_MEDIA_TYPE: 'This file is no CSV file.',
+  UNSUPPORTED_MEDIA_TYPE: 'This file is neither a CSV file nor an Excel workbook.',
   PAYLOAD_TOO_LARGE: 'This file is too large.',
   RATE_LIMITED: 'Too many requests. Please wait a moment.',
 };

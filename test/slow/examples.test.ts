@@ -79,7 +79,7 @@ describe.skipIf(!here)('an example', { timeout: 120_000 }, async () => {
       await page.getByText('2 added, 1 rejected').waitFor();
       await page.getByRole('status').getByText('COMPLETED: 3 rows').waitFor();
       await choose('vins.csv', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR');
-      await page.getByRole('alert').getByText('This file is no CSV file.').waitFor();
+      await page.getByRole('alert').getByText('This file is neither a CSV file nor an Excel workbook.').waitFor();
       expect(wrong).toEqual([]);
     },
   );

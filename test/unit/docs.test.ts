@@ -64,7 +64,7 @@ test('the reference names every address of the REST API, and no other', () => {
   const { paths } = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'));
   const [, table = ''] = /## REST API(.*?)## Limits/s.exec(reference) ?? [];
   const named = codesIn(table).flatMap((code) => /^(?:[A-Z]+ )?(\/[^?#…]+)$/.exec(code.split('?')[0] ?? '')?.[1] ?? []);
-  const others = ['/graphql', '/docs', '/schema.graphql', '/openapi.json'];
+  const others = ['/graphql', '/docs', '/schema.graphql', '/openapi.json', '/console'];
   expect([...new Set(named)].filter((path) => !others.includes(path)).sort()).toEqual(
     Object.keys(paths)
       .filter((path) => !others.includes(path))
@@ -112,6 +112,14 @@ const anchorsOf = (text: string) =>
       .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-'),
   );
+
+test('every decision is listed', () => {
+  const list = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8');
+  const listed = [...list.matchAll(/^\| \[.+\]\((.+)\) \|/gm)].map(([, name]) => name);
+  const files = globSync('*.md', { cwd: join(root, 'docs/decisions') }).filter((name) => name !== 'README.md');
+  expect(listed.sort()).toEqual(files.sort());
+  expect(files).not.toEqual([]);
+});
 
 test('every link between documents leads somewhere', () => {
   const links = documents.flatMap(({ path, text }) =>

@@ -23,7 +23,7 @@ export const importSchema = z
       'Rows whose vehicle the fleet had; grows while the file is stored, and is right when it has ended.',
       1,
     ),
-    rejected: field(z.int(), 'Rows that were refused.', 1),
+    rejected: field(z.int(), 'Rows that were rejected.', 1),
     startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
     finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
   })
@@ -33,7 +33,7 @@ export type Import = z.output<typeof importSchema>;
 /** A row of a file that was rejected. */
 export const rejectedRow = z
   .object({ row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4), ...refused })
-  .meta({ id: 'RejectedRow', description: 'A row of a file that was refused.' });
+  .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
 export type RejectedRow = z.output<typeof rejectedRow>;
 
 export const duplicateRow = z
@@ -54,7 +54,7 @@ export const importVehiclesInput = z
       .describe('A UUID of your choice: follow the import by it, and send the file again safely.'),
     ...addOptions,
   })
-  .describe('A CSV file of VINs for a fleet.');
+  .describe('A file of VINs for a fleet.');
 
 /** Rows of a file that an answer lists. */
 export const ROWS_SHOWN = 100;
@@ -65,7 +65,7 @@ export const importedVehicles = z
     summary: summary.describe('Its rows in numbers.'),
     rejected: z
       .array(rejectedRow)
-      .describe(`The first ${ROWS_SHOWN} refused rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
+      .describe(`The first ${ROWS_SHOWN} rejected rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
     duplicates: z.array(duplicateRow).describe(`The first ${ROWS_SHOWN} rows that repeat another one.`),
   })
   .describe('What became of the file.');

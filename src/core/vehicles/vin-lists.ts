@@ -21,7 +21,7 @@ export const addOptions = {
   mode: addMode
     .nullish()
     .transform((mode) => mode ?? 'partial')
-    .describe('What becomes of the good values when others are refused. By default they are stored.'),
+    .describe('What becomes of the good values when others are rejected. By default they are stored.'),
   dryRun: z
     .boolean('is true or false')
     .nullish()
@@ -45,7 +45,7 @@ export const summary = z
     received: field(z.int(), 'Values that were sent.', 3),
     created: field(z.int(), 'New vehicles; in a dry run those that would be.', 1),
     existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
-    rejected: field(z.int(), 'Values that were refused.', 1),
+    rejected: field(z.int(), 'Values that were rejected.', 1),
   })
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
 export type Summary = z.output<typeof summary>;
@@ -67,7 +67,7 @@ export const refused = {
 
 export const rejectedVin = z
   .object({ index: field(z.int(), 'Its place in the list, from 0.', 2), ...refused })
-  .meta({ id: 'RejectedVin', description: 'A value that was refused.' });
+  .meta({ id: 'RejectedVin', description: 'A value that was rejected.' });
 
 export const addedVehicles = z
   .object({
@@ -75,7 +75,7 @@ export const addedVehicles = z
     vehicles: z
       .array(vehicle)
       .describe('The vehicles of the fleet that the list names, in its order: new ones and those it had before.'),
-    rejected: z.array(rejectedVin).describe('The values that were refused.'),
+    rejected: z.array(rejectedVin).describe('The values that were rejected.'),
   })
   .describe('What became of the VINs.');
 export type AddedVehicles = z.output<typeof addedVehicles>;

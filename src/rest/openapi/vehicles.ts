@@ -25,6 +25,26 @@ export const exportedVehicle = vehicle
   .extend({ eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }) })
   .meta({ ...vehicle.meta(), id: 'ExportedVehicle' });
 
+const exportedExample = {
+  id: '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c',
+  fleetId: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
+  vin: 'WBA3A5C50CF256985',
+  manufacturer: 'bmw',
+  eligibility: {
+    status: 'INELIGIBLE',
+    eligible: false,
+    verifiedAt: '2026-11-20T08:00:02.000Z',
+    reason: {
+      code: 'NOT_ELIGIBLE',
+      message: 'The manufacturer does not admit this vehicle.',
+      actor: 'MANUFACTURER',
+      retryable: false,
+    },
+  },
+  warnings: [],
+  createdAt: '2026-11-20T08:00:00.000Z',
+} satisfies z.output<typeof exportedVehicle>;
+
 const vehicleFiles = {
   'text/csv': field(
     z.string(),
@@ -33,8 +53,8 @@ const vehicleFiles = {
   ),
   'application/x-ndjson': field(
     z.string(),
-    'An ExportedVehicle on each line: a vehicle with the reason of its eligibility.',
-    '{"id":"019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c","vin":"WBA3A5C50CF256985"}\n',
+    'A Vehicle on each line, whose eligibility also has its `reason`.',
+    `${JSON.stringify(exportedExample)}\n`,
   ),
 };
 
