@@ -7,7 +7,7 @@ import { removed, removing } from '../remove-contracts.ts';
 import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
-import { prepareVariants } from '../sql/prepare.ts';
+import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, type Selection } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -32,19 +32,16 @@ export async function deleteContract(
   };
   if (!expected) return remove();
   return ctx.em.transactional(async () => {
-    await lockContract(onPrimary(ctx), { id, company });
-    needExpected(await readOne<Contract>(ctx, contractRows, { id }, { company, send: onPrimary }), expected);
+    // Rows of a company that is not known are not locked: Citus does not know where to.
+    const { company: owner } = await readOne<Contract>(ctx, contractRows, { id }, { company, send: onPrimary });
+    await lockContract(onPrimary(ctx), { id, company: owner });
+    needExpected(await readOne<Contract>(ctx, contractRows, { id }, { company: owner, send: onPrimary }), expected);
     return remove();
   });
 }
 
-const lockContract = prepareVariants<{ id: string; company: string | null }>()(['company'], (p, has) =>
-  db
-    .selectFrom('contract')
-    .select('id')
-    .where('id', '=', p.id)
-    .$if(has.company, (q) => q.where('company', '=', p.company))
-    .forUpdate(),
+const lockContract = prepare((p: { id: string; company: string }) =>
+  db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
 /** One contract; throws ContractNotFound. */

@@ -196,7 +196,7 @@ export const fleetRows: Resource = {
   id: 'f.id',
   members: jsonTable('fleet', 'f', fleet, {
     vehicleCount: json.number(
-      '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)',
+      '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = $company and t.fleet_id = f.id)',
     ),
   }),
   filter: fleetFilter,
