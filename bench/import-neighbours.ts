@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
 import { openImportWorld } from './import-world.ts';
-import { quantile } from './support/measure.ts';
+import { report, type Small, sendDuring, type Times } from './support/neighbours.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -29,7 +29,7 @@ await using world = await openImportWorld({ fsync: options.fsync });
 // Made beforehand: who measures must not be busy.
 const { vins, table } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 let added = 0;
-const small: Record<string, () => Promise<Response>> = {
+const small: Small = {
   'GET a page of 50 vehicles': () => call('GET', `/fleets/${world.fleet.id}/vehicles?limit=50`),
   'GET an eligibility': () => call('GET', `/vehicles/eligibility/${vehicleOf(added - 1, NEIGHBOURS).vin}`),
   'PATCH the fleet': () => call('PATCH', `/fleets/${world.fleet.id}`, { vat: `DE${added}` }),
@@ -38,47 +38,28 @@ const small: Record<string, () => Promise<Response>> = {
 };
 
 for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
-const usual = await measure(() => delay(Number(options.seconds) * 1000));
-report('nobody about', usual, usual);
-report('during the upload', await measure(() => world.upload(vins)), usual);
+const usual = await measure('nobody about', () => delay(Number(options.seconds) * 1000));
+await measure('during the upload', () => world.upload(vins), usual);
 if (await hasPsql()) {
   await world.empty();
   await small['POST one vehicle']?.();
   const load = () => run('psql', [world.databaseUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-c', `\\${copyOf(table)}`]);
-  report('during \\copy', await measure(load), usual);
+  await measure('during \\copy', load, usual);
 }
 
-interface Measured {
-  /** Milliseconds of each small request, by what it was. */
-  times: Map<string, number[]>;
-  /** How often sessions were seen waiting, by what they waited for. */
-  waits: Map<string, number>;
-}
-
-/** Sends small requests for as long as the work takes. */
-async function measure(work: () => Promise<unknown>): Promise<Measured> {
-  const times = new Map(Object.keys(small).map((name) => [name, [] as number[]]));
+/** Sends small requests for as long as the work takes, reports their times and what sessions were seen waiting for. */
+async function measure(when: string, work: () => Promise<unknown>, usual?: Times): Promise<Times> {
   const waits = new Map<string, number>();
   let ended = false;
-  const over = work().finally(() => {
+  const looking = look(waits, () => ended);
+  looking.catch(() => {});
+  const times = await sendDuring(work, small, Number(options.pace)).finally(() => {
     ended = true;
   });
-  const looking = look(waits, () => ended);
-  // Awaited below, unless a small request fails first.
-  for (const one of [over, looking]) one.catch(() => {});
-  while (!ended) {
-    for (const [name, request] of Object.entries(small)) {
-      const started = performance.now();
-      const response = await request();
-      if (!response.ok && response.status !== 400 && response.status !== 409)
-        throw new Error(`${name}: ${response.status} ${await response.text()}`);
-      await response.arrayBuffer();
-      times.get(name)?.push(performance.now() - started);
-      await delay(Number(options.pace));
-    }
-  }
-  await Promise.all([over, looking]);
-  return { times, waits };
+  await looking;
+  const seen = [...waits].map(([wait, count]) => `${wait} ${count}`).join(', ') || 'none';
+  report(`${when}   waits: ${seen}`, times, usual ?? times);
+  return times;
 }
 
 async function look(waits: Map<string, number>, ended: () => boolean): Promise<void> {
@@ -89,17 +70,6 @@ async function look(waits: Map<string, number>, ended: () => boolean): Promise<v
     );
     for (const { wait } of rows) waits.set(wait, (waits.get(wait) ?? 0) + 1);
     await delay(20);
-  }
-}
-
-function report(when: string, { times, waits }: Measured, usual: Measured): void {
-  console.log(`${when}   waits: ${[...waits].map(([wait, count]) => `${wait} ${count}`).join(', ') || 'none'}`);
-  for (const [name, values] of times) {
-    const [p50, p99, max] = [quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)];
-    const ratio = p99 / quantile(usual.times.get(name) ?? [], 0.99);
-    console.log(
-      `  ${name.padEnd(26)} p50 ${p50.toFixed(1)}   p99 ${p99.toFixed(1)}   max ${max.toFixed(1)} ms   ratio ${ratio.toFixed(2)}   (${values.length} requests)`,
-    );
   }
 }
 

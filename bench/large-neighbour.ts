@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { vehicleOf, writeFiles } from './import-files.ts';
 import { COMPANY, openImportWorld } from './import-world.ts';
-import { quantile } from './support/measure.ts';
+import { report, type Small, sendDuring } from './support/neighbours.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -51,7 +51,7 @@ const fleet = await json('POST', '/fleets', {
 const { vins } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 const OWN = 2;
 let added = 0;
-const small: Record<string, () => Promise<Response>> = {
+const small: Small = {
   'GET a page of 50 vehicles': () => call('GET', `/fleets/${fleet.id}/vehicles?limit=50`),
   'GET an eligibility': () => call('GET', `/vehicles/eligibility/${vehicleOf(added - 1, OWN).vin}`),
   'PATCH the fleet': () => call('PATCH', `/fleets/${fleet.id}`, { vat: `DE${added}` }),
@@ -59,9 +59,10 @@ const small: Record<string, () => Promise<Response>> = {
 };
 
 for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
-const alone = await measure(() => delay(Number(options.seconds) * 1000));
-report('nobody about', alone);
-report('beside the large company', await measure(busy));
+const pace = Number(options.pace);
+const alone = await sendDuring(() => delay(Number(options.seconds) * 1000), small, pace);
+report('nobody about', alone, alone);
+report('beside the large company', await sendDuring(busy, small, pace), alone);
 silent.closeAllConnections();
 silent.close();
 await upstream.close();
@@ -78,40 +79,6 @@ async function busy(): Promise<void> {
   );
   await world.database.query(`notify due, 'vehicle'`);
   await world.upload(vins);
-}
-
-/** Milliseconds of each small request, by what it was, for as long as the work takes. */
-async function measure(work: () => Promise<unknown>): Promise<Map<string, number[]>> {
-  const times = new Map(Object.keys(small).map((name) => [name, [] as number[]]));
-  let ended = false;
-  const over = work().finally(() => {
-    ended = true;
-  });
-  over.catch(() => {});
-  while (!ended) {
-    for (const [name, request] of Object.entries(small)) {
-      const started = performance.now();
-      const response = await request();
-      if (!response.ok && response.status !== 400 && response.status !== 409)
-        throw new Error(`${name}: ${response.status} ${await response.text()}`);
-      await response.arrayBuffer();
-      times.get(name)?.push(performance.now() - started);
-      await delay(Number(options.pace));
-    }
-  }
-  await over;
-  return times;
-}
-
-function report(when: string, times: Map<string, number[]>): void {
-  console.log(when);
-  for (const [name, values] of times) {
-    const [p50, p99, max] = [quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)];
-    const ratio = p99 / quantile(alone.get(name) ?? [], 0.99);
-    console.log(
-      `  ${name.padEnd(26)} p50 ${p50.toFixed(1)}   p99 ${p99.toFixed(1)}   max ${max.toFixed(1)} ms   ratio ${ratio.toFixed(2)}   (${values.length} requests)`,
-    );
-  }
 }
 
 function call(method: string, path: string, body?: unknown, by = headers): Promise<Response> {

@@ -5,11 +5,10 @@
  * Read: events per second of 8 companies with so many events each, published by one process and by two, in turns, and the
  * ratio of a round (median).
  */
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { figure, inTurns, median, medianRatio } from './support/measure.ts';
+import { CoreShare } from './support/share.ts';
 import { migrate, openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
@@ -20,12 +19,12 @@ const { values: options } = parseArgs({
   },
 });
 const COMPANIES = 8;
-const PERIOD_US = 20_000;
-const groups: string[] = [];
+const shares: CoreShare[] = [];
 
 // What is measured is the publishing, not the disk.
 await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', autovacuum: 'off' } });
 migrate(world.url);
+await world.sql(`insert into company select 'company ' || c from generate_series(1, ${COMPANIES}) c`);
 const publishers = [await start('one'), await start('two')] as const;
 try {
   const [, second] = publishers;
@@ -44,7 +43,7 @@ try {
   );
 } finally {
   await world[Symbol.asyncDispose]();
-  for (const group of groups) rmdirSync(group);
+  for (const share of shares) share.remove();
 }
 
 /** Events per second, from the moment they are announced until all have their place. */
@@ -67,29 +66,14 @@ async function start(name: string) {
   const url = new URL(world.url);
   url.searchParams.set('application_name', name);
   const { pid, child } = await world.gateway({ DATABASE_URL: url.href });
-  const group = newGroup(name);
+  const share = new CoreShare(name, Number(options.share));
+  shares.push(share);
   return {
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     async limit() {
       const backends = await world.sql('select pid from pg_stat_activity where application_name = $1', [name]);
       if (backends.length === 0) throw new Error('whose connections are whose cannot be seen');
-      for (const one of [pid, ...backends.map((backend) => backend.pid)]) {
-        writeFileSync(join(group, 'cgroup.procs'), String(one));
-      }
+      share.add(pid as number, ...backends.map((backend) => backend.pid));
     },
   };
-}
-
-function newGroup(name: string): string {
-  const second = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const group = join('/sys/fs/cgroup', second ? '' : 'cpu', `fleet-gateway-${process.pid}-${name}`);
-  mkdirSync(group);
-  groups.push(group);
-  const quota = (PERIOD_US * Number(options.share)) / 100;
-  if (second) writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`);
-  else {
-    writeFileSync(join(group, 'cpu.cfs_period_us'), String(PERIOD_US));
-    writeFileSync(join(group, 'cpu.cfs_quota_us'), String(quota));
-  }
-  return group;
 }

@@ -5,14 +5,13 @@
  * Read: requests per second of one and of two, in turns, and the ratio of a round (median). First gateways have the share
  * and the database all it wants, then the other way about: reads of the primary alone, and of the primary and a standby.
  */
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { childrenOf } from '../test/support/postgres-server.ts';
 import { seed } from './seed.ts';
 import { closedLoop } from './support/load.ts';
 import { figure, inTurns, median, medianRatio, postmasterOf } from './support/measure.ts';
+import { CoreShare } from './support/share.ts';
 import { migrate, openWorld, type Started } from './support/world.ts';
 import { type Workload, workloads } from './workloads.ts';
 
@@ -25,9 +24,7 @@ const { values: options } = parseArgs({
 });
 const CONNECTIONS = 16;
 const OTHERS = 10_000;
-const PERIOD_US = 20_000;
-
-const groups: string[] = [];
+const shares: CoreShare[] = [];
 await using world = await openWorld();
 const primary = world.server;
 migrate(primary.url);
@@ -47,7 +44,7 @@ try {
 } finally {
   await standby.stop();
   await world[Symbol.asyncDispose]();
-  for (const group of groups) rmdirSync(group);
+  for (const share of shares) share.remove();
 }
 
 function start(...readUrls: string[]): Promise<Started> {
@@ -78,16 +75,8 @@ async function rateOf({ request }: Workload, targets: Started[]): Promise<number
 }
 
 /** Gives a process, its children and those it starts later the share of a core, all together. */
-function limit(pid: number | undefined): void {
-  const second = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const group = join('/sys/fs/cgroup', second ? '' : 'cpu', `fleet-gateway-${pid}`);
-  mkdirSync(group);
-  groups.push(group);
-  const quota = (PERIOD_US * Number(options.share)) / 100;
-  if (second) writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`);
-  else {
-    writeFileSync(join(group, 'cpu.cfs_period_us'), String(PERIOD_US));
-    writeFileSync(join(group, 'cpu.cfs_quota_us'), String(quota));
-  }
-  for (const one of [pid ?? 0, ...childrenOf(pid)]) writeFileSync(join(group, 'cgroup.procs'), String(one));
+function limit(pid = 0): void {
+  const share = new CoreShare(String(pid), Number(options.share));
+  shares.push(share);
+  share.add(pid, ...childrenOf(pid));
 }

@@ -37,6 +37,7 @@ const settings = {
 const gateways: Started[] = [];
 let made = 0;
 migrate(world.url);
+await world.sql(`insert into company values ('bench')`);
 try {
   if (values.soak) await soak(Number(values.soak));
   else for (const processes of [1, 2]) await measure(processes);
