@@ -1,23 +1,20 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Assets, assetsOf } from '../http/assets.ts';
 
 /** The libraries by the names that modules import them by. */
 const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm'];
 const folder = new URL('browser/', import.meta.url);
 
-/** What the console is made of. `version` changes when any of it does, and stands in each address. */
-export interface Assets {
-  version: string;
-  /** By their path behind the version, such as `app.js`. */
-  files: ReadonlyMap<string, Buffer>;
+/** What the console is made of. */
+export interface ConsoleAssets extends Assets {
   /** The path of each library, by its name. */
   libraries: Readonly<Record<string, string>>;
 }
 
 /** Reads all files once; nobody who takes them slowly keeps the disk busy. */
-export async function loadAssets(): Promise<Assets> {
+export async function loadAssets(): Promise<ConsoleAssets> {
   const own = (await readdir(folder)).filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();
   const pathOf = (name: string) => `lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
   const places = [
@@ -27,11 +24,5 @@ export async function loadAssets(): Promise<Assets> {
   const files = await Promise.all(
     places.map(async ([path, url]) => [path, await readFile(fileURLToPath(url))] as const),
   );
-  const hash = createHash('sha256');
-  for (const [path, content] of files) hash.update(`${path}\n${content.length}\n`).update(content);
-  return {
-    version: hash.digest('base64url').slice(0, 16),
-    files: new Map(files),
-    libraries: Object.fromEntries(libraries.map((name) => [name, pathOf(name)])),
-  };
+  return { ...assetsOf(files), libraries: Object.fromEntries(libraries.map((name) => [name, pathOf(name)])) };
 }

@@ -1,5 +1,5 @@
 import { Html, hashOf, html } from '../http/pages/html.ts';
-import type { Assets } from './assets.ts';
+import type { ConsoleAssets } from './assets.ts';
 
 export interface Page {
   html: string;
@@ -17,7 +17,7 @@ interface Situation {
 }
 
 /** The page at `/console`: modules find their libraries by an import map, the only thing that stands in the page itself. */
-export function consolePage(assets: Assets, { token, claim, graphiql }: Situation): Page {
+export function consolePage(assets: ConsoleAssets, { token, claim, graphiql }: Situation): Page {
   const at = (path: string) => `/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });

@@ -13,7 +13,7 @@ import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
 import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
-import { ASSETS, sendAsset } from './transport/graphiql-assets.ts';
+import { ASSETS, sendGraphiqlAsset } from './transport/graphiql-assets.ts';
 import { requirePreflight } from './transport/preflight.ts';
 import { singleConnection } from './transport/single-connection.ts';
 import { uploads } from './transport/uploads.ts';
@@ -44,7 +44,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
   }
   return (req, res, next) => {
     if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
-    return services.config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendAsset(req, res) : next();
+    return services.config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendGraphiqlAsset(req, res) : next();
   };
 }
 

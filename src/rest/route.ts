@@ -111,9 +111,10 @@ export function readListQuery({ query }: RestRequest, path: string, orders: Orde
 
 /** `?sort=…` as it stands there and as readPage takes it; a list without orders has none. */
 function readSort({ sort }: RestRequest['query'], orders: Orders) {
+  if (sort === undefined) return {};
   const sorts = sortsOf(orders);
   const names = Object.keys(sorts);
-  if (sort === undefined || names.length === 0) return {};
+  if (names.length === 0) return {};
   if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return { sort: { sort }, orderBy: sorts[sort] };
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }

@@ -7,7 +7,7 @@ import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
-import { type Vehicle, type VehiclesFilter, vehicleOrders, vehiclesFilter } from '../core/vehicles/vehicle.ts';
+import { type Vehicle, type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
 import {
   getVehicle,
   linesOfCompany,
@@ -18,16 +18,7 @@ import {
 import { expectedBy, getAnswer } from './etag.ts';
 import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
-import {
-  commaList,
-  listAnswer,
-  membersOf,
-  once,
-  pathWith,
-  type RestRequest,
-  type Route,
-  readAddQuery,
-} from './route.ts';
+import { commaList, membersOf, once, pathWith, type RestRequest, type Route, readAddQuery } from './route.ts';
 
 const fields = selectionOf(vehicleJson);
 const shape = (vehicle: Vehicle) => pick(vehicle, fields);
@@ -43,10 +34,12 @@ const filterQuery = z.object({
   verifiedAfter: once,
 });
 
+const ownFilter = vehiclesFilter.omit({ fleetIds: true });
+
 /** The filter of GraphQL's list, judged under the names that it has here. */
 function readFilter({ query }: RestRequest): VehiclesFilter {
   const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
-  readInput(vehiclesFilter.omit({ fleetIds: true }), others);
+  readInput(ownFilter, others);
   return { ...others, fleetIds } as VehiclesFilter;
 }
 
@@ -65,12 +58,7 @@ export const vehicleRoutes: Route[] = [
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
       const asJson = (page: Page) => listVehiclesJson(ctx, { fleetId, page, fields });
-      return vehiclesAnswer(
-        request,
-        { path, orders: vehicleOrders },
-        () => listAnswer(request, path, asJson, vehicleOrders),
-        (writer, page) => linesOfFleet(ctx, writer, { fleetId, page }),
-      );
+      return vehiclesAnswer(request, path, asJson, (writer, page) => linesOfFleet(ctx, writer, { fleetId, page }));
     },
   },
   {
@@ -82,12 +70,7 @@ export const vehicleRoutes: Route[] = [
       const filter = readFilter(request);
       const path = pathWith('/vehicles', request, filterQuery);
       const asJson = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
-      return vehiclesAnswer(
-        request,
-        { path, orders: vehicleOrders },
-        () => listAnswer(request, path, asJson, vehicleOrders),
-        (writer, page) => linesOfCompany(ctx, writer, { page, filter }),
-      );
+      return vehiclesAnswer(request, path, asJson, (writer, page) => linesOfCompany(ctx, writer, { page, filter }));
     },
   },
   {

@@ -193,7 +193,7 @@ const wrong: Record<string, (value: Row) => boolean> = {
 };
 
 /** What a list is sorted by: a text of each row, the least first. */
-export const sortTexts: Record<string, (row: Row) => string> = {
+const sortTexts: Record<string, (row: Row) => string> = {
   CREATED_AT: () => '',
   NAME: ({ name }) => name,
   VIN: ({ vin }) => vin,

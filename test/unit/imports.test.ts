@@ -36,7 +36,7 @@ const allowed: Record<string, readonly string[]> = {
   'compile-cache': [],
   commands: ['config', 'database', 'graphql/schema', 'http/identity', 'rest/openapi'],
   app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
-  console: ['core', 'http', 'http/identity', 'http/observability', 'http/pages'],
+  console: ['http', 'http/identity', 'http/observability', 'http/pages'],
   rest: [
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { field } from '../fields.ts';
 
 export const providerState = z.enum(['OK', 'HELD_BACK']);
-export type ProviderStateName = z.output<typeof providerState>;
 
 const since = 'Since when it is held back; null where it is not.';
 

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, Response } from 'express';
+import type { Assets } from '../../http/assets.ts';
 import { ownToken } from '../../http/identity/own-token.ts';
 import { html } from '../../http/pages/html.ts';
 import type { HttpServices } from '../../http/request-context.ts';
-import { ASSETS, type GraphiqlAssets, graphiqlAssets } from './graphiql-assets.ts';
+import { ASSETS, graphiqlAssets } from './graphiql-assets.ts';
 import { exampleTabs } from './graphiql-tabs.ts';
 
 /** It talks to this server and to nobody else. The editor writes styles into the page. */
@@ -32,7 +33,7 @@ export function graphiql(services: HttpServices): (req: Request, res: Response) 
   };
 }
 
-function pageOf({ version }: GraphiqlAssets, origin: string, token: string | undefined): string {
+function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
   const addressOf = (name: string) => `${ASSETS}${version}/${name}`;
   const development = token !== undefined;
   // Not a token to be replaced: with a wrong one, not even the schema could be read.

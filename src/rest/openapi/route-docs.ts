@@ -42,4 +42,4 @@ export interface AnswerDocs {
   headers?: readonly AnswerHeader[];
 }
 
-export type AnswerHeader = 'ETag' | 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';
+type AnswerHeader = 'ETag' | 'Vary' | 'Link' | 'Location' | 'Preference-Applied' | 'Content-Disposition';

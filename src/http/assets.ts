@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { extname } from 'node:path';
+import type { Response } from 'express';
+import { NotFound } from '../core/errors.ts';
+
+/** The files of a page. `version` changes when any of them does, and stands in each address. */
+export interface Assets {
+  version: string;
+  /** By their path behind the version, such as `app.js`. */
+  files: ReadonlyMap<string, Buffer>;
+}
+
+export function assetsOf(files: readonly (readonly [path: string, content: Buffer])[]): Assets {
+  const hash = createHash('sha256');
+  for (const [path, content] of files) hash.update(`${path}\n${content.length}\n`).update(content);
+  return { version: hash.digest('base64url').slice(0, 16), files: new Map(files) };
+}
+
+/** What is loaded when it is first asked for, and again if that failed. */
+export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load().catch((error) => {
+      loaded = undefined;
+      throw error;
+    });
+    return loaded;
+  };
+}
+
+/** Sends a file, which caches keep for good: another version has another address. Throws NotFound. */
+export function sendAsset(res: Response, { version, files }: Assets, wanted: string | undefined, path: string): void {
+  const content = files.get(path);
+  if (!content) throw new NotFound('There is nothing at this address.');
+  // While versions change, a page of one may ask a process of the other: it gets what there is, and no cache keeps that.
+  if (wanted === version) res.set('Cache-Control', 'public, max-age=31536000, immutable');
+  res.set('Content-Length', String(content.length)).type(extname(path)).end(content);
+}
