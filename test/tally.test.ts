@@ -80,9 +80,10 @@ async function tryWrites(gateway: Gateway, numRuns: number) {
   expect(await gateway.execute(miscounted)).toEqual([]);
 }
 
+const { kind, cluster } = inject('database');
 const fresh = await startGateway({ workers: true });
 
-test('a new database has no trigger', async () => {
+test.skipIf(cluster)('a new database has no trigger', async () => {
   expect(await fresh.execute('select tgname from pg_trigger where not tgisinternal')).toEqual([]);
 });
 
@@ -90,22 +91,27 @@ test('whatever is written at once, tallies are what can be counted', { timeout: 
   await tryWrites(fresh, 8);
 });
 
-const before = await startGateway({ on: await upgraded(), workers: true });
+// Citus comes after the version before is gone.
+const before = cluster ? fresh : await startGateway({ on: await upgraded(), workers: true });
 
-test('where the version before runs as well, triggers count, and statements from their end on', {
-  timeout: 90_000,
-}, async () => {
-  const triggers = () => before.execute('select tgname from pg_trigger where not tgisinternal');
-  expect(await triggers()).toHaveLength(10);
-  await tryWrites(before, 3);
-  // The embedded database belongs to one process.
-  if (inject('database').kind === 'embedded') return;
-  const finish = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'finish'], {
-    env: { ...process.env, ...before.env },
-  });
-  await Promise.all([tryWrites(before, 5), finish]);
-  expect(await triggers()).toEqual([]);
-  expect((await finish).stdout).toContain('Removed');
-  expect(await before.execute(`select to_regproc('drop_triggers') as left`)).toEqual([{ left: null }]);
-  await tryWrites(before, 3);
-});
+test.skipIf(cluster)(
+  'where the version before runs as well, triggers count, and statements from their end on',
+  {
+    timeout: 90_000,
+  },
+  async () => {
+    const triggers = () => before.execute('select tgname from pg_trigger where not tgisinternal');
+    expect(await triggers()).toHaveLength(10);
+    await tryWrites(before, 3);
+    // The embedded database belongs to one process.
+    if (kind === 'embedded') return;
+    const finish = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'finish'], {
+      env: { ...process.env, ...before.env },
+    });
+    await Promise.all([tryWrites(before, 5), finish]);
+    expect(await triggers()).toEqual([]);
+    expect((await finish).stdout).toContain('Removed');
+    expect(await before.execute(`select to_regproc('drop_triggers') as left`)).toEqual([{ left: null }]);
+    await tryWrites(before, 3);
+  },
+);
