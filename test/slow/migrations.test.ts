@@ -11,7 +11,7 @@ async function everything(): Promise<string> {
   const constraints =
     await execute(`select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) as line
     from pg_constraint where connamespace = 'public'::regnamespace and contype <> 't' order by 1`);
-  const bodies = /\$(function|procedure)\$[^]*?\$\1\$/g;
+  const bodies = /\$(function|procedure)\$[\s\S]*?\$\1\$/g;
   const others = (await beyondMikroOrm(orm)).replaceAll(bodies, '').replaceAll(/^(not validated: .*)?\n/gm, '');
   return [
     ...columns.map(({ line }) => line),
