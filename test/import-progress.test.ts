@@ -91,7 +91,9 @@ async function everySight(importId: string): Promise<Record<string, Import>> {
     fleets { nodes { imports { nodes { ${MEMBERS} } } } }
   }`;
   const { data } = (await acme.post('/graphql', { query, variables: { id: importId } })).body;
-  const listed = data.fleets.nodes.flatMap((fleet: Json) => fleet.imports.nodes).find(({ id }: Json) => id === importId);
+  const listed = data.fleets.nodes
+    .flatMap((fleet: Json) => fleet.imports.nodes)
+    .find(({ id }: Json) => id === importId);
   const graphql = { import: data.import, node: data.node, imports: listed };
   const plain = ([name, { fleetId, ...run }]: [string, Json]) => [name, { ...run, fleetId: fleetId.id }];
   const [, followed = ''] = /^data: (.*)$/m.exec((await acme.get(`/imports/${importId}/events`)).body) ?? [];
