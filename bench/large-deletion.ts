@@ -25,7 +25,7 @@ const rows = Number(options.rows);
 
 // Vehicles of makers that nobody is asked about: it is the deletion that is measured.
 await using world = await openImportWorld({
-  settings: { WORKERS: 'on', HIGH_MOBILITY_BRANDS: 'sandbox', ...provider() },
+  settings: { WORKERS: 'on', HIGH_MOBILITY_BRANDS: 'lexus', ...provider() },
 });
 const small = await openSmallCompany(world, Number(options.pace));
 const { vins } = await writeFiles(world.folder, world.fleet.id, rows);
