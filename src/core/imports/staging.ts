@@ -24,6 +24,8 @@ export class ImportStaging {
   readonly #ctx: Context;
   readonly #run: ImportRow;
   #toldAt = 0;
+  /** How many rows have been told of. */
+  #told = 0;
   #underWay: Promise<void> = Promise.resolve();
 
   constructor(ctx: Context, run: ImportRow) {
@@ -48,9 +50,10 @@ export class ImportStaging {
     this.#underWay.catch(() => {});
   }
 
-  /** Resolves when all that was taken is set aside. */
+  /** Resolves when all that was taken is set aside, and everybody can see it. */
   async end(): Promise<void> {
     await this.#underWay;
+    if (this.#told < this.received) await this.#tell();
   }
 
   async #write(good: Good, refused: readonly Refused[]): Promise<void> {
@@ -115,6 +118,7 @@ export class ImportStaging {
     const { received, rejected } = this;
     const [told] = await tell(onPrimary(this.#ctx), { ...startOf(this.#run), received, rejected });
     if (!told) throw await endedEarly(this.#ctx, this.#run);
+    this.#told = received;
     this.#ctx.services.changes.announce('import', this.#run.id);
   }
 }
