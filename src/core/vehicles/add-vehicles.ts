@@ -7,6 +7,7 @@ import { holdFleet, holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
+import { isoAt } from '../sql/iso-time.ts';
 import { prepare } from '../sql/prepare.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
@@ -18,6 +19,7 @@ import {
   newVehicleColumns,
   newVehiclesOf,
   type ReadVin,
+  shownNew,
   warningsText,
 } from './new-vehicle.ts';
 import { counting } from './tally.ts';
@@ -131,7 +133,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
             .orderBy('r.vin'),
         )
         .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
-        .returningAll(),
+        .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
@@ -141,36 +143,46 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
         .columns(eventColumns)
         .expression(eventsOf('vehicle.added', p, facts.as('f')));
     })
-    .selectFrom('made as v')
-    .select(vehicleObject.as('json')),
+    .selectFrom('made')
+    .select(({ ref }) => ['vin', sql<number>`date_part('epoch', ${ref('due_at')})`.as('due')]),
 );
 
 /** Vehicles of a statement on shared connections: more would hold up those behind it. */
 const MOST_SHARED = 100;
 
 type Vehicles = ReadonlyMap<string, Vehicle>;
-const byVin = (rows: { json: Vehicle }[]): Vehicles => new Map(rows.map(({ json }) => [json.vin, json]));
 const NONE: Vehicles = new Map();
 
 async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
   if (wanted.length === 0 || !isId(fleetId)) return NONE;
   const { manufacturers } = ctx.services;
+  const vehicles = wanted.map(({ vin, warnings }) => ({
+    id: newId(),
+    vin,
+    manufacturer: manufacturers.manufacturerOf(vin),
+    supported: manufacturers.supports(vin),
+    warnings,
+  }));
+  const by = byCaller(ctx);
   const values = {
     ...newVehiclesOf(ctx, company, fleetId),
-    ...byCaller(ctx),
-    ids: wanted.map(() => newId()),
-    vins: wanted.map(({ vin }) => vin),
-    manufacturers: wanted.map(({ vin }) => manufacturers.manufacturerOf(vin)),
+    ...by,
+    ids: vehicles.map(({ id }) => id),
+    vins: vehicles.map(({ vin }) => vin),
+    manufacturers: vehicles.map(({ manufacturer }) => manufacturer),
     warnings: wanted.map(warningsText),
-    supported: wanted.map(({ vin }) => manufacturers.supports(vin)),
+    supported: vehicles.map(({ supported }) => supported),
   };
   const send = wanted.length > MOST_SHARED ? onPrimary : append;
-  const made = await savepoint(ctx, () => insertNew(send(ctx), values));
-  if (made.length > 0) {
-    announceEvents(ctx);
-    ctx.services.changes.announce('due', 'vehicle');
-  }
-  return byVin(made);
+  const rows = await savepoint(ctx, () => insertNew(send(ctx), values));
+  if (rows.length === 0) return NONE;
+  announceEvents(ctx);
+  ctx.services.changes.announce('due', 'vehicle');
+  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, isoAt(due)]));
+  const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
+  return new Map(
+    made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at: by.at, due: dueTimes.get(one.vin) ?? by.at })]),
+  );
 }
 
 interface Found {
@@ -216,5 +228,5 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
   await ownerOfFleet(ctx, company, fleetId);
   const rows = await withVins(onPrimary(ctx), { company, vins: vins.map(({ vin }) => vin) });
-  return { made: NONE, known: byVin(rows) };
+  return { made: NONE, known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }
