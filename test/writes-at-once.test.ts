@@ -4,6 +4,7 @@ import { expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import { addVehicles, contractFields, createFleet, miscounted, newVin, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 // Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
 
@@ -145,3 +146,36 @@ test('Contracts made while their vehicles move: none overlap, each is with its v
     { numRuns },
   );
 });
+
+// One connection has nobody to wait for.
+test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
+  'A write that waits for somebody (%s) is done in the end, and holds up nobody else meanwhile',
+  async (what) => {
+    const [vehicle] = await addVehicles(acme, newVins(1));
+    const vin = newVin();
+    const hold = {
+      contract: `select from vehicle where id = '${vehicle.id}' for update`,
+      vehicles: `insert into vehicle (id, company, fleet_id, vin, created_at)
+        values (gen_random_uuid(), 'acme', '${vehicle.fleetId}', '${vin}', now())`,
+    };
+    const write = {
+      contract: () => acme.post('/contracts', contractFields(vehicle)),
+      vehicles: () => acme.post('/vehicles', { fleetId: vehicle.fleetId, vins: [vin] }),
+    };
+    let waiting: Promise<Answer> | undefined;
+    const holding = gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(hold[what]);
+      waiting = write[what]();
+      // Longer than shared connections wait.
+      await until(async () => {
+        const [row] = await gateway.execute(`select from pg_stat_activity where wait_event_type = 'Lock'
+          and datname = current_database() and now() - query_start > interval '100 ms'`);
+        return row !== undefined;
+      });
+      await createFleet(acme);
+      throw new Error('undone');
+    });
+    await expect(holding).rejects.toThrow('undone');
+    expect((await waiting)?.status).toBe(201);
+  },
+);
