@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { DELETED_AT_ONCE } from '../fleets/there.ts';
-import { forgetImportsOf } from '../imports/imports.ts';
+import { forgetImportsOf } from '../imports/forget.ts';
 import { removeFromFleets } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
