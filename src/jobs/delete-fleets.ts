@@ -1,9 +1,10 @@
 import type { Context } from '../core/context.ts';
 import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 
 /** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
-export function deleteFleets(open: () => Context): Job {
+export function deleteFleets(open: () => Context, inTime: Steps): Job {
   return {
     kind: 'fleet',
     async run(signal) {
@@ -12,7 +13,7 @@ export function deleteFleets(open: () => Context): Job {
         left = false;
         for (const fleet of await fleetsBeingDeleted(ctx)) {
           if (signal.aborted) break;
-          left = (await deleteSome(ctx, fleet)) || left;
+          left = (await inTime(() => deleteSome(ctx, fleet))) || left;
         }
       }
       return null;
