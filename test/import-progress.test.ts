@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { importChanges } from '../src/core/following/subscriptions.ts';
@@ -151,18 +152,21 @@ test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', asyn
   await addVehicles(acme, newVins(1), fleet);
   const { importId, sending, answered } = await beginUpload(fleet.id);
   const vins = newVins(30_000);
-  await gateway.database.orm.em.fork().transactional(async (em) => {
-    await em.execute(`select from fleet where id = '${fleet.id}' for update`);
-    sending.end(`${vins.join('\n')}\n${vins[0]}\nWBA\n`);
-    // All is stored but for its counts, which wait for the fleet.
-    await until(async () => (await acme.get(`/imports/${importId}`)).body.created === 30_000);
-    await expectOneSight(importId);
-    // Another process sees what the row has.
-    await until(async () => {
-      const [row] = await gateway.execute<Import>(`select * from import where id = '${importId}'`);
-      return row?.received === 30_002 && row.rejected === 1 && row.created === 30_000 && row.existing === 1;
-    });
+  const holder = new pg.Client('DATABASE_URL' in gateway.env ? gateway.env.DATABASE_URL : '');
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query(`select from fleet where id = '${fleet.id}' for update`);
+  sending.end(`${vins.join('\n')}\n${vins[0]}\nWBA\n`);
+  // All is stored but for its counts, which wait for the fleet.
+  await until(async () => (await acme.get(`/imports/${importId}`)).body.created === 30_000);
+  await expectOneSight(importId);
+  // Another process sees what the row has.
+  await until(async () => {
+    const [row] = await gateway.execute<Import>(`select * from import where id = '${importId}'`);
+    return row?.received === 30_002 && row.rejected === 1 && row.created === 30_000 && row.existing === 1;
   });
+  await holder.query('commit');
   expect(await answered).toBe(201);
   await expectOneSight(importId);
 });
