@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import { passRows, type Rows, RowsQuery } from './rows.ts';
 import { traceStatement } from './traced-statement.ts';
 
 /**
@@ -61,6 +62,23 @@ interface Wire {
  * few runs, planning it. MikroORM and Kysely send every statement as text with values.
  */
 export class PreparingClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    passRows(this);
+  }
+
+  /** The rows of a statement as they come. */
+  rows(text: string, values: readonly unknown[]): Promise<Rows> {
+    const name = names.of(text);
+    if (name !== undefined) this.#makeRoom(name);
+    const send = () =>
+      new Promise<Rows>((resolve, reject) => {
+        const query = new RowsQuery({ text, values, name }, (error) => (error ? reject(error) : resolve(query.found)));
+        super.query(query);
+      });
+    return traceStatement(text, send) as Promise<Rows>;
+  }
+
   override query(...args: unknown[]): never {
     const [text, values] = args;
     // A text without values may hold several statements, which cannot be prepared.

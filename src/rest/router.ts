@@ -119,7 +119,7 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
 const stored = ({ status, headers, body, json }: Answer): StoredAnswer => ({
   status,
   headers: headers ?? {},
-  body: json ?? (body === undefined ? '' : JSON.stringify(body)),
+  body: json?.toString() ?? (body === undefined ? '' : JSON.stringify(body)),
 });
 
 async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {
@@ -139,7 +139,7 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
   }
   if (text !== undefined) {
     res.setHeader('Content-Type', 'application/json; charset=utf-8');
-    res.setHeader('Content-Length', Buffer.byteLength(text));
+    res.setHeader('Content-Length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
   }
   res.end(text);
 }

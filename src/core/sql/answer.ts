@@ -2,7 +2,7 @@ import { type Context, callerOf, hasScope, needScope, type Scope } from '../cont
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
-import { placesOf } from './json-page.ts';
+import { placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX } from './page-size.ts';

@@ -1,0 +1,160 @@
+import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+
+/**
+ * Rows as the server sends them: whole DataRow messages of PostgreSQL's protocol, one behind the other, their values in
+ * binary. Making an object of each, or texts of its values, takes several times what is done with them.
+ */
+export type Rows = readonly Buffer[];
+
+const DATA_ROW = 'D'.charCodeAt(0);
+/** What stands before the body of a message: its kind, and its length without that. */
+const HEADER = 5;
+const NOTHING: Buffer = Buffer.alloc(0);
+
+const lengthAt = (bytes: Buffer, at: number): number => 1 + bytes.readUInt32BE(at + 1);
+
+/** What pg keeps of its own protocol, and does not tell of in its types. */
+interface Wire {
+  submittedNamedStatements: Record<string, string>;
+  attachListeners(stream: Pick<Duplex, 'on'>): void;
+  parse(message: { text: string; name?: string | undefined }): void;
+  bind(message: object): void;
+  execute(message: null): void;
+  sync(): void;
+}
+interface Insides {
+  connection: Wire;
+  _getActiveQuery(): unknown;
+}
+interface QueryInsides {
+  text: string;
+  values: unknown[];
+  name?: string;
+  hasBeenParsed(wire: Wire): boolean;
+}
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
+
+/** A statement with values, whose rows are taken as they are. It does not ask what they look like: whoever wrote it knows. */
+export class RowsQuery extends pg.Query {
+  readonly found: Buffer[] = [];
+
+  constructor(
+    statement: { text: string; values: readonly unknown[]; name?: string | undefined },
+    done: (error: Error | null) => void,
+  ) {
+    super(statement as pg.QueryConfig, done as never);
+  }
+
+  /** pg's own would have the rows described. */
+  prepare(wire: Wire): void {
+    const own = this as unknown as QueryInsides;
+    const { text, name, values } = own;
+    if (!own.hasBeenParsed(wire)) {
+      wire.parse({ text, name });
+      if (name) wire.submittedNamedStatements[name] = text;
+    }
+    wire.bind({ statement: name, values, binary: true, valueMapper: prepareValue });
+    wire.execute(null);
+    wire.sync();
+  }
+}
+
+/** What a RowsQuery sends, for a database that takes messages without a connection. */
+export function messagesOf(text: string, values: readonly unknown[]): Buffer {
+  const sent: Buffer[] = [];
+  const stream = { writable: true, write: (message: Buffer) => sent.push(message) } as unknown as Duplex;
+  const wire = new pg.Connection({ stream: () => stream }) as unknown as Wire;
+  new RowsQuery({ text, values }, () => {}).prepare(wire);
+  return Buffer.concat(sent);
+}
+
+/** The rows among the messages that come back. */
+export function rowsAmong(messages: Buffer): Rows {
+  const rows: Buffer[] = [];
+  eachRun(messages, (run, areRows) => {
+    if (areRows) rows.push(run);
+  });
+  return rows;
+}
+
+/** Has rows that a RowsQuery waits for go to it past pg. To be called before the client connects. */
+export function passRows(client: pg.Client): void {
+  const insides = client as unknown as Insides;
+  const wire = insides.connection;
+  const attach = wire.attachListeners.bind(wire);
+  wire.attachListeners = (stream) => {
+    const toPg = new EventEmitter();
+    attach(toPg as unknown as Duplex);
+    const messages = new Messages((run, areRows) => {
+      const query = areRows ? insides._getActiveQuery() : null;
+      if (query instanceof RowsQuery) query.found.push(run);
+      else toPg.emit('data', run);
+    });
+    stream.on('data', (chunk) => messages.push(chunk));
+    stream.on('end', () => toPg.emit('end'));
+  };
+}
+
+/** Messages one behind the other: rows, or others. */
+type TakeRun = (run: Buffer, areRows: boolean) => void;
+
+/** Calls back for each run of whole messages; gives where what is not whole begins. */
+function eachRun(bytes: Buffer, take: TakeRun): number {
+  let from = 0;
+  let at = 0;
+  let areRows = false;
+  while (at + HEADER <= bytes.length) {
+    const end = at + lengthAt(bytes, at);
+    if (end > bytes.length) break;
+    const isRow = bytes[at] === DATA_ROW;
+    if (isRow !== areRows) {
+      if (at > from) take(bytes.subarray(from, at), areRows);
+      from = at;
+      areRows = isRow;
+    }
+    at = end;
+  }
+  if (at > from) take(bytes.subarray(from, at), areRows);
+  return at;
+}
+
+/** Makes whole messages of what arrives in pieces. */
+class Messages {
+  readonly #take: TakeRun;
+  /** The beginning of a header. */
+  #start: Buffer = NOTHING;
+  /** A message that has not arrived as a whole, as far as it has. */
+  #partial: Buffer = NOTHING;
+  #arrived = 0;
+
+  constructor(take: TakeRun) {
+    this.#take = take;
+  }
+
+  push(chunk: Buffer): void {
+    const bytes = this.#start.length > 0 ? Buffer.concat([this.#start, chunk]) : chunk;
+    this.#start = NOTHING;
+    const rest = this.#complete(bytes);
+    const left = rest.subarray(eachRun(rest, this.#take));
+    if (left.length < HEADER) this.#start = left;
+    else {
+      this.#partial = Buffer.allocUnsafe(lengthAt(left, 0));
+      this.#arrived = left.copy(this.#partial);
+    }
+  }
+
+  /** Adds to the message that was not whole; gives what stands behind it. */
+  #complete(bytes: Buffer): Buffer {
+    if (this.#partial.length === 0) return bytes;
+    const taken = bytes.copy(this.#partial, this.#arrived);
+    this.#arrived += taken;
+    if (this.#arrived === this.#partial.length) {
+      const whole = this.#partial;
+      this.#partial = NOTHING;
+      eachRun(whole, this.#take);
+    }
+    return bytes.subarray(taken);
+  }
+}
