@@ -28,8 +28,11 @@ export interface Database {
    * share a connection (docs/decisions/pipelines.md). Gives its rows.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** Like read, and gives the rows as the server sends them. What is `long` gets a connection of its own. */
-  rows(statement: string, values: readonly unknown[], how?: { long: boolean }): Promise<Rows>;
+  /**
+   * Like read, and gives the rows as the server sends them. What is `long` gets a connection of its own; `newest` is read from
+   * the primary in any case.
+   */
+  rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Rows>;
   /** Runs, in the same way on the primary, a short statement that adds rows and waits for nobody else's. Gives its rows. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */

@@ -73,7 +73,7 @@ export class PreparingClient extends pg.Client {
     if (name !== undefined) this.#makeRoom(name);
     const send = () =>
       new Promise<Rows>((resolve, reject) => {
-        const query = new RowsQuery({ text, values, name }, (error) => (error ? reject(error) : resolve(query.found)));
+        const query = new RowsQuery(text, values, name, (error) => (error ? reject(error) : resolve(query.found)));
         super.query(query);
       });
     return traceStatement(text, send) as Promise<Rows>;
@@ -85,7 +85,9 @@ export class PreparingClient extends pg.Client {
     const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.of(text) : undefined;
     if (name !== undefined) this.#makeRoom(name);
     const query = super.query as (...args: unknown[]) => never;
-    const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
+    // Of a plain object pg would make a copy first, by its descriptors.
+    const named = () => Object.assign(new pg.Query(text as string, values as unknown[]), { name });
+    const rest = name === undefined ? args : [named(), ...args.slice(2)];
     // A cursor, or a callback: those do not give a promise.
     if (typeof text !== 'string' || args.length > 2 || typeof values === 'function') return query.apply(this, rest);
     return traceStatement(text, () => promised((done) => query.apply(this, [...rest, done]))) as never;

@@ -31,7 +31,7 @@ interface Insides {
 interface QueryInsides {
   text: string;
   values: unknown[];
-  name?: string;
+  name: string | undefined;
   hasBeenParsed(wire: Wire): boolean;
 }
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
@@ -40,11 +40,9 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknow
 export class RowsQuery extends pg.Query {
   readonly found: Buffer[] = [];
 
-  constructor(
-    statement: { text: string; values: readonly unknown[]; name?: string | undefined },
-    done: (error: Error | null) => void,
-  ) {
-    super(statement as pg.QueryConfig, done as never);
+  constructor(text: string, values: readonly unknown[], name: string | undefined, done: (error: Error | null) => void) {
+    super(text, values as unknown[], done as never);
+    (this as unknown as QueryInsides).name = name;
   }
 
   /** pg's own would have the rows described. */
@@ -66,7 +64,7 @@ export function messagesOf(text: string, values: readonly unknown[]): Buffer {
   const sent: Buffer[] = [];
   const stream = { writable: true, write: (message: Buffer) => sent.push(message) } as unknown as Duplex;
   const wire = new pg.Connection({ stream: () => stream }) as unknown as Wire;
-  new RowsQuery({ text, values }, () => {}).prepare(wire);
+  new RowsQuery(text, values, undefined, () => {}).prepare(wire);
   return Buffer.concat(sent);
 }
 

@@ -50,11 +50,11 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     kind: 'postgresql',
     send,
     read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
-    async rows(statement, values, { long } = { long: false }) {
-      const rows = long ? null : await pipelines.rows(statement, values);
-      return (
-        rows ?? rowsAlone(await orm.em.getConnection(long ? 'read' : 'write').getNativeClient(), statement, values)
-      );
+    async rows(statement, values, { long = false, newest = false } = {}) {
+      const shared = !long && (!newest || replicas.length === 0);
+      const rows = shared ? await pipelines.rows(statement, values) : null;
+      const type = long && !newest ? 'read' : 'write';
+      return rows ?? rowsAlone(await orm.em.getConnection(type).getNativeClient(), statement, values);
     },
     add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
     connections() {

@@ -28,7 +28,7 @@ export const eligibilityRoutes: Route[] = [
     async answer(ctx, { params, header, closed }) {
       const { vin = '' } = params;
       const wait = preferredWait(header('Prefer'));
-      if (wait === undefined) return { status: 200, json: await getAnswerText(ctx, asJson, { vin }) };
+      if (wait === undefined) return { status: 200, text: await getAnswerText(ctx, asJson, { vin }) };
       const answer = await getAnswer(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
       return { status: 200, headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },

@@ -33,8 +33,8 @@ export interface Answer {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
-  /** A body that is JSON text already. */
-  json?: string | Buffer;
+  /** A body that is text already: JSON, unless a header says otherwise. */
+  text?: string | Buffer;
   stream?: { type: string; pieces: AsyncIterable<string | Buffer> };
 }
 
@@ -90,9 +90,9 @@ export async function listAnswer(
 ): Promise<Answer> {
   const { page, paged, linkTo } = readListQuery(request, path, orders);
   const first = await read(page);
-  const { text: json, last, hasNext } = first;
-  if (!hasNext || last === null) return { status: 200, json };
-  if (paged) return { status: 200, headers: linkTo(last), json };
+  const { text, last, hasNext } = first;
+  if (!hasNext || last === null) return { status: 200, text };
+  if (paged) return { status: 200, headers: linkTo(last), text };
   return { status: 200, stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
 }
 

@@ -47,12 +47,11 @@ const HEX = Buffer.from('0123456789abcdef');
 export const uuid: WriteValue = (out, row, start, end) => {
   const { bytes } = out;
   let at = out.length;
-  for (let one = start; one < end; one++) {
-    const byte = row[one] as number;
+  for (let one = 0; one < end - start; one++) {
+    if (one === 4 || one === 6 || one === 8 || one === 10) bytes[at++] = DASH;
+    const byte = row[start + one] as number;
     bytes[at++] = HEX[byte >> 4] as number;
     bytes[at++] = HEX[byte & 15] as number;
-    const read = one - start;
-    if (read === 3 || read === 5 || read === 7 || read === 9) bytes[at++] = DASH;
   }
   out.length = at;
 };

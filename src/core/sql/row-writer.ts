@@ -54,12 +54,14 @@ export class Row {
   }
 }
 
+export interface WrittenRows {
+  text: Buffer;
+  last: Row | null;
+  more: boolean;
+}
+
 /** Has `writer` write at most `limit` rows; gives the last of them, and whether there was one more. */
-export function writeRows(
-  rows: Rows,
-  writer: RowWriter,
-  limit: number,
-): { text: Buffer; last: Row | null; more: boolean } {
+export function writeRows(rows: Rows, writer: RowWriter, limit: number): WrittenRows {
   const [before, between, behind] = writer.frame;
   const total = rows.reduce((sum, { length }) => sum + length, 0);
   const out = new Utf8();
@@ -82,6 +84,14 @@ export function writeRows(
   out.reserve(behind.length, 0);
   out.text(behind);
   return { text: out.written, last: count > 0 ? row : null, more };
+}
+
+/** The first of some rows. */
+export function firstOf([bytes]: Rows): Row | null {
+  if (!bytes?.length) return null;
+  const row = new Row();
+  row.read(bytes, 0);
+  return row;
 }
 
 /** Rows are not all of one length. */

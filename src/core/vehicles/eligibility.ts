@@ -33,9 +33,12 @@ export async function getAnswer(
 export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<Buffer> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
-  await needAnswer(ctx, JSON.parse(text.toString()));
+  // Read where it may be needed.
+  if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text.toString()));
   return text;
 }
+
+const NO_ANSWER = ['PENDING', 'UNSUPPORTED'] as const satisfies EligibilityStatus[];
 
 async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void> {
   if (eligibility.status === 'UNSUPPORTED') throw new ManufacturerNotSupported(eligibility.manufacturer);

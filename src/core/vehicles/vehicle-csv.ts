@@ -1,28 +1,14 @@
-import { csvCell } from '../csv-line.ts';
-import { time as iso, oneOf, orNull, plain, type RowValue, uuid, type WriteValue } from '../sql/row-values.ts';
+import { cellWriter } from '../csv-line.ts';
+import { time as iso, oneOf, orNull, plain, type RowValue, uuid } from '../sql/row-values.ts';
 import { pieceWriter, type RowWriter } from '../sql/row-writer.ts';
 import { ELIGIBLE } from './vehicles.ts';
 
 const DELIMITER = ',';
 const EMPTY = Buffer.alloc(0);
 
-/** Letters, digits and what else is never quoted and no formula; the byte of each. */
-const harmless = new Uint8Array(256);
-for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._()/:'"))
-  harmless[byte] = 1;
-
-const cell: WriteValue = (out, row, start, end) => {
-  for (let at = start; at < end; at++) {
-    if (harmless[row[at] as number]) continue;
-    const text = csvCell(row.toString('utf8', start, end), DELIMITER);
-    return out.text(text);
-  }
-  out.copy(row, start, end);
-};
-
 /** Most are codes of our own, which need no quotes and are no formulas. */
 const code = (sql: string): RowValue => ({ sql, write: plain });
-const text = (sql: string): RowValue => ({ sql, write: cell });
+const text = (sql: string): RowValue => ({ sql, write: cellWriter(DELIMITER) });
 const time = (sql: string): RowValue => ({ sql, write: orNull(iso, EMPTY) });
 
 /** The columns of a vehicle `v`, in their order. Programs know them by their names, which never change. */
