@@ -17,9 +17,10 @@ const lengthAt = (bytes: Buffer, at: number): number => 1 + bytes.readUInt32BE(a
 
 /** What pg keeps of its own protocol, and does not tell of in its types. */
 interface Wire {
+  stream: Duplex;
   submittedNamedStatements: Record<string, string>;
   attachListeners(stream: Pick<Duplex, 'on'>): void;
-  parse(message: { text: string; name?: string | undefined }): void;
+  parse(message: { text: string; name: string | undefined }): void;
   bind(message: object): void;
   execute(message: null): void;
   sync(): void;
@@ -30,7 +31,7 @@ interface Insides {
 }
 interface QueryInsides {
   text: string;
-  values: unknown[];
+  values: readonly unknown[];
   name: string | undefined;
   hasBeenParsed(wire: Wire): boolean;
 }
@@ -45,27 +46,29 @@ export class RowsQuery extends pg.Query {
     (this as unknown as QueryInsides).name = name;
   }
 
-  /** pg's own would have the rows described. */
+  /** pg's own would have the rows described. All goes in one piece, since each takes a while to be sent. */
   prepare(wire: Wire): void {
-    const own = this as unknown as QueryInsides;
-    const { text, name, values } = own;
-    if (!own.hasBeenParsed(wire)) {
-      wire.parse({ text, name });
-      if (name) wire.submittedNamedStatements[name] = text;
-    }
-    wire.bind({ statement: name, values, binary: true, valueMapper: prepareValue });
-    wire.execute(null);
-    wire.sync();
+    const { text, name, values, hasBeenParsed } = this as unknown as QueryInsides;
+    const isParsed = hasBeenParsed.call(this, wire);
+    const messages = messagesOf(text, values, name, isParsed);
+    if (!isParsed && name) wire.submittedNamedStatements[name] = text;
+    if (wire.stream.writable) wire.stream.write(messages);
   }
 }
 
-/** What a RowsQuery sends, for a database that takes messages without a connection. */
-export function messagesOf(text: string, values: readonly unknown[]): Buffer {
-  const sent: Buffer[] = [];
-  const stream = { writable: true, write: (message: Buffer) => sent.push(message) } as unknown as Duplex;
-  const wire = new pg.Connection({ stream: () => stream }) as unknown as Wire;
-  new RowsQuery(text, values, undefined, () => {}).prepare(wire);
-  return Buffer.concat(sent);
+/** What is written on a connection that leads nowhere. */
+const written: Buffer[] = [];
+const stream = { writable: true, write: (message: Buffer) => written.push(message) } as unknown as Duplex;
+const scribe = new pg.Connection({ stream: () => stream }) as unknown as Wire;
+
+/** What is sent to have a statement run, and its rows come in binary. */
+export function messagesOf(text: string, values: readonly unknown[], name?: string, isParsed = false): Buffer {
+  written.length = 0;
+  if (!isParsed) scribe.parse({ text, name });
+  scribe.bind({ statement: name, values, binary: true, valueMapper: prepareValue });
+  scribe.execute(null);
+  scribe.sync();
+  return Buffer.concat(written);
 }
 
 /** The rows among the messages that come back. */

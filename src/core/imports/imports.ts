@@ -178,7 +178,7 @@ export const readImport = prepare((p: { company: string; id: string }) =>
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
 
 /** An import; throws ImportNotFound. It is read from the primary: who asks is following one that moves on. */
-export async function importRow(ctx: Context, id: string): Promise<ImportRow> {
+async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = authorize(ctx, 'fleets:read');
   const [row] = isId(id) ? await readImport(onNewest(ctx), { company, id }) : [];
   if (!row) throw new ImportNotFound();

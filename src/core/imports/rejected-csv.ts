@@ -1,8 +1,21 @@
 import { authorize, type Context } from '../context.ts';
+import { ImportNotFound } from '../errors.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { prepare } from '../sql/prepare.ts';
 import { firstOf, type WrittenRows, writeRows } from '../sql/row-writer.ts';
+import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import { columnsOf, rejectedAt, rejectedColumns, rejectedHeader, rejectedWriter } from './csv/csv.ts';
-import { importRow } from './imports.ts';
+import { db } from '../sql/tables.ts';
+import {
+  type CsvLayout,
+  columnsOf,
+  type Delimiter,
+  rejectedAt,
+  rejectedColumns,
+  rejectedHeader,
+  rejectedWriter,
+} from './csv/csv.ts';
+import { oneImport } from './imports.ts';
 
 const REJECTIONS_PAGE = 1000;
 
@@ -17,7 +30,7 @@ export async function readRejectedCsv(ctx: Context, { importId }: { importId: st
   const company = authorize(ctx, 'fleets:read');
   const after = (row: number) => (isId(importId) ? readRejections(ctx, company, importId, row) : Promise.resolve([]));
   // Both at once, in one packet.
-  const [run, rows] = await Promise.all([importRow(ctx, importId), after(-1)]);
+  const [run, rows] = await Promise.all([layoutOf(ctx, company, importId), after(-1)]);
   const columns = columnsOf(run, firstOf(rows));
   const writer = rejectedWriter(columns, run.delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
@@ -26,6 +39,21 @@ export async function readRejectedCsv(ctx: Context, { importId }: { importId: st
     text,
     rest: first.more ? rest(first, async (row) => writeRows(await after(row), writer, REJECTIONS_PAGE)) : null,
   };
+}
+
+const readLayout = prepare((p: { company: string; id: string }) =>
+  db
+    .selectFrom('import')
+    .select([oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'), 'import.columns'])
+    .where('import.id', '=', p.id)
+    .where('import.company', '=', p.company)
+    .where(ofFleetThatIsThere('import', p.company)),
+);
+
+async function layoutOf(ctx: Context, company: string, id: string): Promise<CsvLayout> {
+  const [layout] = isId(id) ? await readLayout(onNewest(ctx), { company, id }) : [];
+  if (!layout) throw new ImportNotFound();
+  return layout;
 }
 
 async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<Buffer> {

@@ -16,13 +16,13 @@ const ERROR_COLUMNS = ['error_code', 'error_message'];
 const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
 
 /** What is read of a rejected row. */
-const columns = ['r.value', 'r.cells::text', 'r.code', 'r.message', 'r.row::text'];
+const columns = ['r.value', 'r.cells::text', 'r.code', 'r.message', 'r.row'];
 /** As they stand in a statement. */
 export const rejectedColumns = columns.join(', ');
 const [VALUE, CELLS, CODE, MESSAGE, ROW] = [0, 1, 2, 3, 4];
 
 /** The number of a rejected row in its file. */
-export const rejectedAt = (row: Row): number => Number(row.bytes.toString('latin1', row.starts[ROW], row.ends[ROW]));
+export const rejectedAt = (row: Row): number => row.bytes.readInt32BE(row.starts[ROW]);
 
 /** The columns of a report; where the file has no header, as many as its first row has cells. */
 export const columnsOf = ({ columns }: CsvLayout, first: Row | null): string[] =>
