@@ -1,3 +1,5 @@
+import type { WriteValue } from './sql/row-values.ts';
+
 /** By it spreadsheets tell that the file is UTF-8. */
 export const BYTE_ORDER_MARK = '\ufeff';
 /**
@@ -20,3 +22,18 @@ function defused(cell: string): string {
 function quoted(cell: string, delimiter: string): string {
   return /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
+
+/** What stands in a cell as it is, whatever separates cells and whoever opens the file; by bytes. */
+const harmless = new Uint8Array(256);
+for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._()/:'"))
+  harmless[byte] = 1;
+
+/** Writes a text of a row as a cell. */
+export const cellWriter =
+  (delimiter: string): WriteValue =>
+  (out, row, start, end) => {
+    for (let at = start; at < end; at++) {
+      if (!harmless[row[at] as number]) return out.text(csvCell(row.toString('utf8', start, end), delimiter));
+    }
+    out.copy(row, start, end);
+  };

@@ -1,6 +1,7 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Config } from '../config.ts';
 import { openEmbedded } from './embedded.ts';
+import type { Rows } from './rows.ts';
 import { connectServer } from './server.ts';
 
 /** The open database; the same for the embedded one and for a server. */
@@ -27,6 +28,11 @@ export interface Database {
    * share a connection (docs/decisions/pipelines.md). Gives its rows.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  /**
+   * Like read, and gives the rows as the server sends them. What is `long` gets a connection of its own; `newest` is read from
+   * the primary in any case.
+   */
+  rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Rows>;
   /** Runs, in the same way on the primary, a short statement that adds rows and waits for nobody else's. Gives its rows. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */

@@ -22,6 +22,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
     kind: 'embedded',
     send,
     read: send,
+    rows: (statement, values) => pool.rows(statement, values),
     add: send,
     async listen(channel, onNotify) {
       const leave = channels.listen(channel, onNotify);

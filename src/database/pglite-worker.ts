@@ -3,7 +3,11 @@ import { PGlite } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
 
 /** What the main thread asks for. Without parameters `sql` may hold several statements, as with a server. */
-export type Request = { id: number; sql: string; parameters: readonly unknown[] } | 'close';
+export type Request =
+  | { id: number; sql: string; parameters: readonly unknown[] }
+  /** Messages of PostgreSQL's protocol. */
+  | { id: number; messages: Uint8Array }
+  | 'close';
 
 /** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
 export interface Fault {
@@ -19,7 +23,7 @@ export interface Fault {
 
 export type Reply =
   | 'ready'
-  | { id: number; result: { command: string; rowCount: number; rows: unknown[] } }
+  | { id: number; result: { command: string; rowCount: number; rows: unknown[] } | Uint8Array }
   | { id: number; fault: Fault };
 
 // Large numbers and times as text, exactly as the driver for a server is set up to give them.
@@ -48,8 +52,12 @@ port.on('message', async (request: Request) => {
     port.close();
     return;
   }
-  const { id, sql, parameters } = request;
-  await run(sql, parameters).then(
+  const { id } = request;
+  const answer =
+    'sql' in request
+      ? run(request.sql, request.parameters)
+      : pg.execProtocol(request.messages).then(({ data }) => data.slice());
+  await answer.then(
     (result) => reply({ id, result }),
     (error) => reply({ id, fault: faultOf(error) }),
   );

@@ -4,11 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type { Reply, Request } from './pglite-worker.ts';
+import { messagesOf, type Rows, rowsAmong } from './rows.ts';
 import { StartError } from './start-error.ts';
 import { traceStatement } from './traced-statement.ts';
 import { isInsideTransaction } from './transactions.ts';
 
-type Result = Extract<Reply, { result: unknown }>['result'];
+type Answer = Extract<Reply, { result: unknown }>['result'];
+type Question = { sql: string; parameters: readonly unknown[] } | { messages: Uint8Array };
 
 /**
  * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
@@ -18,7 +20,7 @@ export class PGlitePool implements PostgresPool {
   readonly options = {};
   readonly #worker: Worker;
   readonly #unlock: () => void;
-  readonly #waiting = new Map<number, PromiseWithResolvers<Result>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<Answer>>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
   #turn: Promise<void> = Promise.resolve();
@@ -53,8 +55,16 @@ export class PGlitePool implements PostgresPool {
     this.#turn = turn.promise;
     await before;
     const query = (sql: string, parameters: readonly unknown[] = []) =>
-      traceStatement(sql, () => this.#query(sql, parameters));
+      traceStatement(sql, () => this.#ask({ sql, parameters }));
     return { query, release: turn.resolve } as PostgresPoolClient;
+  }
+
+  /** The rows of a statement as PostgreSQL sends them, outside of transactions. */
+  async rows(statement: string, values: readonly unknown[]): Promise<Rows> {
+    const { release } = await this.connect();
+    const question = { messages: new Uint8Array(messagesOf(statement, values)) };
+    const messages = await Promise.resolve(traceStatement(statement, () => this.#ask(question))).finally(release);
+    return rowsAmong(Buffer.from(messages as Uint8Array));
   }
 
   async end(): Promise<void> {
@@ -62,11 +72,11 @@ export class PGlitePool implements PostgresPool {
     await this.#ended.promise;
   }
 
-  #query(sql: string, parameters: readonly unknown[]): Promise<Result> {
-    const answer = Promise.withResolvers<Result>();
+  #ask(question: Question): Promise<Answer> {
+    const answer = Promise.withResolvers<Answer>();
     if (this.#failure) return Promise.reject(this.#failure);
     const id = ++this.#lastId;
-    this.#worker.postMessage({ id, sql, parameters } satisfies Request);
+    this.#worker.postMessage({ id, ...question } satisfies Request);
     this.#waiting.set(id, answer);
     return answer.promise;
   }

@@ -1,6 +1,7 @@
 import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import pg from 'pg';
-import { socketOf } from './prepared.ts';
+import { type PreparingClient, socketOf } from './prepared.ts';
+import type { Rows } from './rows.ts';
 
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
@@ -15,7 +16,7 @@ for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.
 }
 
 interface Pipeline {
-  client: pg.Client;
+  client: PreparingClient;
   /** Until the connection is there: whether it came about. */
   opening: Promise<boolean> | null;
   /** Statements that have no answer yet. */
@@ -29,7 +30,7 @@ interface Pipeline {
  * before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
  */
 export class Pipelines {
-  readonly #Client: typeof pg.Client;
+  readonly #Client: typeof PreparingClient;
   readonly #config: pg.ClientConfig;
   readonly #connections: number;
   readonly #repeatable: boolean;
@@ -37,7 +38,7 @@ export class Pipelines {
 
   /** `connections`: at most. `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
   constructor(
-    Client: typeof pg.Client,
+    Client: typeof PreparingClient,
     config: pg.ClientConfig,
     { connections, repeatable, onePlan }: { connections: number; repeatable: boolean; onePlan: boolean },
   ) {
@@ -52,13 +53,26 @@ export class Pipelines {
    * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
    * that does no harm, since its connection was lost.
    */
-  async send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
+  send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
+    return this.#send(async (client: pg.Client) => (await client.query(statement, values as unknown[])).rows);
+  }
+
+  /** The same as the server sends them. */
+  rows(statement: string, values: readonly unknown[]): Promise<Rows | null> {
+    return this.#send((client) => client.rows(statement, values));
+  }
+
+  close(): void {
+    for (const pipeline of this.#pipelines) this.#cut(pipeline);
+  }
+
+  async #send<T>(ask: (client: PreparingClient) => Promise<T>): Promise<T | null> {
     const pipeline = this.#leastBusy();
     pipeline.waiting += 1;
     try {
       if (pipeline.opening && !(await pipeline.opening)) return null;
       cork(pipeline);
-      return (await pipeline.client.query(statement, values as unknown[])).rows;
+      return await ask(pipeline.client);
     } catch (error) {
       if (this.#repeatable && !isOfStatement(error)) {
         // Whoever waits behind is told at once, and asks elsewhere, too.
@@ -72,10 +86,6 @@ export class Pipelines {
     } finally {
       pipeline.waiting -= 1;
     }
-  }
-
-  close(): void {
-    for (const pipeline of this.#pipelines) this.#cut(pipeline);
   }
 
   #leastBusy(): Pipeline {

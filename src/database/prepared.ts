@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import { passRows, type Rows, RowsQuery } from './rows.ts';
 import { traceStatement } from './traced-statement.ts';
 
 /**
@@ -61,13 +62,32 @@ interface Wire {
  * few runs, planning it. MikroORM and Kysely send every statement as text with values.
  */
 export class PreparingClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    passRows(this);
+  }
+
+  /** The rows of a statement as they come. */
+  rows(text: string, values: readonly unknown[]): Promise<Rows> {
+    const name = names.of(text);
+    if (name !== undefined) this.#makeRoom(name);
+    const send = () =>
+      new Promise<Rows>((resolve, reject) => {
+        const query = new RowsQuery(text, values, name, (error) => (error ? reject(error) : resolve(query.found)));
+        super.query(query);
+      });
+    return traceStatement(text, send) as Promise<Rows>;
+  }
+
   override query(...args: unknown[]): never {
     const [text, values] = args;
     // A text without values may hold several statements, which cannot be prepared.
     const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.of(text) : undefined;
     if (name !== undefined) this.#makeRoom(name);
     const query = super.query as (...args: unknown[]) => never;
-    const rest = name === undefined ? args : [{ text, values, name }, ...args.slice(2)];
+    // Of a plain object pg would make a copy first, by its descriptors.
+    const named = () => Object.assign(new pg.Query(text as string, values as unknown[]), { name });
+    const rest = name === undefined ? args : [named(), ...args.slice(2)];
     // A cursor, or a callback: those do not give a promise.
     if (typeof text !== 'string' || args.length > 2 || typeof values === 'function') return query.apply(this, rest);
     return traceStatement(text, () => promised((done) => query.apply(this, [...rest, done]))) as never;

@@ -21,7 +21,7 @@ const waits = (client: pg.Client): boolean => (client as unknown as Insides).rea
  */
 export class ServerWatch {
   /** Makes connections that are watched. */
-  readonly Client: typeof pg.Client;
+  readonly Client: typeof PreparingClient;
   readonly #config: pg.ClientConfig;
   readonly #waiting = new Map<pg.Client, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();

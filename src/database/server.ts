@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { ClientConfig, Pool } from 'pg';
+import type { ClientConfig, Pool, PoolClient } from 'pg';
 import { hasCitus } from './citus.ts';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
+import type { PreparingClient } from './prepared.ts';
+import type { Rows } from './rows.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
 import { traceStatement } from './traced-statement.ts';
@@ -48,6 +50,12 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     kind: 'postgresql',
     send,
     read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
+    async rows(statement, values, { long = false, newest = false } = {}) {
+      const shared = !long && (!newest || replicas.length === 0);
+      const rows = shared ? await pipelines.rows(statement, values) : null;
+      const type = long && !newest ? 'read' : 'write';
+      return rows ?? rowsAlone(await orm.em.getConnection(type).getNativeClient(), statement, values);
+    },
     add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
     connections() {
       const { totalCount, idleCount, waitingCount } = pool;
@@ -63,6 +71,11 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
       closeWatches();
     },
   };
+}
+
+async function rowsAlone(pool: Pool, statement: string, values: readonly unknown[]): Promise<Rows> {
+  const client = (await pool.connect()) as PoolClient & PreparingClient;
+  return client.rows(statement, values).finally(() => client.release());
 }
 
 function notReached(url: string, error: unknown): StartError {
@@ -95,11 +108,13 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
     repeatable: false,
   });
   let turn = 0;
+  const next = () => {
+    turn = (turn + 1) % reads.length;
+    return reads[turn];
+  };
   return {
-    async read(statement: string, values: readonly unknown[]) {
-      turn = (turn + 1) % reads.length;
-      return reads[turn]?.send(statement, values);
-    },
+    read: async (statement: string, values: readonly unknown[]) => next()?.send(statement, values),
+    rows: async (statement: string, values: readonly unknown[]) => next()?.rows(statement, values),
     add: (statement: string, values: readonly unknown[]) => additions.send(statement, values),
     close() {
       for (const each of [...reads, additions]) each.close();

@@ -57,7 +57,7 @@ function opening(services: HttpServices) {
     const context = new GraphqlRequest({
       ctx,
       closed: () => closedOf(res, services.ending, ctx.caller),
-      charge: chargeOnce(services.rateLimit, payerOf(ctx.caller, req.ip), res),
+      charge: chargeOnce(services.rateLimit, payerOf(ctx.caller, req), res),
       idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
       res,
     });

@@ -27,7 +27,7 @@ export interface HttpServices extends Services {
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
-  await countRequest(services, payerOf(caller, req.ip), res);
+  await countRequest(services, payerOf(caller, req), res);
   return contextOf(services, localsOf(res).requestId, caller);
 }
 
@@ -42,8 +42,8 @@ export async function countRequest({ rateLimit }: HttpServices, payer: string, h
 }
 
 /** Against whose rate a request counts: its company's, or without a token its address's. */
-export const payerOf = (caller: Context['caller'], ip?: string): string =>
-  caller ? `company ${caller.company}` : `address ${clientAddress(ip)}`;
+export const payerOf = (caller: Context['caller'], from?: Pick<Request, 'ip'>): string =>
+  caller ? `company ${caller.company}` : `address ${clientAddress(from?.ip)}`;
 
 /** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
 export function openRateLimit(services: Services): RateLimit {

@@ -1,11 +1,14 @@
 import { selectionOf } from '../core/sql/json-table.ts';
+import { jsonRowWriter } from '../core/sql/row-writer.ts';
 import { pick } from '../core/sql/selection.ts';
-import { getAnswer, requestVerification } from '../core/vehicles/eligibility.ts';
+import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { type Eligibility, eligibility } from '../core/vehicles/vehicle.ts';
+import { eligibilityRows } from '../core/vehicles/vehicles.ts';
 import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 
 const fields = selectionOf(eligibility);
+const asJson = jsonRowWriter(eligibilityRows.members, fields);
 const shape = (one: Eligibility) => pick(one, fields);
 
 const LONGEST_WAIT = 30;
@@ -23,13 +26,11 @@ export const eligibilityRoutes: Route[] = [
     scope: 'fleets:read',
     docs: eligibilityDocs.get,
     async answer(ctx, { params, header, closed }) {
+      const { vin = '' } = params;
       const wait = preferredWait(header('Prefer'));
-      const answer = await getAnswer(ctx, { vin: params.vin ?? '', ...(wait && { wait, signal: closed() }) });
-      return {
-        status: 200,
-        ...(wait !== undefined && { headers: { 'Preference-Applied': `wait=${wait}` } }),
-        body: shape(answer),
-      };
+      if (wait === undefined) return { status: 200, text: await getAnswerText(ctx, asJson, { vin }) };
+      const answer = await getAnswer(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
+      return { status: 200, headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },
   },
   {

@@ -11,8 +11,8 @@ const tagOf = (text: string): string => `W/"${hash('sha256', text, 'base64url').
 
 /** An answer that shows one resource, with its tag; `shown` is all of the resource that REST shows. */
 export function taggedAnswer(status: number, shown: object, headers: Record<string, string> = {}): Answer {
-  const json = JSON.stringify(shown);
-  return { status, headers: { ...headers, ETag: tagOf(json) }, json };
+  const text = JSON.stringify(shown);
+  return { status, headers: { ...headers, ETag: tagOf(text) }, text };
 }
 
 /** Like taggedAnswer for a GET, or 304 where the client says that it has it. */

@@ -1,13 +1,15 @@
 import { deleteFleet } from '../core/fleets/delete-fleet.ts';
 import { type Fleet, fleet, fleetOrders } from '../core/fleets/fleet.ts';
-import { createFleet, getFleet, listFleetsJson, updateFleet } from '../core/fleets/fleets.ts';
+import { createFleet, fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
+import { jsonWriter } from '../core/sql/row-writer.ts';
 import { pick } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 
 const fields = selectionOf(fleet);
+const asJson = jsonWriter(fleetRows.members, fields);
 const shape = (one: Fleet) => pick(one, fields);
 
 export const fleetRoutes: Route[] = [
@@ -16,8 +18,7 @@ export const fleetRoutes: Route[] = [
     path: '/fleets',
     scope: 'fleets:read',
     docs: fleetDocs.list,
-    answer: (ctx, request) =>
-      listAnswer(request, '/fleets', (page) => listFleetsJson(ctx, { page, fields }), fleetOrders),
+    answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleets(ctx, asJson, page), fleetOrders),
   },
   {
     method: 'POST',

@@ -4,7 +4,8 @@ import { ValidationFailed } from '../core/errors.ts';
 import { importChanges } from '../core/following/subscriptions.ts';
 import { type Import, importSchema } from '../core/imports/import.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
-import { getImport, streamRejectedCsv } from '../core/imports/imports.ts';
+import { getImport } from '../core/imports/imports.ts';
+import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { readInput } from '../core/input.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
@@ -59,6 +60,11 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
   return { status: 204 };
 }
 
+async function* behind(first: Buffer, rest: AsyncIterable<Buffer>) {
+  yield first;
+  yield* rest;
+}
+
 export const importRoutes: Route[] = [
   {
     method: 'POST',
@@ -81,10 +87,11 @@ export const importRoutes: Route[] = [
     path: '/imports/:id/rejected.csv',
     scope: 'fleets:read',
     docs: importDocs.rejectedCsv,
-    answer: async (ctx, { params }) => ({
-      status: 200,
-      headers: { 'Content-Disposition': `attachment; filename="rejected.csv"` },
-      stream: { type: 'text/csv', pieces: await streamRejectedCsv(ctx, { importId: params.id ?? '' }) },
-    }),
+    async answer(ctx, { params }) {
+      const headers = { 'Content-Disposition': `attachment; filename="rejected.csv"` };
+      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id ?? '' });
+      if (rest) return { status: 200, headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
+      return { status: 200, headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
+    },
   },
 ];

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
-import type { JsonPage } from '../core/sql/json-page.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
 import { cursorOf, firstPage, type Page, pageSize, placeOf, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
+import type { TextPage } from '../core/sql/row-writer.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
@@ -28,14 +28,14 @@ export interface RestRequest {
 export const membersOf = ({ body }: RestRequest): object =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
 
-/** What goes back: a value to be sent as JSON, or pieces of text to be streamed. */
+/** What goes back: a value to be sent as JSON, or pieces of text to be streamed; what is in bytes is UTF-8. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
-  /** A body that is JSON text already. */
-  json?: string;
-  stream?: { type: string; pieces: AsyncIterable<string> };
+  /** A body that is text already: JSON, unless a header says otherwise. */
+  text?: string | Buffer;
+  stream?: { type: string; pieces: AsyncIterable<string | Buffer> };
 }
 
 export interface Route {
@@ -69,14 +69,14 @@ const listQuery = z.object({
 });
 
 /** A page for listAnswer of items that core gave as such. */
-export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): JsonPage => ({
-  json: JSON.stringify(slice.items.map(shape)),
+export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): TextPage => ({
+  text: Buffer.from(JSON.stringify(slice.items.map(shape))),
   last: placeOf(slice, -1),
   hasNext: slice.more,
 });
 
 /** Reads a page of some list as JSON. */
-type ReadPage = (page: Page) => Promise<JsonPage>;
+type ReadPage = (page: Page) => Promise<TextPage>;
 
 /**
  * A list as the request wants it: a page, with the way to the next one in `Link`, or the whole of it, sent while it is
@@ -90,9 +90,9 @@ export async function listAnswer(
 ): Promise<Answer> {
   const { page, paged, linkTo } = readListQuery(request, path, orders);
   const first = await read(page);
-  const { json, last, hasNext } = first;
-  if (!hasNext || last === null) return { status: 200, json };
-  if (paged) return { status: 200, headers: linkTo(last), json };
+  const { text, last, hasNext } = first;
+  if (!hasNext || last === null) return { status: 200, text };
+  if (paged) return { status: 200, headers: linkTo(last), text };
   return { status: 200, stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
 }
 
@@ -119,23 +119,24 @@ function readSort({ sort }: RestRequest['query'], orders: Orders) {
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }
 
-/**
- * Rows read at a time for a whole list: enough to keep the database busy, few enough that their text stays below the 128 kB
- * above which V8 takes what outlives one collection for old, and lets it lie.
- */
-export const STREAM_PAGE = 350;
+/** Rows read at a time for a whole list: enough to keep the database busy. */
+export const STREAM_PAGE = 500;
 
-async function* wholeList(first: JsonPage, order: Order, read: ReadPage): AsyncGenerator<string> {
+async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string | Buffer> {
   let before = '[';
-  for await (const { json, last } of pagesFrom(first, order, read)) {
-    if (last !== null) yield before + json.slice(1, -1);
+  for await (const { text, last } of pagesFrom(first, order, read)) {
+    yield before;
+    if (last !== null) yield inner(text);
     before = ',';
   }
   yield ']';
 }
 
+/** The items of a JSON array, without its brackets. */
+const inner = (array: Buffer): Buffer => array.subarray(1, -1);
+
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
-export async function* pagesFrom<P extends Pick<JsonPage, 'last' | 'hasNext'>>(
+export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
   first: P,
   order: Order,
   read: (page: Page) => Promise<P>,
@@ -162,22 +163,22 @@ const PAGE_LENGTH = 8 * 1024 * 1024;
 export const inSteps =
   (read: ReadPage): ReadPage =>
   async (page) => {
-    const texts: string[] = [];
+    const texts: Buffer[] = [];
     let last: Place | null = null;
     let left = page.limit;
     let length = 0;
     for (let size = FIRST_STEP; ; ) {
       const limit = Math.min(size, left);
       const step = await read({ ...page, limit, after: last ?? page.after });
-      length += step.json.length;
+      length += step.text.length;
       left -= limit;
       if (step.last !== null) {
-        texts.push(step.json.slice(1, -1));
+        texts.push(inner(step.text));
         last = step.last;
       }
       const full = left === 0 || length >= PAGE_LENGTH;
-      if (full || !step.hasNext) return { json: `[${texts.join()}]`, last, hasNext: step.hasNext };
-      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.json.length / limit)));
+      if (full || !step.hasNext) return { text: Buffer.from(`[${texts.join()}]`), last, hasNext: step.hasNext };
+      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.length / limit)));
     }
   };
 

@@ -113,22 +113,22 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   if (repeated) res.setHeader(REPLAYED, 'true');
   if (outcome instanceof DomainError) throw outcome;
   const { status, headers, body } = outcome;
-  return { status, headers, ...(body && { json: body }) };
+  return { status, headers, ...(body && { text: body }) };
 }
 
-const stored = ({ status, headers, body, json }: Answer): StoredAnswer => ({
+const stored = ({ status, headers, body, text }: Answer): StoredAnswer => ({
   status,
   headers: headers ?? {},
-  body: json ?? (body === undefined ? '' : JSON.stringify(body)),
+  body: text?.toString() ?? (body === undefined ? '' : JSON.stringify(body)),
 });
 
-async function send(res: Response, { status, headers, body, json, stream }: Answer): Promise<void> {
+async function send(res: Response, { status, headers, body, stream, ...answer }: Answer): Promise<void> {
   res.statusCode = status;
   for (const name in headers) {
     if (name === 'Vary') res.vary(headers[name] as string);
     else res.setHeader(name, headers[name] as string);
   }
-  const text = json ?? (body === undefined ? undefined : JSON.stringify(body));
+  const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);
     await pipeline(Readable.from(stream.pieces), res).catch((error: NodeJS.ErrnoException) => {
@@ -138,8 +138,8 @@ async function send(res: Response, { status, headers, body, json, stream }: Answ
     return;
   }
   if (text !== undefined) {
-    res.setHeader('Content-Type', 'application/json; charset=utf-8');
-    res.setHeader('Content-Length', Buffer.byteLength(text));
+    if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    res.setHeader('Content-Length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
   }
   res.end(text);
 }

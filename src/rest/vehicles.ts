@@ -2,19 +2,12 @@ import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
-import type { Page } from '../core/sql/page.ts';
 import { pick } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type Vehicle, type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
-import {
-  getVehicle,
-  linesOfCompany,
-  linesOfFleet,
-  listAllVehiclesJson,
-  listVehiclesJson,
-} from '../core/vehicles/vehicles.ts';
+import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
 import { expectedBy, getAnswer } from './etag.ts';
 import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
@@ -57,8 +50,7 @@ export const vehicleRoutes: Route[] = [
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
-      const asJson = (page: Page) => listVehiclesJson(ctx, { fleetId, page, fields });
-      return vehiclesAnswer(request, path, asJson, (writer, page) => linesOfFleet(ctx, writer, { fleetId, page }));
+      return vehiclesAnswer(request, path, (writer, page) => listVehicles(ctx, writer, { fleetId, page }));
     },
   },
   {
@@ -69,8 +61,7 @@ export const vehicleRoutes: Route[] = [
     answer(ctx, request) {
       const filter = readFilter(request);
       const path = pathWith('/vehicles', request, filterQuery);
-      const asJson = (page: Page) => listAllVehiclesJson(ctx, { page, filter, fields });
-      return vehiclesAnswer(request, path, asJson, (writer, page) => linesOfCompany(ctx, writer, { page, filter }));
+      return vehiclesAnswer(request, path, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
     },
   },
   {

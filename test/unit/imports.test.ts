@@ -81,7 +81,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql'],
-  'core/sql': ['core', 'entities'],
+  'core/sql': ['core', 'database', 'entities'],
   manufacturers: [],
   database: ['entities'],
   entities: [],

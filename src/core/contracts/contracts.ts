@@ -4,12 +4,13 @@ import { ContractNotFound, type Expected, Forbidden, needExpected } from '../err
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
 import { itsFleetIsThere } from '../fleets/there.ts';
 import { removed, removing } from '../remove-contracts.ts';
-import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonObject, type Selection } from '../sql/selection.ts';
+import type { RowWriter, TextPage } from '../sql/row-writer.ts';
+import { json, jsonObject } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -49,15 +50,16 @@ export const getContract = (ctx: Context, input: { id: string }): Promise<Contra
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
 /**
- * A page of a company's contracts as JSON. A caller with a token may name its own company only: Forbidden.
+ * A page of a company's contracts, as `writer` writes them. A caller with a token may name its own company only: Forbidden.
  */
-export async function listContractsJson(
+export async function listContracts(
   ctx: Context,
-  { company, page, fields }: { company: string; page: Page; fields: Selection<Contract> },
-): Promise<JsonPage> {
+  writer: RowWriter,
+  { company, page }: { company: string; page: Page },
+): Promise<TextPage> {
   const own = authorizeContracts(ctx, 'contracts:read');
   if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
-  return readJsonPage(ctx, contractRows, fields, { company, page });
+  return readText(ctx, contractRows, writer, { company, page });
 }
 
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>

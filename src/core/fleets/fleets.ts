@@ -5,12 +5,13 @@ import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '..
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, type By, byCaller, eventBy, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
-import { type JsonPage, readJsonPage, readOne } from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
+import { readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, json, type Selection } from '../sql/selection.ts';
+import type { RowWriter, TextPage } from '../sql/row-writer.ts';
+import { isoOf, json } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -130,9 +131,9 @@ export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<F
     throw error;
   });
 
-/** A page of the caller's fleets as JSON. */
-export const listFleetsJson = (ctx: Context, input: { page: Page; fields: Selection<Fleet> }): Promise<JsonPage> =>
-  readJsonPage(ctx, fleetRows, input.fields, { company: authorize(ctx, 'fleets:read'), page: input.page });
+/** A page of the caller's fleets, as `writer` writes them. */
+export const listFleets = (ctx: Context, writer: RowWriter, page: Page): Promise<TextPage> =>
+  readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), page });
 
 /** A LIKE pattern for what begins with this text, taken literally. */
 export const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;

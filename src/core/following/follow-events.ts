@@ -6,7 +6,7 @@ import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
-import { whereSql } from '../sql/json-page.ts';
+import { isHidden, whereSql } from '../sql/list-statement.ts';
 import { numbered } from '../sql/named.ts';
 import { givenOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
@@ -71,7 +71,7 @@ interface Found {
 /** The statement that reads on after a position, and the log's end as it is then. */
 function nextEvents(ctx: Context, company: string, filter: EventFilter) {
   const given = givenOf(eventRows.conditions, readInput(eventFilter, filter));
-  const where = whereSql(ctx, eventRows, { company }, given.names);
+  const where = whereSql(eventRows, { company }, given.names, isHidden(ctx, eventRows));
   const end = endOfLog(sql.raw('$company')).compile(db).sql;
   const { text, names } = numbered(
     `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (

@@ -6,10 +6,10 @@ import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onNewest, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { type Delimiter, rejectedCsv } from './csv/csv.ts';
+import type { Delimiter } from './csv/csv.ts';
 import { type Import, importSchema, type RejectedRow } from './import.ts';
 import { type Counts, runningCounts, runningImport } from './running.ts';
 
@@ -39,35 +39,6 @@ export async function listRejections(
   input: { company: string; importId: string; limit: number },
 ): Promise<RejectedRow[]> {
   return firstRejections(onPrimary(ctx), input);
-}
-
-const REJECTIONS_PAGE = 1000;
-
-/** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
-export async function streamRejectedCsv(ctx: Context, input: { importId: string }): Promise<AsyncIterable<string>> {
-  const run = await importRow(ctx, input.importId);
-  return rejectedCsv({ delimiter: run.delimiter, columns: run.columns }, rejections(ctx, run));
-}
-
-const moreRejections = prepare((p: { company: string; importId: string; after: number }) =>
-  db
-    .selectFrom('import_rejection')
-    .select(['row', 'value', 'code', 'message', 'cells'])
-    .where('company', '=', p.company)
-    .where('import_id', '=', p.importId)
-    .where('row', '>', p.after)
-    .orderBy('row')
-    .limit(REJECTIONS_PAGE),
-);
-
-async function* rejections(ctx: Context, { company, id: importId }: ImportRow) {
-  let after = -1;
-  for (;;) {
-    const page = await moreRejections(onPrimary(ctx), { company, importId, after });
-    yield* page;
-    if (page.length < REJECTIONS_PAGE) return;
-    after = page.at(-1)?.row ?? after;
-  }
 }
 
 /** Writes conditions on imports. */
@@ -106,10 +77,10 @@ export const readImport = prepare((p: { company: string; id: string }) =>
 );
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
 
-// Imports are read from the primary: who asks is following one that moves on.
+/** An import; throws ImportNotFound. It is read from the primary: who asks is following one that moves on. */
 async function importRow(ctx: Context, id: string): Promise<ImportRow> {
   const company = authorize(ctx, 'fleets:read');
-  const [row] = isId(id) ? await readImport(onPrimary(ctx), { company, id }) : [];
+  const [row] = isId(id) ? await readImport(onNewest(ctx), { company, id }) : [];
   if (!row) throw new ImportNotFound();
   return row;
 }

@@ -2,12 +2,12 @@ import { type Context, callerOf, hasScope, needScope, type Scope } from '../cont
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
-import { placesOf } from './json-page.ts';
+import { placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX } from './page-size.ts';
 import { givenOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+import { ALL_ROWS, onNewest, onReplica } from './send.ts';
 
 /** What a field was given, as it was read. */
 export interface Read extends Given {
@@ -101,10 +101,6 @@ export async function readAnswers(
 }
 
 type Row = Readonly<Record<string, string | boolean | null>>;
-
-/** The primary; on the connections for short reads where these go there. */
-const onNewest = (ctx: Context, most: number) =>
-  ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, most);
 
 /** The JSON of a part for which no row is read; null for others. */
 export function ownText({ services }: Context, part: Part): string | null {

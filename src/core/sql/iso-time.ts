@@ -1,25 +1,45 @@
+import type { Utf8 } from './utf8.ts';
+
 const DAY_MS = 86_400_000;
-/** Until then (2106) the digits of a number hold microseconds. Later times are such as callers gave, with milliseconds. */
-const EXACT = 2 ** 32;
-const digits = (most: number, width: number) => Array.from({ length: most }, (_, n) => String(n).padStart(width, '0'));
-const two = digits(60, 2);
-const three = digits(1000, 3);
+const [ZERO, COLON, POINT, Z] = ['0', ':', '.', 'Z'].map((one) => one.charCodeAt(0)) as [
+  number,
+  number,
+  number,
+  number,
+];
 
 let lastDay = Number.NaN;
-let lastDate = '';
+let lastDate = Buffer.alloc(0);
 
 /**
- * Seconds since 1970, with their microseconds, as ISO 8601 UTC with milliseconds: what is less is cut off, as isoSql does.
- * Lists have thousands of times, most of them of a few days: this takes a fifth of what Date takes.
+ * Writes milliseconds since 1970 as ISO 8601 UTC. Lists have thousands of times, most of them of a few days: this takes a
+ * tenth of what Date takes.
  */
-export function isoAt(seconds: number): string {
-  const ms = Math.abs(seconds) < EXACT ? Math.floor(Math.round(seconds * 1e6) / 1e3) : Math.round(seconds * 1e3);
+export function writeIso(out: Utf8, ms: number): void {
   const day = Math.floor(ms / DAY_MS);
   if (day !== lastDay) {
     lastDay = day;
-    lastDate = new Date(day * DAY_MS).toISOString().slice(0, -'00:00:00.000Z'.length);
+    lastDate = Buffer.from(new Date(day * DAY_MS).toISOString().slice(0, -'00:00:00.000Z'.length));
   }
-  const time = ms - day * DAY_MS;
-  const [hour, minute] = [Math.floor(time / 3_600_000), Math.floor(time / 60_000) % 60];
-  return `${lastDate}${two[hour]}:${two[minute]}:${two[Math.floor(time / 1000) % 60]}.${three[time % 1000]}Z`;
+  out.copy(lastDate, 0, lastDate.length);
+  // Small enough for the engine's quick division.
+  const time = (ms - day * DAY_MS) | 0;
+  const seconds = (time / 1000) | 0;
+  const minutes = (seconds / 60) | 0;
+  const rest = time % 1000;
+  const { bytes } = out;
+  let at = out.length;
+  at = two(bytes, at, (minutes / 60) | 0, COLON);
+  at = two(bytes, at, minutes % 60, COLON);
+  at = two(bytes, at, seconds % 60, POINT);
+  bytes[at++] = ZERO + ((rest / 100) | 0);
+  out.length = two(bytes, at, rest % 100, Z);
+}
+
+function two(bytes: Buffer, at: number, number: number, behind: number): number {
+  const tens = (number / 10) | 0;
+  bytes[at] = ZERO + tens;
+  bytes[at + 1] = ZERO + number - tens * 10;
+  bytes[at + 2] = behind;
+  return at + 3;
 }

@@ -1,5 +1,6 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
-import { isoAt } from './iso-time.ts';
+import type { RowValue } from './row-values.ts';
+import * as write from './row-values.ts';
 
 /** Which members of T are wanted, in the order in which they are to appear. */
 export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNullable<T[Name]>> };
@@ -13,11 +14,6 @@ export interface ValueSql {
   /** The same for a list of rows that Node writes, which costs PostgreSQL less than half: a column, and its value as JSON. */
   readonly row?: RowValue;
   readonly bare?: true;
-}
-
-export interface RowValue {
-  readonly sql: string;
-  readonly write: (value: unknown) => string;
 }
 
 /** How each member of T is made: an expression, or such a table for an object. */
@@ -41,34 +37,48 @@ export const json = {
   /** What people or other services wrote. */
   text: (column: string): ValueSql => ({
     sql: `to_json(${column})`,
-    row: { sql: column, write: JSON.stringify },
+    row: { sql: `${column}::text`, write: write.jsonString },
   }),
-  /** Ids, VINs and codes of our own. */
+  /** VINs and codes of our own, and ids. */
   code: (column: string): ValueSql => ({
     sql: column,
     bare: true,
-    row: { sql: column, write: (value) => `"${value}"` },
+    row: { sql: `${column}::text`, write: write.jsonString },
   }),
-  number: (column: string): ValueSql => ({ sql: column, row: { sql: column, write: String } }),
+  /** Ids that are a column of that type. */
+  id: (column: string): ValueSql => ({
+    sql: column,
+    bare: true,
+    row: { sql: column, write: write.quoted(write.uuid) },
+  }),
+  number: (column: string): ValueSql => ({ sql: column, row: { sql: `${column}::text`, write: write.plain } }),
   time: (column: string): ValueSql => ({
     sql: isoSql(column),
     bare: true,
-    row: { sql: `date_part('epoch', ${column})`, write: (seconds) => `"${isoAt(seconds as number)}"` },
+    row: { sql: column, write: write.quoted(write.time) },
+  }),
+  texts: (column: string): ValueSql => ({
+    sql: `to_json(${column})`,
+    row: { sql: column, write: write.jsonStrings },
   }),
   /** Lists, and what is JSON already. */
-  value: (column: string): ValueSql => ({
-    sql: `to_json(${column})`,
-    row: { sql: `to_json(${column})::text`, write: String },
+  value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
+  /** JSON for each of a few codes that a column may hold, and for all others. */
+  oneOf: (column: string, texts: Readonly<Record<string, string>>, other: string): ValueSql => ({
+    sql: `case ${column} ${Object.entries(texts)
+      .map(([code, text]) => `when '${code}' then '${text}' `)
+      .join('')}else '${other}' end`,
+    row: { sql: `${column}::text`, write: write.oneOf(texts, other) },
   }),
   orNull: ({ sql, bare, row }: ValueSql): ValueSql => ({
     sql: `coalesce(${bare ? `'"' || (${sql}) || '"'` : `(${sql})::text`}, 'null')`,
-    ...(row && { row: { sql: row.sql, write: (value) => (value === null ? 'null' : row.write(value)) } }),
+    ...(row && { row: { sql: row.sql, write: write.orNull(row.write) } }),
   }),
 };
 
 /** How Node writes a value; where nobody has said so, from the text that JSON has of it. */
 export const rowValueOf = ({ sql, bare, row }: ValueSql): RowValue =>
-  row ?? { sql: `(${sql})::text`, write: bare ? (value) => `"${value}"` : String };
+  row ?? { sql: `(${sql})::text`, write: bare ? write.quoted(write.plain) : write.plain };
 
 /** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);

@@ -19,6 +19,10 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
 export const onReplica = (ctx: Context, rows = 1): Send =>
   inTransaction(ctx) ?? (rows > PAGE_MAX ? alone(ctx, { type: 'read' }) : ctx.services.database.read);
 
+/** The primary; on the connections for short reads where these go there. */
+export const onNewest = (ctx: Context, rows = 1): Send =>
+  ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
+
 /** The primary, on shared connections: for short statements that add rows and wait for nobody else's. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 

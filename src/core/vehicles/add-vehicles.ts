@@ -7,8 +7,8 @@ import { holdFleet, holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
-import { isoAt } from '../sql/iso-time.ts';
 import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -144,7 +144,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
         .expression(eventsOf('vehicle.added', p, facts.as('f')));
     })
     .selectFrom('made')
-    .select(({ ref }) => ['vin', sql<number>`date_part('epoch', ${ref('due_at')})`.as('due')]),
+    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),
 );
 
 /** Vehicles of a statement on shared connections: more would hold up those behind it. */
@@ -178,7 +178,7 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, wa
   if (rows.length === 0) return NONE;
   announceEvents(ctx);
   ctx.services.changes.announce('due', 'vehicle');
-  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, isoAt(due)]));
+  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));
   const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
   return new Map(
     made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at: by.at, due: dueTimes.get(one.vin) ?? by.at })]),

@@ -6,12 +6,14 @@ import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { Signal } from '../signal.ts';
 import { prepare } from '../sql/prepare.ts';
+import { readOneText } from '../sql/read.ts';
+import type { RowWriter } from '../sql/row-writer.ts';
 import { onPrimary, onReplica } from '../sql/send.ts';
 import { spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
-import { getEligibility, vehicleObject } from './vehicles.ts';
+import { eligibilityRows, getEligibility, vehicleObject } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
 /**
@@ -23,6 +25,22 @@ export async function getAnswer(
   input: { vin: string; wait?: number; signal?: AbortSignal },
 ): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
+  await needAnswer(ctx, eligibility);
+  return eligibility;
+}
+
+/** The same at once, as `writer` writes it: a JSON object with all members. */
+export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<Buffer> {
+  const company = authorize(ctx, 'fleets:read');
+  const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
+  // Read where it may be needed.
+  if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text.toString()));
+  return text;
+}
+
+const NO_ANSWER = ['PENDING', 'UNSUPPORTED'] as const satisfies EligibilityStatus[];
+
+async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void> {
   if (eligibility.status === 'UNSUPPORTED') throw new ManufacturerNotSupported(eligibility.manufacturer);
   if (eligibility.status === 'PENDING') {
     const { status, attempts, nextAttemptAt, reason } = eligibility;
@@ -30,7 +48,6 @@ export async function getAnswer(
       eligibility: { status, attempts, nextAttemptAt, reason },
     });
   }
-  return eligibility;
 }
 
 async function waitForAnswer(

@@ -2,19 +2,12 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
 import { fleetIsThere } from '../fleets/there.ts';
-import {
-  type JsonPage,
-  jsonWriter,
-  type Lines,
-  type RowWriter,
-  readJsonPage,
-  readLines,
-  readOne,
-} from '../sql/json-page.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
+import { readOne, readText } from '../sql/read.ts';
 import { type Conditions, type Fields, idOrNull, type Resource } from '../sql/resource.ts';
-import { type JsonTable, json, jsonObject, type Selection } from '../sql/selection.ts';
+import type { RowWriter, TextPage } from '../sql/row-writer.ts';
+import { type JsonTable, json, jsonObject } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
@@ -38,53 +31,46 @@ export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): 
 export const getEligibility = (ctx: Context, { vin }: { vin: string }, send: typeof onReplica = onReplica) =>
   readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), send });
 
-/** A page of one fleet's vehicles as JSON; throws FleetNotFound. */
-export async function listVehiclesJson(
-  ctx: Context,
-  { fleetId, fields, page }: { fleetId: string; page: Page; fields: Selection<Vehicle> },
-): Promise<JsonPage> {
-  const { lines, ...place } = await linesOfFleet(ctx, jsonWriter(vehicleJson, fields), { fleetId, page });
-  return { json: `[${lines.join()}]`, ...place };
-}
-
-/** A page of one fleet's vehicles, each as `writer` writes it; throws FleetNotFound. */
-export async function linesOfFleet(
+/** A page of one fleet's vehicles, as `writer` writes them; throws FleetNotFound. */
+export async function listVehicles(
   ctx: Context,
   writer: RowWriter,
   { fleetId, page }: { fleetId: string; page: Page },
-): Promise<Lines> {
+): Promise<TextPage> {
   const company = authorize(ctx, 'fleets:read');
   const on = [OF_FLEET, { fleet: idOrNull(fleetId) }] as const;
-  const found = await readLines(ctx, vehicleRows, writer, { company, page, on });
+  const found = await readText(ctx, vehicleRows, writer, { company, page, on });
   // Only an empty page leaves open whether there is such a fleet.
   if (found.last === null) await ownerOfFleet(ctx, company, fleetId);
   return found;
 }
 
-/** A page of the vehicles of all fleets of the caller's company as JSON. */
-export const listAllVehiclesJson = async (
-  ctx: Context,
-  { fields, ...asked }: { page: Page; filter?: VehiclesFilter | null | undefined; fields: Selection<Vehicle> },
-): Promise<JsonPage> => readJsonPage(ctx, allVehicleRows, fields, { company: authorize(ctx, 'fleets:read'), ...asked });
-
-/** A page of the vehicles of all fleets of the caller's company, each as `writer` writes it. */
-export const linesOfCompany = async (
+/** A page of the vehicles of all fleets of the caller's company, as `writer` writes them. */
+export const listAllVehicles = async (
   ctx: Context,
   writer: RowWriter,
   asked: { page: Page; filter?: VehiclesFilter | null | undefined },
-): Promise<Lines> => readLines(ctx, allVehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+): Promise<TextPage> => readText(ctx, allVehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
 
 const OF_FLEET = 'v.fleet_id = (select id from fleet where id = $fleet::uuid and company = $company)';
+
+/** The answer that a status stands for. */
+export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
 
 const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.manufacturer')) };
 
 const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
   ...ofVin,
-  eligible: { sql: `case v.status when 'ELIGIBLE' then 'true' when 'INELIGIBLE' then 'false' else 'null' end` },
+  eligible: json.oneOf('v.status', ELIGIBLE, 'null'),
+  dataDelivery: json.texts('v.data_delivery'),
   nextAttemptAt: json.orNull(json.time('case when not v.claimed then v.due_at end')),
 });
 
-const vehicleJson = jsonTable('vehicle', 'v', vehicle, { ...ofVin, eligibility: eligibilityJson });
+const vehicleJson = jsonTable('vehicle', 'v', vehicle, {
+  ...ofVin,
+  eligibility: eligibilityJson,
+  warnings: json.texts('v.warnings'),
+});
 
 /** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject<Vehicle>(vehicleJson);

@@ -2,18 +2,39 @@ import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from '../../config.ts';
 
+interface Secret {
+  /** Whether a line may hold one at all: most do not, and to look for one takes longer than to write the line. */
+  isLikely(line: string): boolean;
+  pattern: RegExp;
+  instead: string;
+}
+
 /** What must not be in a log, wherever it comes from: errors of the database, for one, quote rows. */
-const secrets: [RegExp, string][] = [
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[token]'],
-  [/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, '[e-mail]'],
-  // The characters before are those of a JSON escape such as \n, or none that belong to a word.
-  [/(?<=\\[nrt]|(?<![A-Za-z0-9]))(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{13}(?=[A-HJ-NPR-Z0-9]{4}(?![A-Za-z0-9]))/gi, '[VIN]…'],
+const secrets: readonly Secret[] = [
+  { isLikely: (line) => line.includes('eyJ'), pattern: /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, instead: '[token]' },
+  { isLikely: (line) => line.includes('@'), pattern: /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, instead: '[e-mail]' },
+  {
+    isLikely: (line) => hasWord(line, VIN_LENGTH),
+    // The characters before are those of a JSON escape such as \n, or none that belong to a word.
+    pattern: /(?<=\\[nrt]|(?<![A-Za-z0-9]))(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{13}(?=[A-HJ-NPR-Z0-9]{4}(?![A-Za-z0-9]))/gi,
+    instead: '[VIN]…',
+  },
 ];
+
+const VIN_LENGTH = 17;
+const isAlphanumeric = Array.from({ length: 128 }, (_, code) => /[A-Za-z0-9]/.test(String.fromCharCode(code)));
+
+/** Whether so many letters and digits stand side by side. */
+function hasWord(text: string, length: number): boolean {
+  let run = 0;
+  for (let at = 0; at < text.length && run < length; at++) run = isAlphanumeric[text.charCodeAt(at)] ? run + 1 : 0;
+  return run === length;
+}
 
 /** The service's log: a line for each event, for programs or for people, without tokens, e-mail addresses and all but the end of VINs. */
 export function openLog(
   { LOG_LEVEL, LOG_FORMAT }: Pick<Config, 'LOG_LEVEL' | 'LOG_FORMAT'>,
-  destination: DestinationStream = pino.destination(1),
+  destination: DestinationStream = together(pino.destination(1)),
 ): Logger {
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
   if (LOG_FORMAT === 'json') return pino(options, destination);
@@ -25,6 +46,25 @@ export function openLog(
   );
 }
 
+/** What is written in one turn of the event loop goes out together: each write takes as long as much of a small request. */
+function together(destination: DestinationStream): DestinationStream {
+  let lines = '';
+  const flush = () => {
+    if (lines) destination.write(lines);
+    lines = '';
+  };
+  process.once('exit', flush);
+  return {
+    write(line) {
+      if (!lines) setImmediate(flush);
+      lines += line;
+    },
+  };
+}
+
 /** The text as it may leave the process, to the log or to whoever collects traces. */
 export const masked = (line: string): string =>
-  secrets.reduce((text, [secret, instead]) => text.replaceAll(secret, instead), line);
+  secrets.reduce(
+    (text, { isLikely, pattern, instead }) => (isLikely(text) ? text.replaceAll(pattern, instead) : text),
+    line,
+  );

@@ -7,7 +7,14 @@ import { type CsvRow, rowsOf } from './rows.ts';
 export type { CsvLayout, Delimiter } from './layout.ts';
 export { bounded, type CsvLimits } from './limits.ts';
 export { mayBeTable, noTable } from './media-type.ts';
-export { type RejectedRow, rejectedCsv } from './rejected.ts';
+export {
+  columnsOf,
+  type RejectedRow,
+  rejectedAt,
+  rejectedColumns,
+  rejectedHeader,
+  rejectedWriter,
+} from './rejected.ts';
 export type { CsvRow } from './rows.ts';
 
 /** A CSV file as far as its first row tells; its rows are read while they are iterated over, in constant memory. */

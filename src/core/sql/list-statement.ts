@@ -1,0 +1,119 @@
+import { type Context, hasScope } from '../context.ts';
+import { readInput } from '../input.ts';
+import { type Numbered, numbered } from './named.ts';
+import { comparedSql, orderSql, sortOf } from './order.ts';
+import type { Page } from './page.ts';
+import { conditionsSql, fromSql, givenOf, ofCompany, type Resource } from './resource.ts';
+
+/** Which rows of a resource; `company` null for those of all. */
+export interface Asked {
+  company: string | null;
+  /** A condition of its own, on the values of these names. */
+  on?: readonly [sql: string, values: Readonly<Record<string, unknown>>];
+}
+export interface AskedList extends Asked {
+  page: Page;
+  filter?: object | null | undefined;
+}
+
+/** Texts by what they depend on: of each resource those for some columns, by the shape of what was asked for. */
+const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
+
+/** A statement's text, made once for each shape that is asked for; of REST's parameters there are not many. */
+export function keptText<T extends object>(of: Resource, columns: string, shape: string, make: () => T): T {
+  const ofResource = madeIn(kept, of, () => new Map<string, Map<string, object>>());
+  const ofColumns = madeIn(ofResource, columns, () => new Map<string, object>());
+  return madeIn(ofColumns, shape, make) as T;
+}
+
+function madeIn<Key, Value>(
+  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** What a list reads of each row beside its id. */
+export interface Columns {
+  columns: readonly string[];
+  /** The same as they stand in a statement. */
+  select: string;
+}
+
+interface ListText extends Numbered {
+  /** Among the values of a row: its id, and the text of its place (-1 where the id is the place). */
+  idAt: number;
+  textAt: number;
+}
+
+/** The statement for a page, one row longer than it. */
+export function listStatement(ctx: Context, of: Resource, columns: Columns, asked: AskedList) {
+  const { page, filter, company, on } = asked;
+  const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
+  const hidden = isHidden(ctx, of);
+  const { after, before, backward, order } = page;
+  const shape = `${order.name} ${after !== null} ${before !== null} ${backward} ${hidden} ${company === null} ${given.names} ${on?.[0]}`;
+  const kept = keptText(of, columns.select, shape, () => writeList(of, columns, asked, given.names, hidden));
+  const all: Record<string, unknown> = { ...placesOf(page), ...given.values, ...on?.[1], company, now: ctx.now() };
+  return {
+    ...kept,
+    // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
+    text: `${kept.text} limit ${page.limit + 1}`,
+    values: kept.names.map((name) => all[name]),
+    /** A filter may look at more rows than it gives. */
+    isLong: given.names.length > 0,
+  };
+}
+
+function writeList(
+  of: Resource,
+  { columns, select }: Columns,
+  asked: AskedList,
+  names: readonly string[],
+  hidden: boolean,
+): ListText {
+  const { after, before, backward, order } = asked.page;
+  const sort = sortOf(order, of.id, of.order);
+  const where = [
+    whereSql(of, asked, names, hidden),
+    ...(after === null ? [] : [comparedSql(sort, '>', sort.placeOf('$after', '$after_text'))]),
+    ...(before === null ? [] : [comparedSql(sort, '<', sort.placeOf('$before', '$before_text'))]),
+  ].join(' and ');
+  const known = columns.indexOf(of.id);
+  const idAt = known < 0 ? columns.length : known;
+  const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
+  const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
+  const sorted = orderSql(sort, sort.columns, backward);
+  const named = `select ${own} from ${fromSql(of, own + where)} where ${where} order by ${sorted}`;
+  return { ...numbered(named), idAt, textAt };
+}
+
+/** Whether rows are kept from the caller that others may see. */
+export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
+  lacking !== undefined && !hasScope(ctx, lacking.scope);
+
+/** Conditions for rows of a company (null: of any), for values of these names. */
+export function whereSql(of: Resource, { company, on }: Asked, names: readonly string[], hidden: boolean): string {
+  return (
+    [
+      ...(company === null ? [] : [ofCompany(of)]),
+      ...(of.where ? [of.where] : []),
+      ...(on ? [on[0]] : []),
+      ...conditionsSql(of.conditions, names, (name) => `$${name}`),
+      ...(of.lacking && hidden ? [of.lacking.where] : []),
+    ].join(' and ') || 'true'
+  );
+}
+
+/** The values of a page's bounds, by the names that statements have for them. */
+export const placesOf = ({ after, before }: Page) => ({
+  after: after?.id,
+  after_text: after?.text,
+  before: before?.id,
+  before_text: before?.text,
+});

@@ -1,0 +1,84 @@
+import type { Context } from '../context.ts';
+import { type Asked, type AskedList, isHidden, keptText, listStatement, whereSql } from './list-statement.ts';
+import { numbered } from './named.ts';
+import { type Slice, sliceOf } from './page.ts';
+import { fromSql, givenOf, type Resource } from './resource.ts';
+import { plain, uuid } from './row-values.ts';
+import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
+import { type JsonTable, jsonText } from './selection.ts';
+import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+
+/**
+ * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
+ * The page counts from the beginning of the list.
+ */
+export async function readText(ctx: Context, of: Resource, writer: RowWriter, asked: AskedList): Promise<TextPage> {
+  const { text, values, isLong, idAt, textAt } = listStatement(ctx, of, writer, asked);
+  const rows = await ctx.services.database.rows(text, values, { long: isLong });
+  const { last, more, ...written } = writeRows(rows, writer, asked.page.limit);
+  if (!last) return { ...written, last, hasNext: more };
+  const place = { id: last.text(idAt, uuid) ?? '', text: textAt < 0 ? null : last.text(textAt, plain) };
+  return { ...written, last: place, hasNext: more };
+}
+
+type Row = Readonly<{ id: string; text?: string | null; json: string }>;
+
+/** Reads a page as objects. */
+export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
+  const json = wholeOf(of.members);
+  const { values, isLong, textAt, ...statement } = listStatement(ctx, of, { columns: [json], select: json }, asked);
+  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, isLong ? ALL_ROWS : asked.page.limit);
+  const rows = (await send(statement.text, values)) as Row[];
+  const texts = textAt < 0 ? null : rows.map(({ text = null }) => text);
+  const { items, ...slice } = sliceOf(rows, asked.page, texts);
+  return { ...slice, items: JSON.parse(`[${items.map((row) => row.json).join()}]`) };
+}
+
+const whole = new WeakMap<JsonTable, string>();
+
+/** All members as JSON. */
+function wholeOf(members: JsonTable): string {
+  const json = whole.get(members) ?? `${jsonText(members)} as json`;
+  whole.set(members, json);
+  return json;
+}
+
+/** Reads the one row that meets these conditions; throws what the resource says where there is none. */
+export async function readOne<T>(
+  ctx: Context,
+  of: Resource,
+  by: object,
+  { company, send = of.primary ? onPrimary : onReplica }: { company: string | null; send?: typeof onReplica },
+): Promise<T> {
+  const { text, values } = oneStatement(ctx, of, wholeOf(of.members), by, { company });
+  const [row] = values ? ((await send(ctx)(text, values)) as { json: string }[]) : [];
+  if (!row) throw of.missing(by);
+  return JSON.parse(row.json);
+}
+
+/** The same, outside of transactions, as `writer` writes it. */
+export async function readOneText(
+  ctx: Context,
+  of: Resource,
+  writer: RowWriter,
+  by: object,
+  asked: Asked,
+): Promise<Buffer> {
+  const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
+  const rows = values ? await ctx.services.database.rows(text, values) : [];
+  if (rows.length === 0) throw of.missing(by);
+  return writeRows(rows, writer, 1).text;
+}
+
+/** The statement for one row; without values where what is given is malformed, which cannot exist. */
+function oneStatement(ctx: Context, of: Resource, select: string, by: object, asked: Asked) {
+  const given = givenOf(of.conditions, by);
+  const hidden = isHidden(ctx, of);
+  const { text, names } = keptText(of, select, `one ${given.names} ${asked.company === null} ${hidden}`, () => {
+    const where = whereSql(of, asked, given.names, hidden);
+    return numbered(`select ${select} from ${fromSql(of, select + where)} where ${where}`);
+  });
+  if (Object.values(given.values).includes(null)) return { text, values: null };
+  const all: Record<string, unknown> = { ...given.values, company: asked.company, now: ctx.now() };
+  return { text, values: names.map((name) => all[name]) };
+}

@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createFleet } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+
+test('a list of REST is the text of its items, whatever people have written', async () => {
+  const acme = await gateway.as('acme');
+  const name = fc
+    .string({ unit: 'binary', minLength: 1, maxLength: 40 })
+    .filter((one) => one.isWellFormed() && !one.includes('\0') && one.trim() === one);
+  const odd = [
+    '"',
+    '\\',
+    '\\u0041',
+    '\u0001\u001f\u007f',
+    'ü€😀',
+    'a\u2028b',
+    '{}',
+    '","',
+    'x'.repeat(255),
+    '😀'.repeat(100),
+  ];
+  for (const one of [...odd, ...fc.sample(name, 60)]) await createFleet(acme, { name: one });
+  const text = async (path: string) => (await fetch(`${gateway.url}${path}`, { headers: acme.headers })).text();
+  const list = await text('/fleets');
+  const items = await Promise.all(JSON.parse(list).map(({ id }: { id: string }) => text(`/fleets/${id}`)));
+  expect(items).toHaveLength(odd.length + 60);
+  expect(list).toBe(`[${items.join()}]`);
+});
