@@ -16,6 +16,7 @@ import { MOST_ERRORS } from './errors.ts';
 import { fragmentOf, parseDocument } from './guards.ts';
 import { type DocumentPlan, planQuery } from './plan.ts';
 import type { Variables } from './selected.ts';
+import { isPlainlyValid } from './validity.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export interface Document {
@@ -49,7 +50,9 @@ export function prepare(source: string | Source): Document {
 
 function judge(text: string): Document {
   const tree = parseDocument(text);
-  const errors = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+  const errors = isPlainlyValid(schema, tree)
+    ? []
+    : validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
   const plans = new Map<string, DocumentPlan>();
   const { hasDirectives, deciding } = directivesOf(tree);
   const keyOf = ({ name }: OperationDefinitionNode, variables: Variables) =>
