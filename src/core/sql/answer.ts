@@ -12,6 +12,8 @@ import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
 /** What a field was given, as it was read. */
 export interface Read extends Given {
   values: Readonly<Record<string, unknown>>;
+  /** Tells apart what statements are written for in another way. */
+  shape: string;
 }
 
 /** Parts that are read together. Statements are written once for all that is given alike. */
@@ -42,20 +44,19 @@ export interface Rows {
   columns: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Reads the arguments of a field; throws what is wrong with them, and Forbidden. */
-export function readArguments(ctx: Context, field: OneField | ListField, args: object): Read {
+/** Reads the arguments of a field; throws what is wrong with them. */
+export function readArguments(field: OneField | ListField, args: object): Read {
   const of = field.of();
-  const read = field.kind === 'one' ? givenOf(of.conditions, field.by?.(args as never) ?? {}) : readList(field, args);
-  needScope(ctx, of.scope ?? 'fleets:read');
-  return read;
-}
-
-function readList(field: ListField, args: object): Read {
-  const of = field.of();
+  if (field.kind === 'one') {
+    const given = givenOf(of.conditions, field.by?.(args as never) ?? {});
+    return { ...given, shape: `${given.names}` };
+  }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
+  const { limit, after, before, backward, order } = page;
   const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
-  const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
-  return { ...given, page, values: { ...given.values, ...placesOf(page), limit: page.limit } };
+  const { names, values } = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
+  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}`;
+  return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
 }
 
 /** Of the text of an answer: it is made, sent and, where it has errors, parsed in one piece. */
@@ -171,7 +172,7 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
     return hides.get(lacking.scope) ?? true;
   };
   const hidden = plan.fields.map((field) => isHidden(field.of()));
-  const key = `${form.isLong}${hidden}${given.map(shapeOf)}`;
+  const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const statement = plan.statements.get(key) ?? write(plan, given, isHidden, form);
   plan.statements.delete(key);
   plan.statements.set(key, statement);
@@ -182,13 +183,6 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
 
 /** Of a plan. */
 const MOST_STATEMENTS = 16;
-
-/** What of the arguments the text depends on. */
-const shapeOf = (read: Read | Error): string => {
-  if (read instanceof Error) return '!';
-  const { names, page } = read;
-  return `${names}:${page ? `${page.after !== null}${page.before !== null}${page.backward}${page.order.name}` : ''}`;
-};
 
 function write(
   plan: Plan,
