@@ -473,6 +473,30 @@ describe('statements', async () => {
     expect(counts).toEqual([3, 3]);
   });
 
+  test('documents that differ by names and by what is written in them share one', async () => {
+    const [{ id }] = (await read(client, '{ fleets(first: 1) { nodes { id } } }')).fleets.nodes;
+    const write = (
+      name: string,
+      first: number,
+      prefix: string,
+    ) => `query ${name} { ${name}: fleet(id: "${id}") { ${name}1: name
+      ${name}: vehicles(first: ${first}, filter: { vinStartsWith: "${prefix}" }) { ${name}: totalCount ${name}2: nodes { ${name}: vin } } } }`;
+    const texts = new Set<string>();
+    for (const [name, first, prefix] of [
+      ['a', 2, 'W'],
+      ['then', 3, 'WB'],
+      ['__proto__', 1, 'WBA'],
+    ] as const) {
+      const { result, statements } = await statementsOf(() => read(client, write(name, first, prefix)));
+      const { [name]: fleet } = result;
+      expect(Object.keys(fleet)).toEqual([`${name}1`, name]);
+      expect(fleet[name][name]).toBe(3);
+      expect(fleet[name][`${name}2`].map((vehicle: Json) => Object.keys(vehicle))).toEqual(Array(first).fill([name]));
+      for (const text of statements) texts.add(text);
+    }
+    expect(texts.size).toBe(1);
+  });
+
   test('totalCount is counted only where it is asked for', async () => {
     const without = await statementsOf(() => read(client, '{ fleets { nodes { id } } }'));
     const counted = await statementsOf(() => read(client, '{ fleets { totalCount nodes { id } } }'));

@@ -28,7 +28,8 @@ export interface Plan {
 
 interface Statement {
   text: string;
-  values: readonly { read: number; name: string }[];
+  /** What goes in: a text that is always the same, or a value of this name; of what was read for a field, or of all. */
+  values: readonly (string | { read: number; name: string })[];
   checks: readonly Check[];
 }
 
@@ -85,7 +86,9 @@ export async function readAnswers(
     most_bytes: Math.floor(MOST_BYTES / Math.max(count, 1)),
   };
   for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
-  const taken = values.map(({ read, name }) => {
+  const taken = values.map((value) => {
+    if (typeof value === 'string') return value;
+    const { read, name } = value;
     const own = given[read];
     return own ? (own as Read).values[name] : (shared[name] ?? manufacturersBySlug(ctx, plan, name));
   });
@@ -203,8 +206,9 @@ function write(
   if (columns.length === 0) return { text: '', values: [], checks: [] };
   const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows) : ''}`);
   const values = names.map((name) => {
-    const [, read, own] = /^a(\d+)_(\w+)$/.exec(name) ?? [];
-    return read === undefined ? { read: -1, name } : { read: Number(read), name: own ?? '' };
+    const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
+    if (kind === 'n') return writer.names[Number(at)] ?? '';
+    return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
   return { text, values, checks: writer.checks };
 }

@@ -12,6 +12,7 @@ import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
 import { parseDocument } from './guards.ts';
 import { PreparedOperation } from './prepared-operation.ts';
+import { Texts } from './texts.ts';
 import { isPlainlyValid } from './validity.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
@@ -40,39 +41,21 @@ export class Document {
   }
 }
 
-/** Documents are kept up to this sum of their characters: their trees take a hundred times as much. */
+/** Of documents that are kept: their trees take a hundred times as much. */
 const KEPT_CHARACTERS = 256 * 1024;
-const kept = new Map<string, Document>();
-const byTree = new WeakMap<DocumentNode, Document>();
-let keptCharacters = 0;
-let latest: Document | undefined;
+const kept = new Texts<Document>(KEPT_CHARACTERS);
+const seen = new Texts<true>(KEPT_CHARACTERS);
 
-/** The document that a tree was prepared of. */
-export const documentOf = (tree: DocumentNode): Document | undefined => byTree.get(tree);
-
-/** Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. */
+/**
+ * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it
+ * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap.
+ */
 export function prepare(source: string | Source): Document {
   const text = typeof source === 'string' ? source : source.body;
-  const before = kept.get(text);
-  const document = before ?? new Document(text);
-  // Those used last are kept.
-  if (document !== latest) {
-    kept.delete(text);
-    kept.set(text, document);
-  }
-  if (!before) {
-    byTree.set(document.tree, document);
-    forgetBeyond(text.length);
-  }
-  latest = document;
+  const known = kept.get(text);
+  if (known) return known;
+  const document = new Document(text);
+  if (seen.get(text)) kept.set(text, document);
+  else seen.set(text, true);
   return document;
-}
-
-function forgetBeyond(added: number): void {
-  keptCharacters += added;
-  for (const oldest of kept.keys()) {
-    if (keptCharacters <= KEPT_CHARACTERS) return;
-    kept.delete(oldest);
-    keptCharacters -= oldest.length;
-  }
 }

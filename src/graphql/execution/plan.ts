@@ -187,10 +187,10 @@ class Planner {
     if (!isWhole) this.#isWhole = false;
     this.#count += found.size;
     if (this.#count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
-    return [...found].flatMap(([key, nodes]): [string, Part][] => {
+    return [...found].flatMap(([key, nodes]): [string, Part, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
-      if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }]];
-      if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes))]];
+      if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];
+      if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes)), key !== name]];
       // What is asked of the schema is for graphql-js.
       this.#isWhole = false;
       return [];

@@ -1,10 +1,10 @@
-import { type ExecutionResult, execute, GraphQLError, type Source, subscribe } from 'graphql';
+import { type DocumentNode, type ExecutionResult, execute, GraphQLError, type Source, subscribe } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { CostExceeded, Unauthenticated } from '../../core/errors.ts';
 import { localsOf } from '../../http/locals.ts';
 import type { GraphqlContext } from './context.ts';
-import { documentOf, prepare } from './document.ts';
+import { type Document, prepare } from './document.ts';
 import { noted, type Result } from './errors.ts';
 import { rejectedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
@@ -21,11 +21,11 @@ type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
  * called `then` for the promise of one.
  */
 export const guards: GraphqlPlugin = {
-  onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
-  onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').errors),
+  onParse: ({ setParseFn }) => setParseFn((source: string | Source) => treeOf(prepare(source))),
+  onValidate: ({ params, setResult }) => setResult(documents.get(params.documentAST)?.errors ?? []),
   onExecute({ args, setExecuteFn }) {
     const context = args.contextValue;
-    const operation = documentOf(args.document)?.operation(args.operationName);
+    const operation = documents.get(args.document)?.operation(args.operationName);
     if (!operation) return;
     const { extensions } = guard(operation, args.variableValues, context);
     setExecuteFn(async (given) => {
@@ -37,7 +37,7 @@ export const guards: GraphqlPlugin = {
     });
   },
   onSubscribe({ args, setSubscribeFn }) {
-    const operation = documentOf(args.document)?.operation(args.operationName);
+    const operation = documents.get(args.document)?.operation(args.operationName);
     if (!operation) return;
     guard(operation, args.variableValues, args.contextValue);
     setSubscribeFn((given) =>
@@ -47,6 +47,13 @@ export const guards: GraphqlPlugin = {
       }),
     );
   },
+};
+
+/** Documents by their trees, of which alone Yoga knows. */
+const documents = new WeakMap<DocumentNode, Document>();
+const treeOf = (document: Document): DocumentNode => {
+  documents.set(document.tree, document);
+  return document.tree;
 };
 
 /** Yoga's 406 names every form of answer again for each one that was asked for: up to some hundred kB of header. */
