@@ -508,12 +508,12 @@ describe('statements', async () => {
 
   /** The texts of statements outside transactions, where all reads are. */
   async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
-    const short = vi.spyOn(gateway.database, 'read');
+    const own = (['read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
     const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
     const result = await work();
-    const statements = [...short.mock.calls.map(([text]) => text), ...others.mock.calls.map(([{ sql }]) => sql)];
-    short.mockRestore();
-    others.mockRestore();
+    const texts = own.flatMap(({ mock }) => mock.calls.map(([text]) => text));
+    const statements = [...texts, ...others.mock.calls.map(([{ sql }]) => sql)];
+    for (const spy of [...own, others]) spy.mockRestore();
     return { result, statements };
   }
 });

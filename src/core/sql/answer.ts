@@ -78,19 +78,19 @@ export async function readAnswers(
   // Of everything else, whoever reads the arguments asks.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const most = count * sum(plan.parts.map(([, part]) => mostRows(part, given)));
+  let most = 0;
+  for (const [, part] of plan.parts) most += count * mostRows(part, given);
   const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
-  const shared: Record<string, unknown> = {
-    company,
-    now: ctx.now(),
-    most_bytes: Math.floor(MOST_BYTES / Math.max(count, 1)),
+  const shared = (name: string): unknown => {
+    if (name === 'company') return company;
+    if (name === 'now') return ctx.now();
+    if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
+    return name.startsWith('k_') ? rows?.columns[name.slice(2)] : manufacturersBySlug(ctx, plan, name);
   };
-  for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
-    const { read, name } = value;
-    const own = given[read];
-    return own ? (own as Read).values[name] : (shared[name] ?? manufacturersBySlug(ctx, plan, name));
+    const own = given[value.read];
+    return own ? (own as Read).values[value.name] : shared(value.name);
   });
   const send = rows || plan.fields.some((field) => field.of().primary) ? onNewest(ctx, most) : onReplica(ctx, most);
   const found = text === '' ? [{}] : ((await send(text, taken)) as Row[]);
@@ -146,19 +146,19 @@ const bySlug = new WeakMap<Members, WeakMap<object, string>>();
 /** How many rows a part reads at most: all, where they are looked at one by one for a filter or a count. */
 function mostRows(part: Part, given: readonly (Read | Error)[]): number {
   if (!('members' in part)) return 0;
-  const below = sum(part.members.map(([, member]) => mostRows(member, given)));
+  let below = 0;
+  for (const [, member] of part.members) below += mostRows(member, given);
   if (part.kind !== 'list') return below;
   const read = given[part.read];
   if (!read || read instanceof Error) return 0;
   const { few, indexed = [], kept } = part.field;
-  const isIndexed = read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
-  const isKept = kept && read.names.every((name) => name in kept.conditions);
   const counts = part.members.some(([, { kind }]) => kind === 'count');
-  if (!few && (!isIndexed || (counts && !isKept))) return ALL_ROWS;
-  return (read.page?.limit ?? 0) * (1 + below);
+  const isKept = kept && read.names.every((name) => name in kept.conditions);
+  const isPage = part.members.some(([, { kind }]) => kind === 'items' || kind === 'object');
+  const isIndexed = read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
+  if (!few && ((isPage && !isIndexed) || (counts && !isKept))) return ALL_ROWS;
+  return isPage ? (read.page?.limit ?? 0) * (1 + below) : 1;
 }
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 interface Form {
   rows: Rows | null;
@@ -166,7 +166,7 @@ interface Form {
   isLong: boolean;
 }
 
-/** The statement for what is given, from those of the plan; those used last are kept. */
+/** The statement for what is given, from those of the plan. */
 function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const hides = new Map<Scope, boolean>();
   const isHidden = ({ lacking }: Resource) => {
@@ -176,11 +176,12 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   };
   const hidden = plan.fields.map((field) => isHidden(field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const statement = plan.statements.get(key) ?? write(plan, given, isHidden, form);
-  plan.statements.delete(key);
-  plan.statements.set(key, statement);
+  const known = plan.statements.get(key);
+  if (known) return known;
+  const statement = write(plan, given, isHidden, form);
   for (const oldest of plan.statements.keys())
-    if (plan.statements.size > MOST_STATEMENTS) plan.statements.delete(oldest);
+    if (plan.statements.size >= MOST_STATEMENTS) plan.statements.delete(oldest);
+  plan.statements.set(key, statement);
   return statement;
 }
 
