@@ -12,7 +12,6 @@ import type { PreparedOperation } from './prepared-operation.ts';
 import type { Variables } from './selected.ts';
 import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
-import { readVariables } from './variables.ts';
 
 type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
 
@@ -86,7 +85,7 @@ export function guard(
   }
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
   if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
-  const variables = readVariables(operation.node, given ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
+  const variables = operation.readVariables(given ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
   const cost = operation.costFor(variables);
   try {
     if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));

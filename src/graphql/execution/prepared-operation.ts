@@ -4,6 +4,7 @@ import { costOf } from './cost.ts';
 import { asksOnlyForSchema, fragmentOf, type Parsed } from './guards.ts';
 import { type DocumentPlan, planQuery } from './plan.ts';
 import type { Variables } from './selected.ts';
+import { type ReadVariables, variablesOf } from './variables.ts';
 
 /** An operation of a valid document: its cost and how to read it, which are found out once for all that is alike. */
 export class PreparedOperation {
@@ -11,6 +12,7 @@ export class PreparedOperation {
   /** For log and metrics: by what it asks for, since the name of an operation is the client's invention. */
   readonly label: string;
   readonly asksForSchema: boolean;
+  readonly readVariables: ReadVariables;
   readonly #document: Parsed;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
@@ -22,6 +24,7 @@ export class PreparedOperation {
     this.node = node;
     this.#document = document;
     this.asksForSchema = document.asksForSchema;
+    this.readVariables = variablesOf(node);
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;
     const values = document.directives.flatMap(({ arguments: given = [] }) => given.map(({ value }) => value));
