@@ -473,6 +473,30 @@ describe('statements', async () => {
     expect(counts).toEqual([3, 3]);
   });
 
+  test('documents that differ by names and by what is written in them share one', async () => {
+    const [{ id }] = (await read(client, '{ fleets(first: 1) { nodes { id } } }')).fleets.nodes;
+    const write = (
+      name: string,
+      first: number,
+      prefix: string,
+    ) => `query ${name} { ${name}: fleet(id: "${id}") { ${name}1: name
+      ${name}: vehicles(first: ${first}, filter: { vinStartsWith: "${prefix}" }) { ${name}: totalCount ${name}2: nodes { ${name}: vin } } } }`;
+    const texts = new Set<string>();
+    for (const [name, first, prefix] of [
+      ['a', 2, 'W'],
+      ['then', 3, 'WB'],
+      ['__proto__', 1, 'WBA'],
+    ] as const) {
+      const { result, statements } = await statementsOf(() => read(client, write(name, first, prefix)));
+      const { [name]: fleet } = result;
+      expect(Object.keys(fleet)).toEqual([`${name}1`, name]);
+      expect(fleet[name][name]).toBe(3);
+      expect(fleet[name][`${name}2`].map((vehicle: Json) => Object.keys(vehicle))).toEqual(Array(first).fill([name]));
+      for (const text of statements) texts.add(text);
+    }
+    expect(texts.size).toBe(1);
+  });
+
   test('totalCount is counted only where it is asked for', async () => {
     const without = await statementsOf(() => read(client, '{ fleets { nodes { id } } }'));
     const counted = await statementsOf(() => read(client, '{ fleets { totalCount nodes { id } } }'));
@@ -484,12 +508,12 @@ describe('statements', async () => {
 
   /** The texts of statements outside transactions, where all reads are. */
   async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
-    const short = vi.spyOn(gateway.database, 'read');
+    const own = (['read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
     const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
     const result = await work();
-    const statements = [...short.mock.calls.map(([text]) => text), ...others.mock.calls.map(([{ sql }]) => sql)];
-    short.mockRestore();
-    others.mockRestore();
+    const texts = own.flatMap(({ mock }) => mock.calls.map(([text]) => text));
+    const statements = [...texts, ...others.mock.calls.map(([{ sql }]) => sql)];
+    for (const spy of [...own, others]) spy.mockRestore();
     return { result, statements };
   }
 });

@@ -12,6 +12,8 @@ import { ALL_ROWS, onNewest, onReplica } from './send.ts';
 /** What a field was given, as it was read. */
 export interface Read extends Given {
   values: Readonly<Record<string, unknown>>;
+  /** Tells apart what statements are written for in another way. */
+  shape: string;
 }
 
 /** Parts that are read together. Statements are written once for all that is given alike. */
@@ -26,7 +28,8 @@ export interface Plan {
 
 interface Statement {
   text: string;
-  values: readonly { read: number; name: string }[];
+  /** What goes in: a text that is always the same, or a value of this name; of what was read for a field, or of all. */
+  values: readonly (string | { read: number; name: string })[];
   checks: readonly Check[];
 }
 
@@ -42,20 +45,19 @@ export interface Rows {
   columns: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Reads the arguments of a field; throws what is wrong with them, and Forbidden. */
-export function readArguments(ctx: Context, field: OneField | ListField, args: object): Read {
+/** Reads the arguments of a field; throws what is wrong with them. */
+export function readArguments(field: OneField | ListField, args: object): Read {
   const of = field.of();
-  const read = field.kind === 'one' ? givenOf(of.conditions, field.by?.(args as never) ?? {}) : readList(field, args);
-  needScope(ctx, of.scope ?? 'fleets:read');
-  return read;
-}
-
-function readList(field: ListField, args: object): Read {
-  const of = field.of();
+  if (field.kind === 'one') {
+    const given = givenOf(of.conditions, field.by?.(args as never) ?? {});
+    return { ...given, shape: `${given.names}` };
+  }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
+  const { limit, after, before, backward, order } = page;
   const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
-  const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
-  return { ...given, page, values: { ...given.values, ...placesOf(page), limit: page.limit } };
+  const { names, values } = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
+  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}`;
+  return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
 }
 
 /** Of the text of an answer: it is made, sent and, where it has errors, parsed in one piece. */
@@ -76,18 +78,21 @@ export async function readAnswers(
   // Of everything else, whoever reads the arguments asks.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const most = count * sum(plan.parts.map(([, part]) => mostRows(part, given)));
+  let most = 0;
+  for (const [, part] of plan.parts) most += count * mostRows(part, given);
   const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
-  const shared: Record<string, unknown> = {
-    company,
-    now: ctx.now(),
-    most_bytes: Math.floor(MOST_BYTES / Math.max(count, 1)),
+  const shared = (name: string): unknown => {
+    if (name === 'company') return company;
+    if (name === 'now') return ctx.now();
+    if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
+    if (name.startsWith('k_')) return rows?.columns[name.slice(2)];
+    const own = plan.fields.map((field) => field.of().values?.(ctx)).find((some) => some && name in some);
+    return own ? own[name] : manufacturersBySlug(ctx, plan, name);
   };
-  for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
-  for (const field of plan.fields) Object.assign(shared, field.of().values?.(ctx));
-  const taken = values.map(({ read, name }) => {
-    const own = given[read];
-    return own ? (own as Read).values[name] : (shared[name] ?? manufacturersBySlug(ctx, plan, name));
+  const taken = values.map((value) => {
+    if (typeof value === 'string') return value;
+    const own = given[value.read];
+    return own ? (own as Read).values[value.name] : shared(value.name);
   });
   const send = rows || plan.fields.some((field) => field.of().primary) ? onNewest(ctx, most) : onReplica(ctx, most);
   const found = text === '' ? [{}] : ((await send(text, taken)) as Row[]);
@@ -139,19 +144,19 @@ const bySlug = new WeakMap<Members, WeakMap<object, string>>();
 /** How many rows a part reads at most: all, where they are looked at one by one for a filter or a count. */
 function mostRows(part: Part, given: readonly (Read | Error)[]): number {
   if (!('members' in part)) return 0;
-  const below = sum(part.members.map(([, member]) => mostRows(member, given)));
+  let below = 0;
+  for (const [, member] of part.members) below += mostRows(member, given);
   if (part.kind !== 'list') return below;
   const read = given[part.read];
   if (!read || read instanceof Error) return 0;
   const { few, indexed = [], kept } = part.field;
-  const isIndexed = read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
-  const isKept = kept && read.names.every((name) => name in kept.conditions);
   const counts = part.members.some(([, { kind }]) => kind === 'count');
-  if (!few && (!isIndexed || (counts && !isKept))) return ALL_ROWS;
-  return (read.page?.limit ?? 0) * (1 + below);
+  const isKept = kept && read.names.every((name) => name in kept.conditions);
+  const isPage = part.members.some(([, { kind }]) => kind === 'items' || kind === 'object');
+  const isIndexed = read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
+  if (!few && ((isPage && !isIndexed) || (counts && !isKept))) return ALL_ROWS;
+  return isPage ? (read.page?.limit ?? 0) * (1 + below) : 1;
 }
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 interface Form {
   rows: Rows | null;
@@ -159,7 +164,7 @@ interface Form {
   isLong: boolean;
 }
 
-/** The statement for what is given, from those of the plan; those used last are kept. */
+/** The statement for what is given, from those of the plan. */
 function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const hides = new Map<Scope, boolean>();
   const isHidden = ({ lacking }: Resource) => {
@@ -168,24 +173,18 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
     return hides.get(lacking.scope) ?? true;
   };
   const hidden = plan.fields.map((field) => isHidden(field.of()));
-  const key = `${form.isLong}${hidden}${given.map(shapeOf)}`;
-  const statement = plan.statements.get(key) ?? write(plan, given, isHidden, form);
-  plan.statements.delete(key);
-  plan.statements.set(key, statement);
+  const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
+  const known = plan.statements.get(key);
+  if (known) return known;
+  const statement = write(plan, given, isHidden, form);
   for (const oldest of plan.statements.keys())
-    if (plan.statements.size > MOST_STATEMENTS) plan.statements.delete(oldest);
+    if (plan.statements.size >= MOST_STATEMENTS) plan.statements.delete(oldest);
+  plan.statements.set(key, statement);
   return statement;
 }
 
 /** Of a plan. */
 const MOST_STATEMENTS = 16;
-
-/** What of the arguments the text depends on. */
-const shapeOf = (read: Read | Error): string => {
-  if (read instanceof Error) return '!';
-  const { names, page } = read;
-  return `${names}:${page ? `${page.after !== null}${page.before !== null}${page.backward}${page.order.name}` : ''}`;
-};
 
 function write(
   plan: Plan,
@@ -206,8 +205,9 @@ function write(
   if (columns.length === 0) return { text: '', values: [], checks: [] };
   const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows) : ''}`);
   const values = names.map((name) => {
-    const [, read, own] = /^a(\d+)_(\w+)$/.exec(name) ?? [];
-    return read === undefined ? { read: -1, name } : { read: Number(read), name: own ?? '' };
+    const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
+    if (kind === 'n') return writer.names[Number(at)] ?? '';
+    return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
   return { text, values, checks: writer.checks };
 }

@@ -13,8 +13,8 @@ import {
 } from './resource.ts';
 import type { ValueSql } from './selection.ts';
 
-/** What stands under each name, in the order in which it is to appear. */
-export type Members = readonly (readonly [name: string, part: Part])[];
+/** What stands under each name, in the order in which it is to appear; `chosen`, where the caller has made the name. */
+export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
 
 export const pageFacts = ['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'] as const;
 export type PageFact = (typeof pageFacts)[number];
@@ -86,11 +86,14 @@ class Format {
 const NO_ROW = `(random()::text || ' is no row')::int::text`;
 
 /**
- * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, a manufacturer's `param`, and `$a<n>_<name>` for
- * what the field of `given[n]` was given. Where that is null the field was refused, and nothing is read for it.
+ * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, a manufacturer's `param`, `$a<n>_<name>` for what
+ * the field of `given[n]` was given, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing
+ * is read for it.
  */
 export class Writer {
   readonly checks: Check[] = [];
+  /** Names that callers chose. They are values, too, so that they make no other statement. */
+  readonly names: string[] = [];
   readonly #given: readonly (Given | null)[];
   readonly #hidden: (of: Resource) => boolean;
 
@@ -131,8 +134,11 @@ export class Writer {
   }
 
   #members(format: Format, members: Members, list?: ListSql): void {
-    for (const [at, [name, part]] of members.entries()) {
-      format.text(`${at === 0 ? '{' : ','}"${name}":`);
+    for (const [at, [name, part, chosen]] of members.entries()) {
+      format.text(at === 0 ? '{' : ',');
+      if (chosen) format.value({ sql: this.#name(name), bare: true });
+      else format.text(`"${name}"`);
+      format.text(':');
       if (part.kind === 'text') format.text(part.text);
       else if (part.kind === 'value') format.value(part.value);
       else if (part.kind === 'cursor') format.value({ sql: list?.rowCursor() ?? '', bare: true });
@@ -144,6 +150,11 @@ export class Writer {
       } else format.value({ sql: this.part(part, list) });
     }
     format.text(members.length === 0 ? '{}' : '}');
+  }
+
+  #name(name: string): string {
+    if (!this.names.includes(name)) this.names.push(name);
+    return `$n${this.names.indexOf(name)}::text`;
   }
 
   #other(members: Members, from: string | undefined, unless: string | undefined): string {

@@ -17,7 +17,11 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
  * and what may be more than a page gets one of its own.
  */
 export const onReplica = (ctx: Context, rows = 1): Send =>
-  inTransaction(ctx) ?? (rows > PAGE_MAX ? alone(ctx, { type: 'read' }) : ctx.services.database.read);
+  inTransaction(ctx) ?? (rows > PAGE_MAX ? ofPool(ctx) : ctx.services.database.read);
+
+/** Which replica is for MikroORM to say; where there is none, the pool is asked straight, which costs less. */
+const ofPool = (ctx: Context): Send =>
+  ctx.services.config.DATABASE_READ_URLS.length > 0 ? alone(ctx, { type: 'read' }) : ctx.services.database.send;
 
 /** The primary; on the connections for short reads where these go there. */
 export const onNewest = (ctx: Context, rows = 1): Send =>

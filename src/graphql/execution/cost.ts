@@ -28,7 +28,7 @@ export interface Cost {
   weight?: number;
 }
 
-export interface Operation {
+export interface Asked {
   schema: GraphQLSchema;
   document: DocumentNode;
   operation: OperationDefinitionNode;
@@ -36,33 +36,28 @@ export interface Operation {
   variables: Readonly<Record<string, unknown>>;
 }
 
-/** The sizes of what a selection stands in: of a page, and of the lists that came in. */
+/** The sizes of what a selection stands in. */
 interface Sizes {
   page: number;
-  input: number;
+  /** The operation's field that it stands below, where lists come in. */
+  root: FieldNode;
 }
 
-/** Costs that hold whatever the variables; kept as long as the document. */
-const known = new WeakMap<OperationDefinitionNode, number>();
-
-/** The most objects that the answer to a valid operation can hold. */
-export function costOf(asked: Operation): number {
-  const before = known.get(asked.operation);
-  if (before !== undefined) return before;
+/** The most objects that the answer to a valid operation can hold; `isFixed` where that holds whatever the variables. */
+export function costOf(asked: Asked): { cost: number; isFixed: boolean } {
   const reckoning = new Reckoning(asked);
   const cost = reckoning.ofOperation();
-  if (!reckoning.byVariables) known.set(asked.operation, cost);
-  return cost;
+  return { cost, isFixed: !reckoning.byVariables };
 }
 
 /** The cost of one operation, as it is being added up. */
 class Reckoning {
   /** Whether it depends on the variables. */
   byVariables = false;
-  readonly #asked: Operation;
+  readonly #asked: Asked;
   readonly #fragments = new Map<string, number>();
 
-  constructor(asked: Operation) {
+  constructor(asked: Asked) {
     this.#asked = asked;
   }
 
@@ -84,12 +79,12 @@ class Reckoning {
 
   /** Reckoned once for the sizes it stands in, so that fragments of fragments do not multiply the work. */
   #ofFragment(name: string, sizes: Sizes | null): number {
-    const key = `${name} ${sizes?.page} ${sizes?.input}`;
+    const key = `${name} ${sizes?.page} ${sizes?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
     const fragment = fragmentOf(this.#asked.document, name);
-    const type = fragment?.kind === Kind.FRAGMENT_DEFINITION && this.#typeNamed(fragment.typeCondition.name.value);
-    const cost = type ? this.#ofSet(type, fragment.selectionSet, sizes) : 0;
+    const type = this.#typeNamed(fragment?.typeCondition.name.value);
+    const cost = type ? this.#ofSet(type, fragment?.selectionSet, sizes) : 0;
     this.#fragments.set(key, cost);
     return cost;
   }
@@ -98,16 +93,24 @@ class Reckoning {
     return name === undefined ? undefined : this.#asked.schema.getType(name);
   }
 
-  /** `sizes` are null for a field of the operation itself, which is where lists come in. */
+  /** `sizes` are null for a field of the operation itself. */
   #ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Sizes | null): number {
     if (!isCompositeType(parent) || isUnionType(parent)) return 0;
     const field = parent.getFields()[node.name.value];
     const type = field && getNamedType(field.type);
     if (!field || !isCompositeType(type)) return 0;
-    const here = sizes ?? { page: PAGE_DEFAULT, input: this.#itemsOfArguments(node) };
-    const below = { page: this.#pageSizeOf(node), input: here.input };
+    const here = sizes ?? { page: PAGE_DEFAULT, root: node };
+    const below = { page: this.#pageSizeOf(node), root: here.root };
     const { weight = 1 } = field.extensions as Cost;
-    return sizeOf(field, here) * (weight + this.#ofSet(type, node.selectionSet, below));
+    return this.#sizeOf(field, here) * (weight + this.#ofSet(type, node.selectionSet, below));
+  }
+
+  /** A list of which nobody has said how long it can be is as long as any. */
+  #sizeOf({ type, extensions }: GraphQLField<unknown, unknown>, { page, root }: Sizes): number {
+    if (!isListType(getNullableType(type))) return 1;
+    const { size = PAGE_MAX } = extensions as Cost;
+    if (typeof size === 'number') return size;
+    return size === 'page' ? page : this.#itemsOfArguments(root);
   }
 
   #pageSizeOf({ arguments: given = [] }: FieldNode): number {
@@ -143,13 +146,6 @@ class Reckoning {
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return typeof value === 'object' && value !== null ? sum(Object.values(value).map(itemsOf)) : 0;
-}
-
-/** A list of which nobody has said how long it can be is as long as any. */
-function sizeOf({ type, extensions }: GraphQLField<unknown, unknown>, sizes: Sizes): number {
-  if (!isListType(getNullableType(type))) return 1;
-  const { size = PAGE_MAX } = extensions as Cost;
-  return typeof size === 'number' ? size : sizes[size];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

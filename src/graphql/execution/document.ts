@@ -1,106 +1,61 @@
 import {
   type DocumentNode,
-  type FragmentDefinitionNode,
   type GraphQLError,
-  type GraphQLObjectType,
+  getOperationAST,
   Kind,
   type OperationDefinitionNode,
-  OperationTypeNode,
   type Source,
   specifiedRules,
   validate,
-  visit,
 } from 'graphql';
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
-import { fragmentOf, parseDocument } from './guards.ts';
-import { type DocumentPlan, planQuery } from './plan.ts';
-import type { Variables } from './selected.ts';
+import { parseDocument } from './guards.ts';
+import { PreparedOperation } from './prepared-operation.ts';
+import { Texts } from './texts.ts';
+import { isPlainlyValid } from './validity.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
-export interface Document {
-  tree: DocumentNode;
+export class Document {
+  readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
-  errors: readonly GraphQLError[];
-  /** How to read a query of it, which `@skip` and `@include` leave with other fields for other variables. */
-  planOf(operation: OperationDefinitionNode, variables: Variables): DocumentPlan;
+  readonly errors: readonly GraphQLError[];
+  readonly #operations = new Map<OperationDefinitionNode, PreparedOperation>();
+
+  /** Throws GraphQLError for a text that cannot be read or is out of bounds. */
+  constructor(text: string) {
+    const parsed = parseDocument(text);
+    this.tree = parsed.tree;
+    this.errors = isPlainlyValid(schema, this.tree)
+      ? []
+      : validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    if (this.errors.length > 0) return;
+    for (const one of this.tree.definitions)
+      if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one));
+  }
+
+  /** The operation of this name, or the only one; undefined for none, and of what is not valid. */
+  operation(name?: string | null): PreparedOperation | undefined {
+    const node = getOperationAST(this.tree, name);
+    return node ? this.#operations.get(node) : undefined;
+  }
 }
 
-/** Documents are kept up to this sum of their characters: their trees take a hundred times as much. */
+/** Of documents that are kept: their trees take a hundred times as much. */
 const KEPT_CHARACTERS = 256 * 1024;
-const kept = new Map<string, Document>();
-let keptCharacters = 0;
-let latest: Document | undefined;
+const kept = new Texts<Document>(KEPT_CHARACTERS);
+const seen = new Texts<true>(KEPT_CHARACTERS);
 
-/** Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. */
+/**
+ * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it
+ * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap.
+ */
 export function prepare(source: string | Source): Document {
   const text = typeof source === 'string' ? source : source.body;
-  const before = kept.get(text);
-  const document = before ?? judge(text);
-  // Those used last are kept.
-  if (document !== latest) {
-    kept.delete(text);
-    kept.set(text, document);
-  }
-  if (!before) forgetBeyond(text.length);
-  latest = document;
+  const known = kept.get(text);
+  if (known) return known;
+  const document = new Document(text);
+  if (seen.get(text)) kept.set(text, document);
+  else seen.set(text, true);
   return document;
-}
-
-function judge(text: string): Document {
-  const tree = parseDocument(text);
-  const errors = validate(schema, tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
-  const plans = new Map<string, DocumentPlan>();
-  const { hasDirectives, deciding } = directivesOf(tree);
-  const keyOf = ({ name }: OperationDefinitionNode, variables: Variables) =>
-    deciding.length === 0 ? (name?.value ?? '') : JSON.stringify([name?.value, deciding.map((one) => variables[one])]);
-  const planWith = ({ selectionSet }: OperationDefinitionNode, variables: Variables | null) =>
-    planQuery(schema.getQueryType() as GraphQLObjectType, selectionSet, {
-      schema,
-      fragment: (name) => fragmentOf(tree, name) as FragmentDefinitionNode | undefined,
-      variables,
-    });
-  if (errors.length === 0) {
-    // Bounded with all that it can ask for, which is what it always asks for where no variable decides.
-    for (const one of tree.definitions) {
-      if (one.kind !== Kind.OPERATION_DEFINITION || one.operation !== OperationTypeNode.QUERY) continue;
-      const whole = planWith(one, null);
-      if (!hasDirectives) plans.set(keyOf(one, {}), whole);
-    }
-  }
-  return {
-    tree,
-    errors,
-    planOf(operation, variables) {
-      const key = keyOf(operation, variables);
-      const plan = plans.get(key) ?? planWith(operation, variables);
-      if (plans.size < MOST_PLANS) plans.set(key, plan);
-      return plan;
-    },
-  };
-}
-
-/** Of a document. */
-const MOST_PLANS = 8;
-
-/** Whether a document has `@skip` and `@include` (there are no others), and the names of the variables by which they decide. */
-function directivesOf(tree: DocumentNode): { hasDirectives: boolean; deciding: readonly string[] } {
-  const names = new Set<string>();
-  let hasDirectives = false;
-  visit(tree, {
-    Directive: ({ arguments: given = [] }) => {
-      hasDirectives = true;
-      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
-    },
-  });
-  return { hasDirectives, deciding: [...names] };
-}
-
-function forgetBeyond(added: number): void {
-  keptCharacters += added;
-  for (const oldest of kept.keys()) {
-    if (keptCharacters <= KEPT_CHARACTERS) return;
-    kept.delete(oldest);
-    keptCharacters -= oldest.length;
-  }
 }

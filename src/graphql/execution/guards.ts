@@ -1,13 +1,16 @@
 import {
   type DefinitionNode,
+  type DirectiveNode,
   type DocumentNode,
+  type FragmentDefinitionNode,
   GraphQLError,
   Kind,
   type OperationDefinitionNode,
   parse,
   type SelectionNode,
   type SelectionSetNode,
-  visit,
+  type TypeNode,
+  type ValueNode,
 } from 'graphql';
 import { RejectedDocument } from './errors.ts';
 
@@ -15,7 +18,7 @@ import { RejectedDocument } from './errors.ts';
 export const bounds = {
   characters: 16 * 1024,
   tokens: 2000,
-  depth: 20,
+  'levels of fields': 20,
   /** Lists and objects within each other, in a value or a type: whoever reads them calls itself for each. */
   'levels of values': 20,
   aliases: 50,
@@ -31,15 +34,26 @@ export const bounds = {
   'aliases where it asks for the schema': 3,
 };
 
-/** Documents with `__schema` or `__type` in them. */
-const introspecting = new WeakSet<DocumentNode>();
+/** A document within its bounds, and what the one walk over it has found. */
+export interface Parsed {
+  tree: DocumentNode;
+  /** Asks for the schema, alone or beside other things. `__typename` does not count. */
+  asksForSchema: boolean;
+  /** All of it; `@skip` and `@include`, for there are no others. */
+  directives: readonly DirectiveNode[];
+}
 
 /** Reads a document; throws GraphQLError for one that is wrong or out of bounds. */
-export function parseDocument(text: string): DocumentNode {
+export function parseDocument(text: string): Parsed {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
-  const document = parseBounded(text);
-  checkTree(document);
-  return document;
+  const tree = parseBounded(text);
+  const { count, asksForSchema, directives } = new Walk(tree);
+  for (const what of Object.keys(count) as (keyof typeof count)[]) {
+    if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
+  }
+  const ofSchema = 'aliases where it asks for the schema';
+  if (asksForSchema && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
+  return { tree, asksForSchema, directives };
 }
 
 function parseBounded(text: string): DocumentNode {
@@ -54,19 +68,9 @@ function parseBounded(text: string): DocumentNode {
   }
 }
 
-function checkTree(document: DocumentNode): void {
-  const count = countsOf(document);
-  for (const what of Object.keys(count) as (keyof typeof count)[]) {
-    if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
-  }
-  const ofSchema = 'aliases where it asks for the schema';
-  if (introspecting.has(document) && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
-  if (depthOf(document) > bounds.depth) throw outOfBounds('levels of fields', bounds.depth);
-}
-
-/** What is bounded and can be counted in one walk; notes whether the document asks for the schema. */
-function countsOf(document: DocumentNode) {
-  const count = {
+/** Counts what is bounded. Definitions that nobody can execute have nothing of it. */
+class Walk {
+  readonly count = {
     aliases: 0,
     directives: 0,
     fragments: 0,
@@ -75,71 +79,100 @@ function countsOf(document: DocumentNode) {
     'levels of values': 0,
     'characters in one name': 0,
     'aliases of __typename': 0,
+    'levels of fields': 0,
   };
-  let level = 0;
-  const nested = {
-    enter() {
-      level += 1;
-      count['levels of values'] = Math.max(count['levels of values'], level);
-    },
-    leave() {
-      level -= 1;
-    },
-  };
-  const counted = (what: 'directives' | 'fragments' | 'variables') => () => {
-    count[what] += 1;
-  };
-  visit(document, {
-    ListValue: nested,
-    ObjectValue: nested,
-    ListType: nested,
-    Directive: counted('directives'),
-    FragmentDefinition: counted('fragments'),
-    InlineFragment: counted('fragments'),
-    VariableDefinition: counted('variables'),
-    Field({ alias, name }) {
-      if (name.value === '__schema' || name.value === '__type') introspecting.add(document);
-      if (!alias) return;
-      count.aliases += 1;
-      count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
-      if (name.value === '__typename') count['aliases of __typename'] += 1;
-    },
-    SelectionSet({ selections }) {
-      const names = selections.flatMap((node) => (node.kind === Kind.FIELD ? (node.alias ?? node.name).value : []));
-      count['repeated fields'] += names.length - new Set(names).size;
-    },
-  });
-  return count;
-}
+  asksForSchema = false;
+  readonly directives: DirectiveNode[] = [];
+  readonly #document: DocumentNode;
+  /** Levels of fields. A fragment that spreads itself counts once: validation rejects it. */
+  readonly #depths = new Map<DefinitionNode, number>();
 
-/** Whether a document asks for the schema, alone or beside other things. `__typename` does not count. */
-export const asksForSchema = (document: DocumentNode): boolean => introspecting.has(document);
+  constructor(document: DocumentNode) {
+    this.#document = document;
+    for (const one of document.definitions) this.#most('levels of fields', this.#definition(one));
+  }
 
-/** Levels of fields below the deepest operation. A fragment that spreads itself counts once: validation rejects it. */
-function depthOf(document: DocumentNode): number {
-  const depths = new Map<string, number>();
-  const ofFragment = (name: string): number => {
-    const known = depths.get(name);
+  #most(what: keyof Walk['count'], found: number): void {
+    if (found > this.count[what]) this.count[what] = found;
+  }
+
+  #definition(definition: DefinitionNode | undefined): number {
+    if (!definition || !('selectionSet' in definition)) return 0;
+    const known = this.#depths.get(definition);
     if (known !== undefined) return known;
-    depths.set(name, 0);
-    const depth = ofSet(selectionsOf(fragmentOf(document, name)));
-    depths.set(name, depth);
+    this.#depths.set(definition, 0);
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) this.count.fragments += 1;
+    for (const { type, defaultValue, directives } of definition.variableDefinitions ?? []) {
+      this.count.variables += 1;
+      this.#type(type, 1);
+      if (defaultValue) this.#value(defaultValue, 1);
+      this.#directives(directives);
+    }
+    this.#directives(definition.directives);
+    const depth = this.#set(definition.selectionSet);
+    this.#depths.set(definition, depth);
     return depth;
-  };
-  const ofSet = (set: SelectionSetNode | undefined): number => Math.max(0, ...(set?.selections ?? []).map(ofSelection));
-  const ofSelection = (node: SelectionNode): number => {
-    if (node.kind === Kind.FRAGMENT_SPREAD) return ofFragment(node.name.value);
-    return ofSet(node.selectionSet) + (node.kind === Kind.FIELD ? 1 : 0);
-  };
-  return Math.max(0, ...document.definitions.map((definition) => ofSet(selectionsOf(definition))));
+  }
+
+  #set({ selections }: SelectionSetNode): number {
+    const names = new Set<string>();
+    let depth = 0;
+    let fields = 0;
+    for (const node of selections) {
+      this.#directives(node.directives);
+      depth = Math.max(depth, this.#selection(node));
+      if (node.kind !== Kind.FIELD) continue;
+      fields += 1;
+      names.add((node.alias ?? node.name).value);
+    }
+    this.count['repeated fields'] += fields - names.size;
+    return depth;
+  }
+
+  #selection(node: SelectionNode): number {
+    if (node.kind === Kind.FRAGMENT_SPREAD) return this.#definition(fragmentOf(this.#document, node.name.value));
+    if (node.kind === Kind.INLINE_FRAGMENT) {
+      this.count.fragments += 1;
+      return this.#set(node.selectionSet);
+    }
+    const { alias, name, arguments: given = [], selectionSet } = node;
+    if (name.value === '__schema' || name.value === '__type') this.asksForSchema = true;
+    for (const { value } of given) this.#value(value, 1);
+    if (alias) {
+      this.count.aliases += 1;
+      this.#most('characters in one name', alias.value.length);
+      if (name.value === '__typename') this.count['aliases of __typename'] += 1;
+    }
+    return 1 + (selectionSet ? this.#set(selectionSet) : 0);
+  }
+
+  #directives(directives: readonly DirectiveNode[] = []): void {
+    for (const directive of directives) {
+      this.count.directives += 1;
+      this.directives.push(directive);
+      for (const { value } of directive.arguments ?? []) this.#value(value, 1);
+    }
+  }
+
+  #value(value: ValueNode, level: number): void {
+    if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
+    this.#most('levels of values', level);
+    if (value.kind === Kind.LIST) for (const one of value.values) this.#value(one, level + 1);
+    else for (const one of value.fields) this.#value(one.value, level + 1);
+  }
+
+  #type(type: TypeNode, level: number): void {
+    if (type.kind === Kind.NAMED_TYPE) return;
+    if (type.kind === Kind.LIST_TYPE) this.#most('levels of values', level);
+    this.#type(type.type, type.kind === Kind.LIST_TYPE ? level + 1 : level);
+  }
 }
 
 /** The fragment of this name, if the document has one. */
 export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
-  definitions.find((one) => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === name);
-
-const selectionsOf = (definition: DefinitionNode | undefined) =>
-  definition && 'selectionSet' in definition ? definition.selectionSet : undefined;
+  definitions.find(
+    (one): one is FragmentDefinitionNode => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === name,
+  );
 
 /** The error of a document that asks for too much; the bound is in its message. */
 export const outOfBounds = (what: string, bound: number): GraphQLError =>
@@ -157,7 +190,7 @@ export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: Oper
     const name = node.name.value;
     if (spread.has(name)) return true;
     spread.add(name);
-    return (selectionsOf(fragmentOf(document, name))?.selections ?? []).every(isPublic);
+    return (fragmentOf(document, name)?.selectionSet.selections ?? []).every(isPublic);
   };
   return selectionSet.selections.every(isPublic);
 }

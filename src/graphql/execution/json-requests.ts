@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { type ExecutionResult, execute, getOperationAST, OperationTypeNode } from 'graphql';
+import { type ExecutionResult, execute, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
 import type { HttpServices } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
@@ -64,36 +64,38 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const { variables, operationName } = asked;
   const query = textIn(asked, context);
   const document = query === undefined ? null : prepareValid(query);
-  const operation = document && getOperationAST(document.tree, operationName);
-  if (!document || !operation || operation.operation === OperationTypeNode.SUBSCRIPTION) return null;
-  const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
+  const operation = document?.operation(operationName);
+  if (!document || !operation || operation.node.operation === OperationTypeNode.SUBSCRIPTION) return null;
   let guarded: Guarded;
   try {
-    guarded = guard(args);
+    guarded = guard(operation, variables, context);
   } catch {
     return null;
   }
-  const isQuery = operation.operation === OperationTypeNode.QUERY;
-  const executeAll = () => execute({ schema, ...args });
-  const execution = (): MaybePromise<ExecutionResult> =>
-    isQuery ? executeAll() : executeOnce(context, operation, { query, variables, operationName }, executeAll);
+  const { extensions } = guarded;
+  const args = { schema, document: document.tree, operationName, variableValues: variables, contextValue: context };
+  const executeAll = () => execute(args);
   const work = (): MaybePromise<ExecutionResult | string> => {
-    if (!isQuery) return execution();
-    const plan = document.planOf(operation, guarded.variables);
-    return Reads.textOfNames(plan) ?? context.reads.text(plan, guarded.variables).then((data) => data ?? execution());
+    if (!operation.isQuery)
+      return executeOnce(context, operation.node, { query, variables, operationName }, executeAll);
+    const plan = operation.planFor(guarded.variables);
+    return Reads.textOfNames(plan) ?? context.reads.text(plan, guarded.variables).then((data) => data ?? executeAll());
   };
-  const executed = traceOperation(operation, context.res, () => inTime(context, work()));
+  const executed = traceOperation(operation, () => inTime(context, work()));
   // Those that wait for the database get their results several at a time anyway.
   if (!(executed instanceof Promise)) await endOfTurn();
   const result = await executed;
   if (typeof result === 'string') {
-    if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
-    return `{"data":${result},"extensions":${JSON.stringify(guarded.extensions)}}`;
+    if (isTooLong(result)) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
+    return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
   }
   // An error without a path came up before anything was resolved.
   const early = result.errors?.some(({ path }) => path === undefined);
-  return early ? null : { ...result, ...(guarded.extensions && { extensions: guarded.extensions }) };
+  return early ? null : { ...result, extensions };
 }
+
+/** A character is three bytes at most. */
+const isTooLong = (text: string): boolean => text.length > MOST_BYTES / 3 && Buffer.byteLength(text) > MOST_BYTES;
 
 let turn: Promise<void> | undefined;
 

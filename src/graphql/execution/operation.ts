@@ -1,4 +1,4 @@
-import { type ExecutionResult, execute, GraphQLError, getOperationAST, OperationTypeNode, subscribe } from 'graphql';
+import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import type { Logger } from 'pino';
 import { readInput } from '../../core/input.ts';
 import { schema } from '../schema/schema.ts';
@@ -60,19 +60,19 @@ async function begin(
   const document = prepared(text);
   if (document.errors.length > 0) return { errors: document.errors.map(coded('GRAPHQL_VALIDATION_FAILED')) };
   const { operationName, variables } = params;
-  const operation = getOperationAST(document.tree, operationName);
+  const operation = document.operation(operationName);
   if (!operation) {
     throw coded('OPERATION_RESOLUTION_FAILURE')(new GraphQLError('Could not determine what operation to execute.'));
   }
   const args = { document: document.tree, operationName, variableValues: variables, contextValue: context };
-  const { extensions } = guard(args);
-  if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
-    return traceOperation(operation, context.res, () => subscribe({ schema, ...args }));
+  const { extensions } = guard(operation, variables, context);
+  if (operation.node.operation === OperationTypeNode.SUBSCRIPTION) {
+    return traceOperation(operation, () => subscribe({ schema, ...args }));
   }
   const once = () =>
-    executeOnce(context, operation, { query: text, variables, operationName }, () => execute({ schema, ...args }));
-  const result = await traceOperation(operation, context.res, () => inTime(context, once()));
-  return { ...result, ...(extensions && { extensions }) };
+    executeOnce(context, operation.node, { query: text, variables, operationName }, () => execute({ schema, ...args }));
+  const result = await traceOperation(operation, () => inTime(context, once()));
+  return { ...result, extensions };
 }
 
 function prepared(text: string) {

@@ -11,6 +11,7 @@ import type { Plan } from '../../core/sql/answer.ts';
 import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
+import { argumentsOf, type ReadArguments } from './arguments.ts';
 import { outOfBounds } from './guards.ts';
 import { type Around, selectedOf } from './selected.ts';
 
@@ -18,7 +19,7 @@ type GraphqlField = GraphQLField<unknown, unknown>;
 
 /** What reading a part of a document takes: core's plan, and where the arguments of its fields come from. */
 export interface DocumentPlan extends Plan {
-  given: readonly { field: GraphqlField; node: FieldNode }[];
+  given: readonly ReadArguments[];
   /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
   isWhole: boolean;
 }
@@ -56,7 +57,7 @@ interface Nodes {
 class Planner {
   readonly #around: Around;
   readonly #fields: (OneField | ListField)[] = [];
-  readonly #given: DocumentPlan['given'][number][] = [];
+  readonly #given: ReadArguments[] = [];
   readonly #manufacturers = new Map<string, Members>();
   #isWhole = true;
   #relations = 0;
@@ -169,7 +170,7 @@ class Planner {
   }
 
   #read(field: OneField | ListField, { field: own, nodes: [node] }: Nodes): number {
-    if (node) this.#given.push({ field: own, node });
+    if (node) this.#given.push(argumentsOf(field, own, node));
     return this.#fields.push(field) - 1;
   }
 
@@ -186,10 +187,10 @@ class Planner {
     if (!isWhole) this.#isWhole = false;
     this.#count += found.size;
     if (this.#count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
-    return [...found].flatMap(([key, nodes]): [string, Part][] => {
+    return [...found].flatMap(([key, nodes]): [string, Part, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
-      if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }]];
-      if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes))]];
+      if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];
+      if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes)), key !== name]];
       // What is asked of the schema is for graphql-js.
       this.#isWhole = false;
       return [];

@@ -1,27 +1,17 @@
-import {
-  type DocumentNode,
-  type ExecutionResult,
-  execute,
-  GraphQLError,
-  getOperationAST,
-  Kind,
-  type Source,
-  subscribe,
-} from 'graphql';
+import { type DocumentNode, type ExecutionResult, execute, GraphQLError, type Source, subscribe } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { CostExceeded, Unauthenticated } from '../../core/errors.ts';
 import { localsOf } from '../../http/locals.ts';
-import { schema } from '../schema/schema.ts';
 import type { GraphqlContext } from './context.ts';
-import { costOf } from './cost.ts';
-import { prepare } from './document.ts';
+import { type Document, prepare } from './document.ts';
 import { noted, type Result } from './errors.ts';
-import { asksForSchema, asksOnlyForSchema, rejectedDocument } from './guards.ts';
+import { rejectedDocument } from './guards.ts';
 import { executeOnce } from './idempotency.ts';
+import type { PreparedOperation } from './prepared-operation.ts';
+import type { Variables } from './selected.ts';
 import { inTime } from './time-limit.ts';
 import { traceOperation } from './traced-operation.ts';
-import { readVariables } from './variables.ts';
 
 type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
 
@@ -30,34 +20,39 @@ type GraphqlPlugin = Plugin<GraphqlContext, GraphqlContext>;
  * called `then` for the promise of one.
  */
 export const guards: GraphqlPlugin = {
-  onParse: ({ setParseFn }) => setParseFn((source: string | Source) => prepare(source).tree),
-  onValidate: ({ context, setResult }) => setResult(prepare(context.params.query ?? '').errors),
+  onParse: ({ setParseFn }) => setParseFn((source: string | Source) => treeOf(prepare(source))),
+  onValidate: ({ params, setResult }) => setResult(documents.get(params.documentAST)?.errors ?? []),
   onExecute({ args, setExecuteFn }) {
-    const { extensions } = guard(args);
-    const operation = getOperationAST(args.document, args.operationName);
-    if (!operation) return;
     const context = args.contextValue;
+    const operation = documents.get(args.document)?.operation(args.operationName);
+    if (!operation) return;
+    const { extensions } = guard(operation, args.variableValues, context);
     setExecuteFn(async (given) => {
-      const result = await traceOperation(operation, context.res, async () => {
-        const executed = executeOnce(context, operation, context.params, () => execute(given));
+      const result = await traceOperation(operation, async () => {
+        const executed = executeOnce(context, operation.node, context.params, () => execute(given));
         return Promise.resolve(inTime(context, executed)).catch(asGraphqlError);
       });
-      return { ...result, ...(extensions && { extensions }) };
+      return { ...result, extensions };
     });
   },
   onSubscribe({ args, setSubscribeFn }) {
-    guard(args);
-    const operation = getOperationAST(args.document, args.operationName);
-    const { res } = args.contextValue;
-    if (operation) {
-      setSubscribeFn((given) =>
-        traceOperation(operation, res, async () => {
-          const events = await subscribe(given);
-          return Symbol.asyncIterator in events ? mapped(events, (event) => event) : events;
-        }),
-      );
-    }
+    const operation = documents.get(args.document)?.operation(args.operationName);
+    if (!operation) return;
+    guard(operation, args.variableValues, args.contextValue);
+    setSubscribeFn((given) =>
+      traceOperation(operation, async () => {
+        const events = await subscribe(given);
+        return Symbol.asyncIterator in events ? mapped(events, (event) => event) : events;
+      }),
+    );
   },
+};
+
+/** Documents by their trees, of which alone Yoga knows. */
+const documents = new WeakMap<DocumentNode, Document>();
+const treeOf = (document: Document): DocumentNode => {
+  documents.set(document.tree, document);
+  return document.tree;
 };
 
 /** Yoga's 406 names every form of answer again for each one that was asked for: up to some hundred kB of header. */
@@ -69,40 +64,32 @@ export const shortRejection: GraphqlPlugin = {
 
 const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
 
-interface ExecutionArgs {
-  document: DocumentNode;
-  operationName?: string | null | undefined;
-  variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  contextValue: GraphqlContext;
-}
-
 /** What an answer is to say of its operation's cost, and the values of the variables, with their defaults. */
 export interface Guarded {
-  extensions?: ExecutionResult['extensions'];
-  variables: Readonly<Record<string, unknown>>;
+  extensions: ExecutionResult['extensions'];
+  variables: Variables;
 }
 
 /** Rejects an operation that nobody may run, or that costs too much; throws GraphQLError. */
-export function guard(args: ExecutionArgs): Guarded {
-  const { document, operationName, variableValues, contextValue } = args;
-  const { ctx, res } = contextValue;
-  const operation = getOperationAST(document, operationName);
-  if (!operation) return { variables: {} };
-  // For log and metrics: by what it asks for, since the name of an operation is the client's invention.
-  const field = operation.selectionSet.selections.find((node) => node.kind === Kind.FIELD);
-  localsOf(res).operation = `${operation.operation} ${field?.name.value ?? '(fragments)'}`;
-  localsOf(res).anonymous = !operation.name;
+export function guard(
+  operation: PreparedOperation,
+  given: Variables | null | undefined,
+  { ctx, res, charge }: Pick<GraphqlContext, 'ctx' | 'res' | 'charge'>,
+): Guarded {
+  const locals = localsOf(res);
+  locals.operation = operation.label;
+  locals.anonymous = !operation.node.name;
   // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
-  if (!ctx.caller && !asksOnlyForSchema(document, operation)) {
+  if (!ctx.caller && !operation.asksOnlyForSchema) {
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
   }
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
-  if (!INTROSPECTION && asksForSchema(document)) throw rejectedDocument('The schema cannot be asked for here.');
-  const variables = readVariables(operation, variableValues ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
-  const cost = costOf({ schema, document, operation, variables });
+  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
+  const variables = operation.readVariables(given ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
+  const cost = operation.costFor(variables);
   try {
     if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
-    contextValue.charge(cost);
+    charge(cost);
   } catch (error) {
     throw asGraphqlError(error as Error);
   }

@@ -3,14 +3,13 @@ import {
   type FragmentDefinitionNode,
   type GraphQLObjectType,
   type GraphQLResolveInfo,
-  getArgumentValues,
   responsePathAsArray,
 } from 'graphql';
-import type { Context } from '../../core/context.ts';
+import { type Context, needScope, type Scope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
 import { NODE, resources } from '../../core/reads/reads.ts';
-import { type Answer, ownText, type Read, readAnswers, readArguments } from '../../core/sql/answer.ts';
+import { type Answer, ownText, type Read, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part } from '../../core/sql/json-answer.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
 import type { GraphqlContext } from './context.ts';
@@ -65,15 +64,20 @@ function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown 
   return shown(part, text === null ? null : JSON.parse(text), reads);
 }
 
-/** The arguments of a plan's fields, as they were read, or what is wrong with them. */
-function readsOf(ctx: Context, plan: DocumentPlan, variables: Variables): (Read | Error)[] {
-  return plan.given.map(({ field, node }, at) => {
-    try {
-      return readArguments(ctx, plan.fields[at] as never, getArgumentValues(field, node, variables));
-    } catch (error) {
-      return error as Error;
-    }
+/** The arguments of a plan's fields, as they were read, or what is wrong with them; then what the caller may not. */
+const readsOf = (ctx: Context, { given, fields }: DocumentPlan, variables: Variables): (Read | Error)[] =>
+  given.map((read, at) => {
+    const found = read(variables);
+    return found instanceof Error ? found : (lacking(ctx, fields[at]?.of().scope ?? 'fleets:read') ?? found);
   });
+
+function lacking(ctx: Context, scope: Scope): Error | null {
+  try {
+    needScope(ctx, scope);
+    return null;
+  } catch (error) {
+    return error as Error;
+  }
 }
 
 const aroundOf = ({ schema, fragments, variableValues }: GraphQLResolveInfo) => ({

@@ -17,14 +17,23 @@ export function inTime<T>(context: GraphqlContext, work: MaybePromise<T>): Maybe
   if (!(work instanceof Promise)) return checked(work);
   if (localsOf(res).upload) return work.then(checked);
   const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const domainError = new Unavailable(
-      `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
+  // One promise and one timer: a race and a `finally` make several more for each request.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const domainError = new Unavailable(
+        `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
+      );
+      // What goes on of it ends, too.
+      budget.stop(domainError);
+      reject(domainError);
+    }, seconds * 1000);
+    const settle = (end: () => void) => {
+      clearTimeout(timer);
+      end();
+    };
+    work.then(
+      (result) => settle(() => (budget.domainError ? reject(budget.domainError) : resolve(result))),
+      (error) => settle(() => reject(error)),
     );
-    // What goes on of it ends, too.
-    budget.stop(domainError);
-    reject(domainError);
-  }, seconds * 1000);
-  return Promise.race([work.then(checked), late]).finally(() => clearTimeout(timer));
+  });
 }

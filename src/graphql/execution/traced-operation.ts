@@ -1,21 +1,18 @@
-import type { OperationDefinitionNode } from 'graphql';
-import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { traced } from '../../telemetry/telemetry.ts';
+import type { PreparedOperation } from './prepared-operation.ts';
 
 /** The name of an operation is the client's invention. */
 const LONGEST_NAME = 100;
 
 /** Executes an operation that `guard` has let pass, as a step named by what it asks for. */
 export function traceOperation<T>(
-  { operation: type, name }: OperationDefinitionNode,
-  res: AnswerHead,
+  { node: { operation: type, name }, label }: PreparedOperation,
   work: () => T | Promise<T>,
 ): T | Promise<T> {
   return traced(() => {
-    const { operation = type } = localsOf(res);
-    const common = { 'graphql.operation.type': type, 'fleet_gateway.operation': operation };
+    const common = { 'graphql.operation.type': type, 'fleet_gateway.operation': label };
     return {
-      name: operation,
+      name: label,
       attributes: { ...common, ...(name && { 'graphql.operation.name': name.value.slice(0, LONGEST_NAME) }) },
       measured: {
         metric: 'fleet_gateway.graphql.operation.duration',

@@ -1,8 +1,11 @@
 import {
+  GraphQLBoolean,
   GraphQLError,
   GraphQLID,
+  GraphQLInt,
   type GraphQLLeafType,
   GraphQLString,
+  getNullableType,
   getVariableValues,
   isInputObjectType,
   isLeafType,
@@ -12,6 +15,7 @@ import {
   type NamedTypeNode,
   type OperationDefinitionNode,
   typeFromAST,
+  type VariableDefinitionNode,
 } from 'graphql';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { schema } from '../schema/schema.ts';
@@ -29,20 +33,63 @@ interface Options {
 /** Members of an object: more than any input has fields, or any operation variables. */
 const MOST_MEMBERS = 100;
 
+/** Reads the values of an operation's variables. */
+export type ReadVariables = (given: Values, options: Options) => Values;
+
 /**
- * The values of an operation's variables, with their defaults. Throws GraphQLError: PayloadTooLarge for what is too long
- * to be looked at, and ValidationFailed with all that is wrong.
+ * What reads the values of an operation's variables, with their defaults. It throws GraphQLError: PayloadTooLarge for what is
+ * too long to be looked at, and ValidationFailed with all that is wrong.
  */
-export function readVariables(operation: OperationDefinitionNode, given: Values, { longest, hints }: Options): Values {
-  bounded(given, longest, 0);
-  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given, {
-    maxErrors: MOST_INPUT_ERRORS,
-    hideSuggestions: !hints,
-  });
-  if (coerced) return coerced;
-  if (errors.length <= MOST_INPUT_ERRORS) throw rejection(errors, 0);
-  // The last one says no more than that there are others.
-  throw rejection(errors.slice(0, MOST_INPUT_ERRORS), countErrors(operation, given) - MOST_INPUT_ERRORS);
+export function variablesOf(operation: OperationDefinitionNode): ReadVariables {
+  const definitions = operation.variableDefinitions ?? [];
+  const plain = definitions.map(plainVariable);
+  return (given, { longest, hints }) => {
+    bounded(given, longest, 0);
+    const values = plainValues(plain, given);
+    if (values) return values;
+    const { coerced, errors } = getVariableValues(schema, definitions, given, {
+      maxErrors: MOST_INPUT_ERRORS,
+      hideSuggestions: !hints,
+    });
+    if (coerced) return coerced;
+    if (errors.length <= MOST_INPUT_ERRORS) throw rejection(errors, 0);
+    // The last one says no more than that there are others.
+    throw rejection(errors.slice(0, MOST_INPUT_ERRORS), countErrors(operation, given) - MOST_INPUT_ERRORS);
+  };
+}
+
+/** A variable whose values are mostly taken as they are. */
+interface PlainVariable {
+  name: string;
+  isRequired: boolean;
+  isPlain: (value: unknown) => boolean;
+}
+
+const INT_MOST = 2 ** 31 - 1;
+/** Values that are read as they are given, by their types; there are others that can be read. */
+const plainTypes = new Map<unknown, PlainVariable['isPlain']>([
+  [GraphQLID, (value) => typeof value === 'string'],
+  [GraphQLString, (value) => typeof value === 'string'],
+  [GraphQLBoolean, (value) => typeof value === 'boolean'],
+  [GraphQLInt, (value) => Number.isInteger(value) && Math.abs(value as number) <= INT_MOST],
+]);
+
+function plainVariable({ variable, type: node, defaultValue }: VariableDefinitionNode): PlainVariable {
+  const type = typeFromAST(schema, node as NamedTypeNode);
+  const isPlain = plainTypes.get(getNullableType(type)) ?? (() => false);
+  return { name: variable.name.value, isRequired: isNonNullType(type) || defaultValue !== undefined, isPlain };
+}
+
+/** What graphql-js would read, where nothing is to be done for it; null where it is to be asked. */
+function plainValues(variables: readonly PlainVariable[], given: Values): Values | null {
+  const values: Record<string, unknown> = {};
+  for (const { name, isRequired, isPlain } of variables) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined && !isRequired) continue;
+    if (!isPlain(value)) return null;
+    values[name] = value;
+  }
+  return values;
 }
 
 /** How much is wrong in all, told without making an error of each: that would take a hundred times as long. */

@@ -20,7 +20,9 @@ const MEMBERS = ['query', 'variables', 'operationName', 'extensions'];
  */
 export function operationIn(body: unknown): Record<string, unknown> {
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  const members = Object.entries(isObject ? body : {}).filter(([name]) => MEMBERS.includes(name));
-  if (members.length > 0) return Object.fromEntries(members);
+  const given = (isObject ? body : {}) as Record<string, unknown>;
+  const operation: Record<string, unknown> = {};
+  for (const name of MEMBERS) if (Object.hasOwn(given, name)) operation[name] = given[name];
+  if (Object.keys(operation).length > 0) return operation;
   throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
 }
