@@ -85,11 +85,11 @@ const insert = prepare((p: NewContract) =>
     .with('v', (q) =>
       q
         .selectFrom('vehicle as v')
-        .innerJoin('held', 'held.id', 'v.fleet_id')
         .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
         .where('v.company', '=', p.company)
+        .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
         .where('v.vin', '=', p.vin)
-        .forNoKeyUpdate('v'),
+        .forNoKeyUpdate(),
     )
     .with('c', (q) =>
       q

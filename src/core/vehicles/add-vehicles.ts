@@ -148,7 +148,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
 );
 
 /** Vehicles of a statement on shared connections: more would hold up those behind it. */
-const MOST_SHARED = 100;
+const MOST_SHARED = 50;
 
 type Vehicles = ReadonlyMap<string, Vehicle>;
 const NONE: Vehicles = new Map();

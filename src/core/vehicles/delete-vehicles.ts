@@ -37,11 +37,11 @@ const lockVehicle = prepare((p: Own) =>
         .forKeyShare('f'),
     )
     .selectFrom('vehicle as v')
-    .innerJoin('held', 'held.id', 'v.fleet_id')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
+    .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
     .where('v.id', '=', p.id)
-    .forUpdate('v'),
+    .forUpdate(),
 );
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
@@ -72,9 +72,9 @@ const lockVehicles = prepare(
     db
       .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
       .selectFrom('vehicle as v')
-      .innerJoin('held', 'held.id', 'v.fleet_id')
       .select(['v.id', 'v.vin'])
       .where('v.company', '=', p.company)
+      .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
       .where(({ eb }) =>
         eb.or([
           eb('v.id', '=', sql<string>`any(${p.ids}::uuid[])`),
@@ -82,7 +82,7 @@ const lockVehicles = prepare(
         ]),
       )
       .orderBy('v.vin')
-      .forUpdate('v'),
+      .forUpdate(),
 );
 
 /**
