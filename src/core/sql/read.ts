@@ -7,6 +7,7 @@ import { plain, uuid } from './row-values.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
 import { type JsonTable, jsonText } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+import type { Utf8Text } from './utf8.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
@@ -63,7 +64,7 @@ export async function readOneText(
   writer: RowWriter,
   by: object,
   asked: Asked,
-): Promise<Buffer> {
+): Promise<Utf8Text> {
   const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
   const rows = values ? await ctx.services.database.rows(text, values) : [];
   if (rows.length === 0) throw of.missing(by);
