@@ -80,6 +80,6 @@ function oneStatement(ctx: Context, of: Resource, select: string, by: object, as
     return numbered(`select ${select} from ${fromSql(of, select + where)} where ${where}`);
   });
   if (Object.values(given.values).includes(null)) return { text, values: null };
-  const all: Record<string, unknown> = { ...given.values, company: asked.company, now: ctx.now() };
+  const all: Record<string, unknown> = { ...given.values, ...of.values?.(ctx), company: asked.company, now: ctx.now() };
   return { text, values: names.map((name) => all[name]) };
 }
