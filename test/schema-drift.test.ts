@@ -58,6 +58,11 @@ for (const way of ['read', 'add', 'send'] as const) {
     return run(sql, parameters);
   };
 }
+const { rows } = gateway.database;
+gateway.database.rows = (sql, parameters, options) => {
+  statements.push({ sql, parameters, ...(!options?.long && { planned: 'once' }) });
+  return rows(sql, parameters, options);
+};
 const fork = orm.em.fork.bind(orm.em);
 orm.em.fork = ((...args: Parameters<typeof fork>) => {
   const em = fork(...args);

@@ -9,6 +9,7 @@ import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { readInput } from '../core/input.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { pick } from '../core/sql/selection.ts';
+import type { Utf8Text } from '../core/sql/utf8.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
@@ -60,7 +61,7 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
   return { status: 204 };
 }
 
-async function* behind(first: Buffer, rest: AsyncIterable<Buffer>) {
+async function* behind(first: Utf8Text, rest: AsyncIterable<Utf8Text>) {
   yield first;
   yield* rest;
 }

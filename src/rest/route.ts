@@ -7,6 +7,7 @@ import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.
 import { cursorOf, firstPage, type Page, pageSize, placeOf, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { TextPage } from '../core/sql/row-writer.ts';
+import { Utf8Text } from '../core/sql/utf8.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
@@ -28,14 +29,14 @@ export interface RestRequest {
 export const membersOf = ({ body }: RestRequest): object =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
 
-/** What goes back: a value to be sent as JSON, or pieces of text to be streamed; what is in bytes is UTF-8. */
+/** What goes back: a value to be sent as JSON, or pieces of text to be streamed. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
   /** A body that is text already: JSON, unless a header says otherwise. */
-  text?: string | Buffer;
-  stream?: { type: string; pieces: AsyncIterable<string | Buffer> };
+  text?: string | Utf8Text;
+  stream?: { type: string; pieces: AsyncIterable<string | Utf8Text> };
 }
 
 export interface Route {
@@ -70,7 +71,7 @@ const listQuery = z.object({
 
 /** A page for listAnswer of items that core gave as such. */
 export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): TextPage => ({
-  text: Buffer.from(JSON.stringify(slice.items.map(shape))),
+  text: Utf8Text.of(JSON.stringify(slice.items.map(shape))),
   last: placeOf(slice, -1),
   hasNext: slice.more,
 });
@@ -122,18 +123,18 @@ function readSort({ sort }: RestRequest['query'], orders: Orders) {
 /** Rows read at a time for a whole list: enough to keep the database busy. */
 export const STREAM_PAGE = 500;
 
-async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string | Buffer> {
+async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string | Utf8Text> {
   let before = '[';
   for await (const { text, last } of pagesFrom(first, order, read)) {
     yield before;
-    if (last !== null) yield inner(text);
+    if (last !== null) yield new Utf8Text(inner(text));
     before = ',';
   }
   yield ']';
 }
 
 /** The items of a JSON array, without its brackets. */
-const inner = (array: Buffer): Buffer => array.subarray(1, -1);
+const inner = ({ latin1 }: Utf8Text): string => latin1.slice(1, -1);
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
 export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
@@ -163,22 +164,22 @@ const PAGE_LENGTH = 8 * 1024 * 1024;
 export const inSteps =
   (read: ReadPage): ReadPage =>
   async (page) => {
-    const texts: Buffer[] = [];
+    const texts: string[] = [];
     let last: Place | null = null;
     let left = page.limit;
     let length = 0;
     for (let size = FIRST_STEP; ; ) {
       const limit = Math.min(size, left);
       const step = await read({ ...page, limit, after: last ?? page.after });
-      length += step.text.length;
+      length += step.text.latin1.length;
       left -= limit;
       if (step.last !== null) {
         texts.push(inner(step.text));
         last = step.last;
       }
       const full = left === 0 || length >= PAGE_LENGTH;
-      if (full || !step.hasNext) return { text: Buffer.from(`[${texts.join()}]`), last, hasNext: step.hasNext };
-      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.length / limit)));
+      if (full || !step.hasNext) return { text: new Utf8Text(`[${texts.join()}]`), last, hasNext: step.hasNext };
+      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.latin1.length / limit)));
     }
   };
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
+import type { Utf8Text } from '../core/sql/utf8.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
@@ -128,20 +127,46 @@ async function send(res: Response, { status, headers, body, stream, ...answer }:
     if (name === 'Vary') res.vary(headers[name] as string);
     else res.setHeader(name, headers[name] as string);
   }
-  const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
   if (stream) {
     res.type(stream.type);
-    await pipeline(Readable.from(stream.pieces), res).catch((error: NodeJS.ErrnoException) => {
-      // A reader that leaves is no error.
-      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
-    });
-    return;
+    return pour(stream.pieces, res);
   }
-  if (text !== undefined) {
-    if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
-    res.setHeader('Content-Length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
+  const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
+  if (text === undefined) return void res.end();
+  if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  if (typeof text === 'string') {
+    res.setHeader('Content-Length', Buffer.byteLength(text));
+    return void res.end(text);
   }
-  res.end(text);
+  res.setHeader('Content-Length', text.latin1.length);
+  if (text.latin1.length > MUCH) {
+    // Else it would be copied, to stand behind them.
+    res.cork();
+    res.flushHeaders();
+  }
+  res.end(text.latin1, 'latin1');
+}
+
+const MUCH = 16_384;
+
+/** Sends pieces as they come and are taken; ends early where nobody takes them any more, which is no error. */
+async function pour(pieces: AsyncIterable<string | Utf8Text>, res: Response): Promise<void> {
+  for await (const piece of pieces) {
+    if (res.destroyed) return;
+    const goesOn = typeof piece === 'string' ? res.write(piece) : res.write(piece.latin1, 'latin1');
+    if (!goesOn && !res.destroyed) await drained(res);
+  }
+  if (!res.destroyed) res.end();
+}
+
+function drained(res: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off('drain', done).off('close', done);
+      resolve();
+    };
+    res.on('drain', done).on('close', done);
+  });
 }
 
 /** Every error as problem+json. */

@@ -6,6 +6,7 @@ import { firstOf, type WrittenRows, writeRows } from '../sql/row-writer.ts';
 import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+import { Utf8Text } from '../sql/utf8.ts';
 import {
   type CsvLayout,
   columnsOf,
@@ -19,10 +20,10 @@ import { oneImport } from './imports.ts';
 
 const REJECTIONS_PAGE = 1000;
 
-/** A report as far as it was read, in UTF-8, and what follows; null where that is all. */
+/** A report as far as it was read, and what follows; null where that is all. */
 export interface RejectedCsv {
-  text: Buffer;
-  rest: AsyncIterable<Buffer> | null;
+  text: Utf8Text;
+  rest: AsyncIterable<Utf8Text> | null;
 }
 
 /** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
@@ -34,9 +35,9 @@ export async function readRejectedCsv(ctx: Context, { importId }: { importId: st
   const columns = columnsOf(run, firstOf(rows));
   const writer = rejectedWriter(columns, run.delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
-  const text = Buffer.concat([Buffer.from(rejectedHeader(columns, run.delimiter)), first.text]);
+  const header = Utf8Text.of(rejectedHeader(columns, run.delimiter));
   return {
-    text,
+    text: new Utf8Text(header.latin1 + first.text.latin1),
     rest: first.more ? rest(first, async (row) => writeRows(await after(row), writer, REJECTIONS_PAGE)) : null,
   };
 }
@@ -56,7 +57,7 @@ async function layoutOf(ctx: Context, company: string, id: string): Promise<CsvL
   return layout;
 }
 
-async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<Buffer> {
+async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<Utf8Text> {
   for (let page = first; page.more && page.last; ) {
     page = await read(rejectedAt(page.last));
     yield page.text;

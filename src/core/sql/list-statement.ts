@@ -59,7 +59,14 @@ export function listStatement(ctx: Context, of: Resource, columns: Columns, aske
   const { after, before, backward, order } = page;
   const shape = `${order.name} ${after !== null} ${before !== null} ${backward} ${hidden} ${company === null} ${given.names} ${on?.[0]}`;
   const kept = keptText(of, columns.select, shape, () => writeList(of, columns, asked, given.names, hidden));
-  const all: Record<string, unknown> = { ...placesOf(page), ...given.values, ...on?.[1], company, now: ctx.now() };
+  const all: Record<string, unknown> = {
+    ...placesOf(page),
+    ...given.values,
+    ...on?.[1],
+    ...of.values?.(ctx),
+    company,
+    now: ctx.now(),
+  };
   return {
     ...kept,
     // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.

@@ -7,6 +7,7 @@ import { plain, uuid } from './row-values.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
 import { type JsonTable, jsonText } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+import type { Utf8Text } from './utf8.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
@@ -63,7 +64,7 @@ export async function readOneText(
   writer: RowWriter,
   by: object,
   asked: Asked,
-): Promise<Buffer> {
+): Promise<Utf8Text> {
   const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
   const rows = values ? await ctx.services.database.rows(text, values) : [];
   if (rows.length === 0) throw of.missing(by);
@@ -79,6 +80,6 @@ function oneStatement(ctx: Context, of: Resource, select: string, by: object, as
     return numbered(`select ${select} from ${fromSql(of, select + where)} where ${where}`);
   });
   if (Object.values(given.values).includes(null)) return { text, values: null };
-  const all: Record<string, unknown> = { ...given.values, company: asked.company, now: ctx.now() };
+  const all: Record<string, unknown> = { ...given.values, ...of.values?.(ctx), company: asked.company, now: ctx.now() };
   return { text, values: names.map((name) => all[name]) };
 }

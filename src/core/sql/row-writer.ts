@@ -3,11 +3,11 @@ import type { Columns } from './list-statement.ts';
 import type { Place } from './order.ts';
 import { MOST_BESIDE, MOST_PER_BYTE, type RowValue, type WriteValue } from './row-values.ts';
 import { isValue, type JsonTable, rowValueOf } from './selection.ts';
-import { Utf8 } from './utf8.ts';
+import { Utf8, type Utf8Text } from './utf8.ts';
 
-/** A page of a list as it is sent, in UTF-8: nobody needs to take it apart. */
+/** A page of a list as it is sent: nobody needs to take it apart. */
 export interface TextPage {
-  text: Buffer;
+  text: Utf8Text;
   /** Where the last item stands and the next page begins; null for an empty page. */
   last: Place | null;
   hasNext: boolean;
@@ -54,8 +54,11 @@ export class Row {
   }
 }
 
+/** Everything is written here, one after the other: nothing waits in between. */
+const out = new Utf8();
+
 export interface WrittenRows {
-  text: Buffer;
+  text: Utf8Text;
   last: Row | null;
   more: boolean;
 }
@@ -64,9 +67,9 @@ export interface WrittenRows {
 export function writeRows(rows: Rows, writer: RowWriter, limit: number): WrittenRows {
   const [before, between, behind] = writer.frame;
   const total = rows.reduce((sum, { length }) => sum + length, 0);
-  const out = new Utf8();
   const row = new Row();
   let [count, read, more] = [0, 0, false];
+  out.clear();
   out.text(before);
   for (const bytes of rows) {
     for (let at = 0; at < bytes.length && !more; ) {

@@ -1,4 +1,25 @@
 const FIRST_BYTES = 2048;
+const MOST_KEPT = 4 * 1024 * 1024;
+
+/**
+ * Text in UTF-8, in a string that has a character for each byte. The engine collects strings with its other young objects,
+ * but Buffers only with everything that is old: of answers of some 100 kB that took as long as to make them.
+ */
+export class Utf8Text {
+  readonly latin1: string;
+
+  constructor(latin1: string) {
+    this.latin1 = latin1;
+  }
+
+  static of(text: string): Utf8Text {
+    return new Utf8Text(Buffer.from(text).toString('latin1'));
+  }
+
+  toString(): string {
+    return Buffer.from(this.latin1, 'latin1').toString();
+  }
+}
 
 /** Text in UTF-8 that is being written. Whoever writes has made room before. */
 export class Utf8 {
@@ -29,7 +50,13 @@ export class Utf8 {
     this.length += this.bytes.write(text, this.length);
   }
 
-  get written(): Buffer {
-    return this.bytes.subarray(0, this.length);
+  get written(): Utf8Text {
+    return new Utf8Text(this.bytes.toString('latin1', 0, this.length));
+  }
+
+  /** Begins again in the same memory, unless that has become large. */
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > MOST_KEPT) this.bytes = Buffer.allocUnsafe(FIRST_BYTES);
   }
 }
