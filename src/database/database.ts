@@ -27,7 +27,7 @@ export interface Database {
    * share a connection (docs/decisions/pipelines.md). Gives its rows.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** Runs, in the same way on the primary, a short statement that adds rows and waits for nobody else's. Gives its rows. */
+  /** Runs, in the same way on the primary, a short statement that adds rows; after 50 ms of waiting for others, on the pool. Gives its rows. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };

@@ -19,7 +19,7 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
 export const onReplica = (ctx: Context, rows = 1): Send =>
   inTransaction(ctx) ?? (rows > PAGE_MAX ? alone(ctx, { type: 'read' }) : ctx.services.database.read);
 
-/** The primary, on shared connections: for short statements that add rows and wait for nobody else's. */
+/** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 
 const inTransaction = (ctx: Context): Send | undefined =>
