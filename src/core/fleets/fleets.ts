@@ -193,13 +193,14 @@ const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) 
     .select('id')
     .where('company', '=', p.company)
     .where('deletion', 'is', null)
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('vehicle')
+    .where('id', '=', ({ selectFrom }) => {
+      const theirs = selectFrom('vehicle')
         .select('fleet_id')
         .where('company', '=', p.company)
-        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
-    )
+        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`);
+      // Looked up once, and not for each fleet of the company.
+      return sql<string>`any(array(${theirs}))`;
+    })
     .forKeyShare()
     .skipLocked(),
 );
