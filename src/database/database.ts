@@ -33,7 +33,10 @@ export interface Database {
    * the primary in any case.
    */
   rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Rows>;
-  /** Runs, in the same way on the primary, a short statement that adds rows and waits for nobody else's. Gives its rows. */
+  /**
+   * Runs, in the same way on the primary, a short statement that adds rows; what has waited 50 ms for others goes on on the pool.
+   * Gives its rows.
+   */
   add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };

@@ -100,7 +100,7 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
         { ...shared, connections: READING, repeatable: true },
       ),
   );
-  // What is added waits for nobody; whoever does all the same must not hold up those behind it for long.
+  // Whoever waits for others must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
   const additions = new Pipelines(primary.watch.Client, addition, {
     ...shared,

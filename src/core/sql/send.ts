@@ -27,7 +27,7 @@ const ofPool = (ctx: Context): Send =>
 export const onNewest = (ctx: Context, rows = 1): Send =>
   ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
 
-/** The primary, on shared connections: for short statements that add rows and wait for nobody else's. */
+/** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 
 const inTransaction = (ctx: Context): Send | undefined =>
