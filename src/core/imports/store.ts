@@ -26,7 +26,7 @@ class AtomicRejection extends Error {}
 
 /**
  * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none.
- * `digest` is the file's; `stored` is called when only the commit is left. Throws Unavailable when the database has lost some of it.
+ * `digest` is the file's; `stored` is called once that is committed. Throws Unavailable when the database has lost some of it.
  */
 export async function storeImport(
   ctx: Context,
@@ -38,7 +38,10 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      const done = counted(ctx, await store(ctx, run, staging, digest, stored, how));
+      const done = counted(ctx, await store(ctx, run, staging, digest, how));
+      // In this order: whoever hears of it asks at once.
+      stored();
+      ctx.services.changes.announce('import', run.id);
       // The import is done, whatever comes of this; upkeep looks again.
       await refreshStatistics(ctx).catch(() => {});
       return done;
@@ -108,7 +111,6 @@ async function store(
   run: ImportRow,
   staging: ImportStaging,
   digest: string,
-  stored: () => void,
   how: How,
 ): Promise<ImportRow> {
   return ctx.em.transactional(async () => {
@@ -119,8 +121,9 @@ async function store(
     await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
-    const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
-    if (created > 0 && how !== 'count') await countCreated(ctx, run, ids, staging.good);
+    const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
+    // For Citus, what others were first to add is written, too.
+    const created = written > 0 && how !== 'count' ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -146,8 +149,6 @@ async function store(
     });
     const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
-    stored();
-    ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids, staging.good);
     return done;
   });
@@ -168,7 +169,7 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
-/** What becomes of the good rows; each gives how many vehicles are new. */
+/** What becomes of the good rows; each gives how many vehicles are new, or at most so many. */
 const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good: number) => Promise<number>> = {
   insert: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, false),
   beside: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, true),
@@ -179,12 +180,19 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good:
   refuse: async () => 0,
 };
 
-async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
+/** Adds the new vehicles to the tallies; gives how many there are. */
+async function countCreated(
+  ctx: Context,
+  { company, fleet_id: fleetId }: ImportRow,
+  ids: Ids,
+  staged: number,
+): Promise<number> {
   const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
   await countVehicles(
     ctx,
     counts.map((one) => ({ ...one, company, fleetId })),
   );
+  return counts.reduce((sum, { delta }) => sum + delta, 0);
 }
 
 function idsOfOneStatement(): Ids {

@@ -85,7 +85,9 @@ export async function readAnswers(
     if (name === 'company') return company;
     if (name === 'now') return ctx.now();
     if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
-    return name.startsWith('k_') ? rows?.columns[name.slice(2)] : manufacturersBySlug(ctx, plan, name);
+    if (name.startsWith('k_')) return rows?.columns[name.slice(2)];
+    if (plan.manufacturers.has(name)) return manufacturersBySlug(ctx, plan, name);
+    return plan.fields.map((field) => field.of().values?.(ctx)[name]).find((one) => one !== undefined);
   };
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
