@@ -84,6 +84,13 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
     JSON.parse('{"__proto__": null, "constructor": true, "then": null, "toString": null}'),
     JSON.parse('{"__proto__": "x"}'),
   ],
+  'variables called so that are taken as they are given': [
+    `query Q($__proto__: Boolean!, $constructor: ID!, $toString: Int) { fleets(first: $toString) @skip(if: $__proto__) { totalCount }
+       fleet(id: $constructor) { id name @include(if: $__proto__) } }`,
+    JSON.parse(`{"__proto__": false, "constructor": "${fleet.id}", "toString": 1}`),
+    JSON.parse(`{"__proto__": true, "constructor": "${fleet.id}"}`),
+    JSON.parse('{"__proto__": true}'),
+  ],
   'what stands beyond a page, forward and backward': [
     `query Q($after: String, $before: String, $first: Int, $last: Int) {
        events(after: $after, before: $before, first: $first, last: $last) { ...E }

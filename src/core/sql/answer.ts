@@ -86,8 +86,8 @@ export async function readAnswers(
     if (name === 'now') return ctx.now();
     if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
     if (name.startsWith('k_')) return rows?.columns[name.slice(2)];
-    const own = plan.fields.map((field) => field.of().values?.(ctx)).find((some) => some && name in some);
-    return own ? own[name] : manufacturersBySlug(ctx, plan, name);
+    if (plan.manufacturers.has(name)) return manufacturersBySlug(ctx, plan, name);
+    return plan.fields.map((field) => field.of().values?.(ctx)[name]).find((one) => one !== undefined);
   };
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;

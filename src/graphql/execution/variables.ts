@@ -82,7 +82,8 @@ function plainVariable({ variable, type: node, defaultValue }: VariableDefinitio
 
 /** What graphql-js would read, where nothing is to be done for it; null where it is to be asked. */
 function plainValues(variables: readonly PlainVariable[], given: Values): Values | null {
-  const values: Record<string, unknown> = {};
+  // A variable may be called `__proto__`.
+  const values: Record<string, unknown> = Object.create(null);
   for (const { name, isRequired, isPlain } of variables) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     if (value === undefined && !isRequired) continue;
