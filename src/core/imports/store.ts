@@ -42,8 +42,6 @@ export async function storeImport(
       // In this order: whoever hears of it asks at once.
       stored();
       ctx.services.changes.announce('import', run.id);
-      // The import is done, whatever comes of this; upkeep looks again.
-      await refreshStatistics(ctx).catch(() => {});
       return done;
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
@@ -122,7 +120,11 @@ async function store(
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
-    if (created > 0 && how !== 'count') await countCreated(ctx, run, ids, staging.good);
+    if (created > 0 && how !== 'count') {
+      // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
+      await refreshStatistics(ctx, created);
+      await countCreated(ctx, run, ids, staging.good);
+    }
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -205,7 +207,7 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    const told = { company, fleet_id: fleetId, last: staged - 1, data: JSON.stringify({ importId: run.id }) };
+    const told = { company, fleet_id: fleetId, staged, data: JSON.stringify({ importId: run.id }) };
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     ctx.services.changes.announce('due', 'vehicle');
   }
