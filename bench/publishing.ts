@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { cpuMicroseconds, figure, inTurns, median, medianRatio } from './support/measure.ts';
+import { cpuOrZero, figure, inTurns, median, medianRatio } from './support/measure.ts';
 import { CoreShare } from './support/share.ts';
 import { migrate, openWorld } from './support/world.ts';
 
@@ -84,7 +84,7 @@ async function start(name: string) {
   let pids = [pid as number];
   return {
     /** Processor time so far. */
-    microseconds: () => pids.reduce((sum, one) => sum + cpuMicroseconds(one), 0),
+    microseconds: () => pids.reduce((sum, one) => sum + cpuOrZero(one), 0),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     async limit() {
       const backends = await world.sql('select pid from pg_stat_activity where application_name = $1', [name]);
