@@ -10,6 +10,18 @@ const on = (name: string, database: 'embedded' | 'postgresql', folder: string) =
   },
 });
 
+/** Test files that are not about the wire but about PostgreSQL itself, and why they say nothing of a cluster. */
+const notOfCitus = {
+  database: 'what the drivers make of values, errors and locks of PostgreSQL, and migrations of an emptied database',
+  'database-session': 'sessions that write times in other ways: `distribute` gives all of them one',
+  schema: 'what migrations make, before anything is distributed',
+  'schema-drift': 'the same',
+  'tenant-keys': 'the version before, which must be gone before anything is distributed',
+  'publishing-upgrade': 'the same',
+  'young-database': 'when PostgreSQL counts rows; the nodes do so by themselves, and keep no plans',
+  statements: 'plans of PostgreSQL; those of Citus are in test/citus/plans.test.ts',
+};
+
 /**
  * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/slow/ takes long,
  * by starting processes and browsers or by walking every operation, and runs by a command of its own.
@@ -34,20 +46,7 @@ export default defineConfig({
           include: process.env.TEST_CITUS_URL
             ? ['test/*.test.ts', 'test/citus/*.test.ts']
             : ['test/support/citus-missing.test.ts'],
-          // These are about what migrations make before anything is distributed, about the version before, about plans of
-          // PostgreSQL, about sessions that write times in other ways; or they delay statements by triggers.
-          exclude: [
-            ...[
-              'schema',
-              'schema-drift',
-              'tenant-keys',
-              'publishing-upgrade',
-              'tally',
-              'statements',
-              'database-session',
-            ],
-            ...['audit-trail', 'publishing'],
-          ].map((name) => `test/${name}.test.ts`),
+          exclude: Object.keys(notOfCitus).map((name) => `test/${name}.test.ts`),
           globalSetup: 'test/support/global-setup-citus.ts',
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { companiesDue } from '../src/core/due-companies.ts';
 import { readBacklog } from '../src/core/operations/backlog.ts';
+import { companiesDue } from '../src/core/operations/due-companies.ts';
 import { claimDueVehicles, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -15,6 +15,8 @@ interface Row {
   manufacturer: string | null;
   /** Seconds from now until it is due; null: never. */
   due: number | null;
+  /** In a fleet that was deleted and is on its way out. */
+  gone: boolean;
 }
 
 const companies = ['acme', 'globex', 'initech'];
@@ -22,6 +24,7 @@ const row: fc.Arbitrary<Row> = fc.record({
   company: fc.constantFrom(...companies),
   manufacturer: fc.constantFrom('bmw', 'renault', 'dacia', null),
   due: fc.option(fc.integer({ min: -1000, max: 1000 }).map((seconds) => seconds * 10 + 5)),
+  gone: fc.boolean(),
 });
 
 /** Vehicles with these values and none else, each with the place in the list as the end of its VIN. */
@@ -29,25 +32,36 @@ async function store(rows: readonly Row[]): Promise<void> {
   for (const table of ['vehicle', 'fleet']) await execute(`delete from ${table}`);
   for (const company of companies) {
     await execute(`insert into company values ('${company}') on conflict do nothing`);
-    await execute(
-      `insert into fleet values (gen_random_uuid(), '${company}', 'Fleet', 'Street', 'a@b.example', 'DE1', now(), now())`,
-    );
+    for (const deletion of ['null', `'{}'`])
+      await execute(`insert into fleet values
+        (gen_random_uuid(), '${company}', 'Fleet', 'Street', 'a@b.example', 'DE1', now(), now(), ${deletion})`);
   }
   if (rows.length === 0) return;
   const values = rows.map(
-    ({ company, manufacturer, due }, at) =>
-      `('${company}', '${vinAt(at)}', ${manufacturer ? `'${manufacturer}'` : 'null'}, now() + interval '1 second' * ${due})`,
+    ({ company, manufacturer, due, gone }, at) =>
+      `('${company}', '${vinAt(at)}', ${manufacturer ? `'${manufacturer}'` : 'null'}, now() + interval '1 second' * ${due}, ${gone})`,
   );
   await execute(`insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
     select gen_random_uuid(), r.company, f.id, r.vin, r.manufacturer, now(), r.due::timestamptz
-    from (values ${values.join()}) r(company, vin, manufacturer, due) join fleet f on f.company = r.company`);
+    from (values ${values.join()}) r(company, vin, manufacturer, due, gone)
+      join fleet f on f.company = r.company and (f.deletion is not null) = r.gone`);
 }
 const vinAt = (at: number) => `WBA${String(at).padStart(14, '0')}`;
 const dueRows = (rows: readonly Row[], company: string, except: readonly string[] = []) =>
   rows
     .map((one, at) => ({ ...one, vin: vinAt(at) }))
-    .filter((one) => one.company === company && one.due !== null && one.due < 0)
+    .filter((one) => one.company === company && !one.gone && one.due !== null && one.due < 0)
     .filter(({ manufacturer }) => manufacturer === null || !except.includes(manufacturer));
+
+const NEVER = 1e9;
+/** In how many seconds a vehicle comes due first of the companies that have nothing due. */
+const nextDue = (rows: readonly Row[]) => {
+  const idle = companies.filter((company) => dueRows(rows, company).length === 0);
+  return Math.min(
+    NEVER,
+    ...rows.filter((one) => !one.gone && idle.includes(one.company)).map((one) => one.due ?? NEVER),
+  );
+};
 
 describe('vehicles that have come due', () => {
   test('are found, claimed and postponed as a list says that has none of the SQL', async () => {
@@ -60,6 +74,8 @@ describe('vehicles that have come due', () => {
           await store(rows);
           const before = await companiesDue(ctx, 'vehicle');
           expect(before.companies).toEqual(companies.filter((company) => dueRows(rows, company).length > 0));
+          const seconds = before.next ? (Date.parse(before.next) - Date.now()) / 1000 : NEVER;
+          expect(Math.abs(seconds - nextDue(rows))).toBeLessThan(5);
           const [vehicles] = await readBacklog(ctx);
           const due = companies.flatMap((company) => dueRows(rows, company));
           expect(vehicles?.rows).toBe(due.length);
@@ -79,9 +95,10 @@ describe('vehicles that have come due', () => {
           const left = dueRows(rows, 'globex', except).length;
           const told = dueRows(rows, 'globex').length - left;
           const [count] = await execute<{ left: number; told: number }>(
-            `select count(*) filter (where due_at <= now())::int as left,
-               count(*) filter (where reason->>'code' = 'HELD' and due_at > now() + interval '50 seconds')::int as told
-             from vehicle where company = 'globex'`,
+            `select count(*) filter (where v.due_at <= now())::int as left,
+               count(*) filter (where v.reason->>'code' = 'HELD' and v.due_at > now() + interval '50 seconds')::int as told
+             from vehicle v join fleet f on f.company = v.company and f.id = v.fleet_id
+             where v.company = 'globex' and f.deletion is null`,
           );
           expect(count).toEqual({ left, told });
         },
@@ -91,7 +108,12 @@ describe('vehicles that have come due', () => {
   });
 
   test('are never claimed beyond the limit, whatever plan the database makes', async () => {
-    const rows = Array.from({ length: 40 }, (_, at) => ({ company: 'acme', manufacturer: 'bmw', due: -at - 5 }));
+    const rows = Array.from({ length: 40 }, (_, at) => ({
+      company: 'acme',
+      manufacturer: 'bmw',
+      due: -at - 5,
+      gone: false,
+    }));
     for (const off of ['enable_hashjoin', 'enable_mergejoin', 'enable_nestloop', 'enable_material', 'enable_memoize']) {
       await store(rows);
       const claimed = await ctx.em.transactional(async (em) => {

@@ -111,7 +111,12 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     const left = (fleetId: string) => count('import', `fleet_id = '${fleetId}'`);
     expect(await Promise.all(Object.values(goes).map(left))).toEqual([0, 0]);
     expect(await Promise.all([...Object.values(stays), running, again].map(left))).toEqual([3, 1, 1, 1]);
-    expect(await count('import_rejection r', 'not exists (select from import i where i.id = r.import_id)')).toBe(0);
+    expect(
+      await count(
+        'import_rejection r',
+        'not exists (select from import i where i.company = r.company and i.id = r.import_id)',
+      ),
+    ).toBe(0);
     const rejections = (fleetId: string) =>
       count('import_rejection', `import_id in (select id from import where fleet_id = '${fleetId}')`);
     expect(await Promise.all([...Object.values(stays), running, again].map(rejections))).toEqual([6, 2, 2, 2]);

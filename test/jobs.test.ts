@@ -51,7 +51,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
     await deletion.connect();
     onTestFinished(() => deletion.end());
     await deletion.query('begin');
-    await deletion.query('select from fleet where id = $1 for update', [doomed.id]);
+    await deletion.query(`select from fleet where company = 'acme' and id = $1 for update`, [doomed.id]);
     work();
     expect(await eligibilityOf(free)).toMatchObject({ status: 200, body: { eligible: true } });
     expect(await acme.get(`/vehicles/eligibility/${held}`)).toMatchObject({ status: 409 });

@@ -35,11 +35,13 @@ const codeOf = ({ errors }: Json) => errors?.[0]?.extensions.code;
 // Whatever raced: nothing is left that belongs to nothing, and every count is what can be counted.
 afterAll(async () => {
   expect(
-    await gateway.execute('select id from vehicle v where not exists (select from fleet f where f.id = v.fleet_id)'),
+    await gateway.execute(`select id from vehicle v where not exists (
+      select from fleet f where f.company = v.company and f.id = v.fleet_id)`),
   ).toEqual([]);
   expect(
     await gateway.execute(
-      'select id from contract c where not exists (select from vehicle v where v.id = c.vehicle_id and v.fleet_id = c.fleet_id)',
+      `select id from contract c where not exists (
+        select from vehicle v where v.company = c.company and v.id = c.vehicle_id and v.fleet_id = c.fleet_id)`,
     ),
   ).toEqual([]);
   expect(await gateway.execute(miscounted)).toEqual([]);

@@ -298,7 +298,8 @@ describe('A delivery', () => {
     await client.patch(`/fleets/${fleet.id}`, { name: 'Second' });
     await delivery(({ attempts, type }) => attempts === 1 && type === 'fleet.updated');
     await gateway.execute(
-      `update delivery set attempts = 9 from event where event.id = event_id and type = 'fleet.created' and webhook_id = '${webhook.id}'`,
+      `update delivery d set attempts = 9 from event e
+       where e.company = d.company and e.id = d.event_id and e.type = 'fleet.created' and d.webhook_id = '${webhook.id}'`,
     );
     await passTime();
     const last = await delivery(({ state }) => state === 'FAILED');

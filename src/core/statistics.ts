@@ -34,7 +34,8 @@ const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
     .selectFrom(
       sql<Grown>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
         where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
-        and (pg_relation_size(c.oid) / 8192 > greatest(${FEW_PAGES}, 2 * c.relpages)
+        and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
+        and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
           or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)
           or (c.relname = 'vehicle' and ${p.vehicles}::float8 > greatest(${FEW_ROWS}::float8, c.reltuples))))`.as(
         'grown',
@@ -44,7 +45,7 @@ const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
 );
 
 /**
- * Has the database look at tables of which as much is new as it last saw. Before statistics all indexes that begin with the company
+ * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. Before statistics all indexes that begin with the company
  * are equally good to the planner, and plans from then are kept while millions of rows come. PostgreSQL looks by itself within a
  * minute or two, which is long after a large upload; the embedded database never does.
  */

@@ -16,8 +16,12 @@ export const Delivery = defineEntity({
   ],
   indexes: [
     { name: 'delivery_by_webhook', properties: ['company', 'webhookId', 'id'] },
-    { name: 'delivery_due', properties: ['webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
-    { name: 'delivery_asked', properties: ['webhookId', 'dueAt'], where: 'asked AND (due_at IS NOT NULL)' },
+    { name: 'delivery_due_by_webhook', properties: ['company', 'webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
+    {
+      name: 'delivery_asked_by_webhook',
+      properties: ['company', 'webhookId', 'dueAt'],
+      where: 'asked AND (due_at IS NOT NULL)',
+    },
   ],
   properties: {
     company: p.text().primary(),

@@ -16,10 +16,14 @@ export const Event = defineEntity({
   indexes: [
     { name: 'event_to_publish', properties: ['company', 'seq'], where: 'position IS NULL' },
     { name: 'event_type', properties: ['company', 'type', 'position'], where: published },
-    { name: 'event_fleet', properties: ['fleetId', 'position'], where: `${published} AND fleet_id IS NOT NULL` },
     {
-      name: 'event_contract',
-      properties: ['contractId', 'position'],
+      name: 'event_by_fleet',
+      properties: ['company', 'fleetId', 'position'],
+      where: `${published} AND fleet_id IS NOT NULL`,
+    },
+    {
+      name: 'event_by_contract',
+      properties: ['company', 'contractId', 'position'],
       where: `${published} AND contract_id IS NOT NULL`,
     },
     { name: 'event_vehicle', properties: ['vehicleIds'], type: 'gin', where: published },

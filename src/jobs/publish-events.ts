@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { companiesDue } from '../core/due-companies.ts';
-import { recordContractPeriods } from '../core/events/contract-periods.ts';
+import { recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, PUBLISHED_AT_ONCE, publishEventsOf } from '../core/events/publish-events.ts';
+import { companiesDue } from '../core/operations/due-companies.ts';
 import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
 

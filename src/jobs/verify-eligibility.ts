@@ -1,5 +1,5 @@
 import type { Context } from '../core/context.ts';
-import { companiesDue } from '../core/due-companies.ts';
+import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Job } from './job.ts';

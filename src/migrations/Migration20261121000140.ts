@@ -1,4 +1,5 @@
 import { Migration } from '@mikro-orm/migrations';
+import { countingFunctions } from './triggers.ts';
 
 /** Foreign keys by their column: where they point to. They keep their names, which the version before knows. */
 const foreign: Record<string, Record<string, string>> = {
@@ -13,18 +14,24 @@ const foreign: Record<string, Record<string, string>> = {
   event: {},
   webhook: {},
 };
+/** Primary keys of before, where they are not the id, of which there is another index. */
+const keys: Record<string, string> = {
+  vehicle_tally: 'id',
+  import_batch: 'import_id, first_row',
+  import_rejection: 'import_id, row',
+};
 const filled = ['vehicle_tally', 'import_batch', 'import_rejection', 'delivery'];
 /** Lists have other indexes now; `fleet_list` and its like equal the primary keys. */
-const replaced = [
-  'fleet_list',
-  'vehicle_status',
-  'vehicle_manufacturer',
-  'vehicle_vin_prefix',
-  'contract_list',
-  'import_fleet',
-  'webhook_list',
-  'delivery_list',
-];
+const replaced: Record<string, string> = {
+  fleet_list: 'fleet (company, id)',
+  vehicle_status: 'vehicle (fleet_id, status, id)',
+  vehicle_manufacturer: 'vehicle (fleet_id, manufacturer, id)',
+  vehicle_vin_prefix: 'vehicle (fleet_id, vin text_pattern_ops)',
+  contract_list: 'contract (company, id)',
+  import_fleet: 'import (fleet_id, id)',
+  webhook_list: 'webhook (company, id)',
+  delivery_list: 'delivery (webhook_id, id)',
+};
 
 /** The company becomes part of every key. All of it is a matter of the catalogue: no row is read. */
 export class Migration20261121000140 extends Migration {
@@ -50,36 +57,38 @@ export class Migration20261121000140 extends Migration {
           references ${parent} (company, id) on delete cascade not valid`);
       }
     }
-    this.addSql(`drop index ${replaced.join(', ')}`);
-    this.countByCompany();
+    this.addSql(`drop index ${Object.keys(replaced).join(', ')}`);
+    for (const statement of countingFunctions({ byCompany: true })) this.addSql(statement);
   }
 
-  /** Tallies, and what takes a fleet's vehicles along, name the company. */
-  private countByCompany(): void {
-    const plus = 'select company, fleet_id, status, 1 as delta from added';
-    const minus = 'select company, fleet_id, status, -1 as delta from removed';
-    // The fleet itself may be on its way out, and its vehicles with it.
-    const guard = 'where exists (select from fleet f where f.company = changes.company and f.id = changes.fleet_id)';
-    for (const [event, changes] of Object.entries({
-      insert: `(${plus}) changes`,
-      delete: `(${minus}) changes ${guard}`,
-      update: `(${plus} union all ${minus}) changes`,
-    })) {
-      this.addSql(`
-        create or replace function vehicle_tally_${event}() returns trigger language plpgsql as $$
-        begin
-          insert into vehicle_tally (company, fleet_id, status, delta)
-          select changes.company, changes.fleet_id, changes.status, sum(changes.delta)::int
-          from ${changes}
-          group by changes.company, changes.fleet_id, changes.status having sum(changes.delta) <> 0;
-          return null;
-        end $$`);
+  override down(): void {
+    this.addSql(`lock table ${Object.keys(foreign).join(', ')} in access exclusive mode`);
+    for (const [table, columns] of Object.entries(foreign)) {
+      for (const column of Object.keys(columns))
+        this.addSql(`alter table ${table} drop constraint ${table}_${column}_fkey`);
     }
-    this.addSql(`
-      create or replace function fleet_vehicles_delete() returns trigger language plpgsql as $$
-      begin
-        delete from vehicle where company = old.company and fleet_id = old.id;
-        return null;
-      end $$`);
+    for (const table of Object.keys(foreign)) {
+      const key = keys[table];
+      this.addSql(`alter table ${table} drop constraint ${table}_pkey,
+        add constraint ${table}_pkey primary key ${key ? `(${key})` : `using index ${table}_by_id`}`);
+      this.addSql(`create unique index ${table}_key on ${table} (company, ${key ?? 'id'})`);
+      if (filled.includes(table)) {
+        this.addSql(`alter table ${table} alter column company drop not null,
+          add constraint ${table}_company check (company is not null)`);
+      }
+    }
+    this.addSql(`alter table delivery drop constraint delivery_event,
+      add constraint delivery_event unique (event_id, webhook_id)`);
+    this.addSql('create unique index delivery_event_key on delivery (company, event_id, webhook_id)');
+    for (const [table, columns] of Object.entries(foreign)) {
+      for (const [column, parent] of Object.entries(columns)) {
+        this.addSql(`alter table ${table} add constraint ${table}_${column}_fkey foreign key (${column})
+          references ${parent} (id) on delete cascade`);
+      }
+    }
+    for (const table of Object.keys(foreign))
+      if (!keys[table]) this.addSql(`create unique index ${table}_by_id on ${table} (id)`);
+    for (const [name, on] of Object.entries(replaced)) this.addSql(`create index ${name} on ${on}`);
+    for (const statement of countingFunctions({ byCompany: false })) this.addSql(statement);
   }
 }

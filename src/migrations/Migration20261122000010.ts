@@ -1,4 +1,5 @@
 import { Migration } from '@mikro-orm/migrations';
+import { allTriggers } from './triggers.ts';
 
 /**
  * Statements count vehicles, delete them with their fleet, and make companies' rows, where triggers did. Processes of the
@@ -22,5 +23,11 @@ export class Migration20261122000010 extends Migration {
       do $$ begin
         if not exists (select from company) then call drop_triggers(); end if;
       end $$`);
+  }
+  /** Triggers again, unless they are still there. */
+  override async down(): Promise<void> {
+    const [found] = await this.execute(`select to_regproc('vehicle_tally_insert') is null as gone`);
+    this.addSql('drop procedure if exists drop_triggers()');
+    if (found?.gone) for (const statement of allTriggers) this.addSql(statement);
   }
 }

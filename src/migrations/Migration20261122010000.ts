@@ -1,4 +1,5 @@
 import { Migration } from '@mikro-orm/migrations';
+import { replaceIndexes } from './indexes.ts';
 
 const verified = `coalesce(verified_at, 'infinity'::timestamptz)`;
 
@@ -26,27 +27,10 @@ export class Migration20261122010000 extends Migration {
   }
 
   override up(): void {
-    this.replace(sorted, replaced);
+    for (const statement of replaceIndexes(sorted, Object.keys(replaced))) this.addSql(statement);
   }
 
   override down(): void {
-    this.replace(replaced, sorted);
-  }
-
-  private replace(made: Record<string, string>, removed: Record<string, string>): void {
-    // Building one waits for the transactions that are open, however long they are.
-    this.addSql('set lock_timeout = 0');
-    // What was left by an attempt that was cut off is of no use.
-    const names = Object.keys(made).map((name) => `'${name}'`);
-    this.addSql(`
-      do $$ declare broken text; begin
-        for broken in select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
-          where not i.indisvalid and c.relname in (${names.join(', ')}) and c.relnamespace = 'public'::regnamespace
-        loop execute format('drop index %I', broken); end loop;
-      end $$`);
-    for (const [name, on] of Object.entries(made))
-      this.addSql(`create index concurrently if not exists ${name} on ${on}`);
-    for (const name of Object.keys(removed)) this.addSql(`drop index concurrently if exists ${name}`);
-    this.addSql('reset lock_timeout');
+    for (const statement of replaceIndexes(replaced, Object.keys(sorted))) this.addSql(statement);
   }
 }

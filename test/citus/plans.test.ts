@@ -1,78 +1,97 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { everyText } from '../../src/core/sql/prepare.ts';
-import { testDatabase } from '../support/database.ts';
+import { PreparingClient } from '../../src/database/prepared.ts';
+import { randomDocument, randomFrom } from '../documents/generate.ts';
+import { openTrial } from '../documents/trial.ts';
+import { poolsOf } from '../documents/world.ts';
+import { startGateway } from '../support/gateway.ts';
+import { askGraphql, askRest } from '../support/operation.ts';
+import { onGraphql, onRest } from '../support/operations.ts';
+import { newWorld } from '../support/worlds.ts';
 import { exceptions } from './exceptions.ts';
+import { planOf } from './plan.ts';
 
-// How Citus plans each prepared statement: as one task on the company's node, or as the list of exceptions says.
+// How Citus plans each statement: as one task on the company's node, or as the list of exceptions says.
 
-const { database } = await testDatabase();
+const DOCUMENTS = 100;
+
+// No document is to be refused for what it may cost.
+const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000000000' } });
+const trial = await openTrial(gateway);
+afterAll(trial.close);
 const core = join(import.meta.dirname, '../../src/core');
 for (const file of globSync('**/*.ts', { cwd: core })) await import(pathToFileURL(join(core, file)).href);
 
-const samples: Record<string, string> = {
-  // Digits, since ids are put together of some.
-  text: `'01980000000070008000'`,
-  uuid: `'01980000-0000-7000-8000-000000000001'`,
-  boolean: 'true',
-  integer: '1',
-  bigint: String(2 ** 46),
-  real: '1',
-  'double precision': '1',
-  numeric: '1',
-  'timestamp with time zone': `'2026-11-22 00:00:00Z'`,
-  json: `'[]'`,
-  jsonb: `'[]'`,
-};
-
-let tried = 0;
-/** The statement with a value in each place, as its types have it. */
-async function withValues(text: string): Promise<string> {
-  const em = database.orm.em.fork();
-  const name = `tried_${++tried}`;
-  const types = await em.transactional(async () => {
-    await em.execute(`prepare ${name} as ${text}`);
-    const [row] = await em.execute<{ types: string[] }[]>(
-      `select parameter_types::text[] as types from pg_prepared_statements where name = '${name}'`,
-    );
-    await em.execute(`deallocate ${name}`);
-    return row?.types ?? [];
-  });
-  return text.replaceAll(/\$(\d+)/g, (_, number) => {
-    const type = types[Number(number) - 1] ?? 'text';
-    return `${type.endsWith('[]') ? `'{}'` : (samples[type] ?? 'null')}::${type}`;
-  });
-}
-
-/** `one` task, or what else Citus makes of it: tasks on all shards, steps one after another (`subplans`), or none. */
-async function planOf(text: string): Promise<string> {
-  try {
-    const statement = await withValues(text);
-    const rows = await database.orm.em.fork().execute<Record<string, string>[]>(`explain (costs off) ${statement}`);
-    const plan = rows.map((row) => Object.values(row)[0]).join('\n');
-    const tasks = [...plan.matchAll(/Task Count: (\d+)/g)].map(([, count]) => Number(count));
-    const steps = plan.includes('Subplan') ? ['subplans'] : [];
-    if (tasks.length === 0 && !plan.includes('Citus')) return 'no table of companies';
-    return [...(Math.max(0, ...tasks) > 1 ? ['all shards'] : ['one']), ...steps].join(', ');
-  } catch (error) {
-    return `refused: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
-  }
-}
-
-test('each statement is one task, or an exception that is written down', { timeout: 600_000 }, async () => {
+const used = new Set<RegExp>();
+/** Those of these statements that have another plan than one task, and no exception. */
+async function othersOf(texts: Iterable<string>): Promise<string[]> {
   const others: string[] = [];
-  const used = new Set<RegExp>();
-  for (const text of everyText()) {
-    const plan = await planOf(text);
+  for (const text of texts) {
+    const plan = await planOf(gateway.database, text);
     if (plan === 'one' || plan === 'no table of companies') continue;
     const known = exceptions.filter((one) => one.plan === plan).flatMap(({ statements }) => statements);
     const found = known.find((one) => one.test(text));
     if (found) used.add(found);
     else others.push(`${plan}: ${text}`);
   }
-  expect(others).toEqual([]);
-  // Nothing is excepted that need not be.
+  return others;
+}
+
+test('each prepared statement is one task, or an exception that is written down', { timeout: 600_000 }, async () => {
+  expect(await othersOf(everyText())).toEqual([]);
+});
+
+/** What is planned: not the beginning of a transaction, a setting, a lock. */
+const isPlanned = (text: unknown): text is string =>
+  typeof text === 'string' && /^\s*(select|with|insert|update|delete)\b/.test(text);
+
+/** The statements that are sent meanwhile, but for prepared ones. */
+async function sentBy(does: () => Promise<void>): Promise<Set<string>> {
+  const query = vi.spyOn(PreparingClient.prototype, 'query');
+  try {
+    await does();
+    const texts = query.mock.calls.map(([first]) => (first as { text?: unknown }).text ?? first);
+    return new Set(texts.filter(isPlanned)).difference(new Set(everyText()));
+  } finally {
+    query.mockRestore();
+  }
+}
+
+test(`so is each statement of ${DOCUMENTS} random documents, which are answered as without Citus`, {
+  timeout: 600_000,
+}, async () => {
+  const pools = poolsOf(trial.rows);
+  const faults: unknown[] = [];
+  const sent = await sentBy(async () => {
+    for (let seed = 0; seed < DOCUMENTS; seed++) {
+      const document = randomDocument(pools, randomFrom(seed));
+      const fault = await trial.faultOf(document);
+      if (fault) faults.push({ fault, document });
+    }
+  });
+  expect(faults).toEqual([]);
+  expect(sent.size).toBeGreaterThan(DOCUMENTS);
+  expect(await othersOf(sent)).toEqual([]);
+});
+
+test('so is each statement of every operation, by REST and by GraphQL', { timeout: 600_000 }, async () => {
+  const world = await newWorld(gateway, 'walked');
+  const sent = await sentBy(async () => {
+    // Contracts need no token here; of what somebody has deleted, others only hear that it is not there.
+    for (const client of [gateway.anyone, world.client]) {
+      for (const [name, { cases, streams }] of onRest)
+        if (!streams) for (const call of Object.values(cases)) await askRest(client, name, call(world));
+      for (const [, { cases, streams, ...operation }] of onGraphql)
+        if (!streams) for (const call of Object.values(cases)) await askGraphql(client, operation, call(world));
+    }
+  });
+  expect(sent.size).toBeGreaterThan(onRest.length);
+  expect(await othersOf(sent)).toEqual([]);
+});
+
+test('nothing is excepted that need not be', () => {
   expect(exceptions.flatMap(({ statements }) => statements).filter((one) => !used.has(one))).toEqual([]);
 });

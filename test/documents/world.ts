@@ -46,7 +46,7 @@ export async function makeWorld(gateway: Gateway, company: string): Promise<void
 
 /** What is there only once others have answered. */
 const states = [
-  `update vehicle v set status = s.status, attempts = s.n, verified_at = timestamptz '2026-01-01 10:00:00.5Z' + make_interval(secs => get_byte(uuid_send(v.id), 14) % 3),
+  `update vehicle v set status = s.status, attempts = s.n, verified_at = to_timestamp(1767261600.5 + get_byte(uuid_send(v.id), 14) % 3),
      reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
      claimed = s.n = 3
    from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),

@@ -94,7 +94,7 @@ test.each([
   index('fleet_by_name on fleet (company, name, id)'),
   index('fleet_by_name on fleet (company, email collate "C", id)'),
   index('event_company_position_key on event (company, position) where position is not null'),
-  index('event_fleet on event (fleet_id, position) where position is not null'),
+  index('event_by_fleet on event (company, fleet_id, position) where position is not null'),
   `update pg_index set indisvalid = false where indexrelid = 'vehicle_by_fleet'::regclass`,
   'alter table vehicle drop constraint vehicle_vin; create unique index vehicle_vin on vehicle (company, vin)',
   constraint('import', 'import_idempotency_key', 'unique nulls not distinct (company, idempotency_key)'),

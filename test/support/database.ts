@@ -8,7 +8,7 @@ import { type Cluster, createOn, dropOn } from './citus-database.ts';
 
 /** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */
 type Template =
-  | { kind: 'embedded'; folder: string; template: string }
+  | { kind: 'embedded'; folder: string; template: string; cluster?: undefined }
   | { kind: 'postgresql'; folder: string; template: string; server: string; cluster?: undefined }
   | { kind: 'postgresql'; folder: string; cluster: Cluster };
 

@@ -63,7 +63,7 @@ const allowed: Record<string, readonly string[]> = {
       'core/imports',
     ],
   ],
-  jobs: ['core', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
+  jobs: ['core', 'core/contracts', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
   http: ['http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
   'http/identity': ['http', 'core'],

@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -21,7 +21,7 @@ export const itsFleetIsThere = (row: string): string => `not exists (select from
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
 /** The same as fleetIsThere for rows of this company. */
-export function ofFleetThatIsThere(row: string, company: string) {
+export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {
   const [before, after] = gone('?').split('?') as [string, string];
   return sql<SqlBool>`${sql.ref(`${row}.fleet_id`)} <> all(${sql.raw(before)}${company}${sql.raw(after)})`;
 }

@@ -22,7 +22,7 @@ const anyVehicle = prepare((p: { company: string }) =>
 /** For fewer rows, looking up each while they are stored costs less than setting them aside once more. */
 const FEW_ROWS = 1_000;
 
-/** Stores the good rows of an import as vehicles, part by part where they are many; gives how many are new. */
+/** Stores the good rows of an import as vehicles, part by part where they are many; gives how many it has written. */
 export async function insertVehicles(
   ctx: Context,
   run: ImportRow,

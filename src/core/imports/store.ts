@@ -119,12 +119,12 @@ async function store(
     await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
-    const created = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
-    if (created > 0 && how !== 'count') {
-      // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
-      await refreshStatistics(ctx, created);
-      await countCreated(ctx, run, ids, staging.good);
-    }
+    const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
+    const stays = written > 0 && how !== 'count';
+    // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
+    if (stays) await refreshStatistics(ctx, written);
+    // For Citus, what others were first to add is written, too.
+    const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -170,7 +170,7 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
-/** What becomes of the good rows; each gives how many vehicles are new. */
+/** What becomes of the good rows; each gives how many vehicles are new, or at most so many. */
 const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good: number) => Promise<number>> = {
   insert: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, false),
   beside: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, true),
@@ -181,12 +181,19 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good:
   refuse: async () => 0,
 };
 
-async function countCreated(ctx: Context, { company, fleet_id: fleetId }: ImportRow, ids: Ids, staged: number) {
+/** Adds the new vehicles to the tallies; gives how many there are. */
+async function countCreated(
+  ctx: Context,
+  { company, fleet_id: fleetId }: ImportRow,
+  ids: Ids,
+  staged: number,
+): Promise<number> {
   const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
   await countVehicles(
     ctx,
     counts.map((one) => ({ ...one, company, fleetId })),
   );
+  return counts.reduce((sum, { delta }) => sum + delta, 0);
 }
 
 function idsOfOneStatement(): Ids {

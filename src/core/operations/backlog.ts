@@ -1,9 +1,10 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { withCompaniesDue } from '../due-companies.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
+import { withCompaniesDue } from './due-companies.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -35,6 +36,7 @@ const waitingVehicles = (now: Expression<string>) =>
                 .select('due_at')
                 .whereRef('vehicle.company', '=', 'c.company')
                 .where('vehicle.due_at', '<=', now)
+                .where(ofFleetThatIsThere('vehicle', sql.ref('c.company')))
                 .as('own'),
             )
             .select('own.due_at')

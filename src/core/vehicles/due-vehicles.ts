@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { spread } from '../sql/sql.ts';
@@ -36,6 +37,7 @@ const claim = prepare((p: { company: string; except: readonly string[]; limit: n
         .where('company', '=', p.company)
         .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
         .where(({ ref }) => sql<boolean>`(${ref('manufacturer')} <> all(${p.except}::text[])) is not false`)
+        .where(ofFleetThatIsThere('vehicle', p.company))
         .orderBy('due_at')
         .limit(p.limit)
         .forUpdate()
@@ -50,7 +52,8 @@ const claim = prepare((p: { company: string; except: readonly string[]; limit: n
 );
 
 /**
- * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of the brands `except`.
+ * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of the brands `except`, and
+ * none of a fleet that is being deleted.
  * Rows that another process is claiming are skipped, so that any number of processes share the work.
  */
 export async function claimDueVehicles(
@@ -84,6 +87,7 @@ const postpone = prepare((p: Postponed) => {
         .select(['id', 'manufacturer'])
         .where('company', '=', p.company)
         .where('due_at', '<=', now)
+        .where(ofFleetThatIsThere('vehicle', p.company))
         .orderBy('due_at')
         .limit(POSTPONED_AT_ONCE),
     )

@@ -105,6 +105,7 @@ const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; s
             .selectFrom('vehicle')
             .where('company', '=', p.company)
             .where('due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
+            .where(ofFleetThatIsThere('vehicle', p.company))
             .limit(VEHICLES_LOOKED_AT)
             .as('first'),
         )

@@ -1,17 +1,18 @@
 import { type Selectable, sql } from 'kysely';
-import type { Context } from './context.ts';
-import { prepare } from './sql/prepare.ts';
-import { isoOf } from './sql/selection.ts';
-import { onPrimary } from './sql/send.ts';
-import { db, type Tables } from './sql/tables.ts';
+import type { Context } from '../context.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 /** What comes due by the time in its `due_at`. Each table has an index of (company, due_at). */
 type Timed = 'vehicle' | 'contract';
-type Row = Pick<Selectable<Tables[Timed]>, 'company' | 'due_at'>;
+type Row = Pick<Selectable<Tables[Timed]>, 'company' | 'fleet_id' | 'due_at'>;
 
 /**
  * Each company with rows that await something, and when the first of them does, as a table `turn`. One look into the index
- * for each company, however many rows it has.
+ * for each company, however many rows it has. Rows of fleets that are being deleted await nothing.
  */
 export const withCompaniesDue = (table: Timed) =>
   db.with('turn', (q) =>
@@ -23,6 +24,7 @@ export const withCompaniesDue = (table: Timed) =>
           .select('row.due_at')
           .whereRef('row.company', '=', 'c.company')
           .where('row.due_at', 'is not', null)
+          .where(ofFleetThatIsThere('row', sql.ref('c.company')))
           .orderBy('row.due_at')
           .limit(sql.lit(1))
           .as('first'),

@@ -1,9 +1,10 @@
 import { type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { type By, bySystem, contractData, eventColumns, eventsOf } from '../events/record-events.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { type By, bySystem, contractData, eventColumns, eventsOf } from './record-events.ts';
 
 const CONTRACTS_AT_ONCE = 500;
 
@@ -26,17 +27,7 @@ const recordPeriod = (
       sql<string[]>`array[v.vin]`.as('vins'),
       contractData.as('data'),
     ])
-    .whereRef('c.due_at', '=', column)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('fleet')
-            .where('fleet.company', '=', p.company)
-            .whereRef('fleet.id', '=', 'c.fleet_id')
-            .where('fleet.deletion', 'is not', null),
-        ),
-      ),
-    );
+    .whereRef('c.due_at', '=', column);
   return q
     .insertInto('event')
     .columns(eventColumns)
@@ -51,6 +42,7 @@ const recordDue = prepare((p: By & { company: string }) =>
         .selectAll()
         .where('company', '=', p.company)
         .where('due_at', '<=', p.at)
+        .where(ofFleetThatIsThere('contract', p.company))
         .orderBy('due_at')
         .limit(CONTRACTS_AT_ONCE)
         .forNoKeyUpdate()
