@@ -3,11 +3,12 @@
  * together (control groups), and the share is what limits them.
  * Run:  npx node bench/publishing.ts [--share 25] [--rounds 5] [--events 1000]          (Linux, as root)
  * Read: events per second of 8 companies with so many events each, published by one process and by two, in turns, and the
- * ratio of a round (median).
+ * ratio of a round (median). "by CPU" is what the ratio is where each gets all of its share: twice the processor time of an
+ * event that one publishes, to that of one that two publish. It depends much less on what else the machine does.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { figure, inTurns, median, medianRatio } from './support/measure.ts';
+import { cpuOrZero, figure, inTurns, median, medianRatio } from './support/measure.ts';
 import { CoreShare } from './support/share.ts';
 import { migrate, openWorld } from './support/world.ts';
 
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
   },
 });
 const COMPANIES = 8;
+const EVENTS = COMPANIES * Number(options.events);
 const shares: CoreShare[] = [];
 
 // What is measured is the publishing, not the disk.
@@ -28,10 +30,13 @@ await world.sql(`insert into company select 'company ' || c from generate_series
 const publishers = [await start('one'), await start('two')] as const;
 try {
   const [, second] = publishers;
+  const costs = new Map<number, number[]>([1, 2].map((processes) => [processes, []]));
   const rates = await inTurns([1, 2], Number(options.rounds), async (processes) => {
     for (const publisher of publishers) await publisher.limit();
     if (processes === 1) second.kill('SIGSTOP');
+    const before = used();
     const rate = await publish();
+    costs.get(processes)?.push((used() - before) / EVENTS);
     second.kill('SIGCONT');
     await delay(300);
     return rate;
@@ -41,9 +46,17 @@ try {
     `one ${figure(median(ones))}/s, two ${figure(median(twos))}/s, ratio ${medianRatio(twos, ones).toFixed(2)} ` +
       `(${twos.map((two, round) => (two / (ones[round] ?? 0)).toFixed(2)).join(', ')})`,
   );
+  const [one = 0, two = 0] = [...costs.values()].map(median);
+  console.log(
+    `CPU of an event: one ${one.toFixed(0)} µs, two ${two.toFixed(0)} µs; by CPU ${((2 * one) / two).toFixed(2)}`,
+  );
 } finally {
   await world[Symbol.asyncDispose]();
   for (const share of shares) share.remove();
+}
+
+function used(): number {
+  return publishers.reduce((sum, publisher) => sum + publisher.microseconds(), 0);
 }
 
 /** Events per second, from the moment they are announced until all have their place. */
@@ -58,7 +71,7 @@ async function publish(): Promise<number> {
   const began = performance.now();
   await world.sql(`select pg_notify('due', 'event')`);
   while ((await world.sql('select from event where position is null limit 1')).length > 0) await delay(50);
-  return (COMPANIES * Number(options.events)) / ((performance.now() - began) / 1000);
+  return EVENTS / ((performance.now() - began) / 1000);
 }
 
 /** A process that, with its backends, gets a share of a core: those that it has whenever `limit` is called. */
@@ -68,12 +81,16 @@ async function start(name: string) {
   const { pid, child } = await world.gateway({ DATABASE_URL: url.href });
   const share = new CoreShare(name, Number(options.share));
   shares.push(share);
+  let pids = [pid as number];
   return {
+    /** Processor time so far. */
+    microseconds: () => pids.reduce((sum, one) => sum + cpuOrZero(one), 0),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     async limit() {
       const backends = await world.sql('select pid from pg_stat_activity where application_name = $1', [name]);
       if (backends.length === 0) throw new Error('whose connections are whose cannot be seen');
-      share.add(pid as number, ...backends.map((backend) => backend.pid));
+      pids = [pid as number, ...backends.map((backend) => backend.pid)];
+      share.add(...pids);
     },
   };
 }

@@ -1,9 +1,10 @@
 /**
- * Whether reads scale with a second process and with a second database. Two cores are full with one of each, so every
- * process gets a small share of a core (control groups), and the share is what limits it.
- * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4]          (Linux, as root)
- * Read: requests per second of one and of two, in turns, and the ratio of a round (median). First gateways have the share
- * and the database all it wants, then the other way about: reads of the primary alone, and of the primary and a standby.
+ * Whether reads scale with a second process and with a second database, and creates with four processes. Two cores are full
+ * with one of each, so every process gets a small share of a core (control groups), and the share is what limits it.
+ * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4] [--what processes,databases,creates]     (Linux, as root)
+ * Read: requests per second of one and of two (four), in turns, and the ratio of a round (median). First gateways have the
+ * share and the database all it wants, then the other way about: reads of the primary alone, and of the primary and a
+ * standby. PostgreSQL waits for its disk.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -20,27 +21,31 @@ const { values: options } = parseArgs({
     share: { type: 'string', default: '20' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
+    what: { type: 'string', default: 'processes,databases,creates' },
   },
 });
 const CONNECTIONS = 16;
 const OTHERS = 10_000;
+const CREATORS = 4;
+const what = new Set(options.what.split(','));
 const shares: CoreShare[] = [];
 await using world = await openWorld();
 const primary = world.server;
 migrate(primary.url);
 const seeded = await seed(primary.url, OTHERS);
-const reads = (await workloads(world, seeded)).filter(({ name }) => /^W[25] (REST|Gr)/.test(name));
+const all = await workloads(world, seeded);
+const reads = all.filter(({ name }) => /^W[25] (REST|Gr)/.test(name));
+const creates = all.filter(({ name }) => name.startsWith('W7'));
 await primary.end('SIGINT');
 const standby = await primary.standby();
 await primary.start();
 try {
-  const limited = [await start(), await start()] as const;
-  for (const { pid } of limited) limit(pid);
-  await compare('processes', [limited[0]], [...limited]);
-  await Promise.all(limited.map((one) => one.stop()));
-
-  for (const { data } of [primary, standby]) limit(postmasterOf(data));
-  await compare('databases', [await start()], [await start(primary.url, standby.url)]);
+  if (what.has('creates')) await compareProcesses('creates', creates, CREATORS);
+  if (what.has('processes')) await compareProcesses('processes', reads, 2);
+  if (what.has('databases')) {
+    for (const { data } of [primary, standby]) limit(postmasterOf(data));
+    await compare('databases', reads, [await start()], [await start(primary.url, standby.url)]);
+  }
 } finally {
   await standby.stop();
   await world[Symbol.asyncDispose]();
@@ -51,13 +56,22 @@ function start(...readUrls: string[]): Promise<Started> {
   return world.gateway({ DATABASE_READ_URLS: readUrls.join(','), WORKERS: 'off' });
 }
 
-async function compare(what: string, one: Started[], two: Started[]): Promise<void> {
-  for (const workload of reads) {
-    const rates = await inTurns([one, two], Number(options.rounds), (targets) => rateOf(workload, targets));
-    const [ones = [], twos = []] = [...rates.values()];
+/** One process beside so many, each with its share. */
+async function compareProcesses(name: string, requests: readonly Workload[], count: number): Promise<void> {
+  const limited: Started[] = [];
+  while (limited.length < count) limited.push(await start());
+  for (const { pid } of limited) limit(pid);
+  await compare(name, requests, limited.slice(0, 1), limited);
+  await Promise.all(limited.map((one) => one.stop()));
+}
+
+async function compare(name: string, requests: readonly Workload[], one: Started[], more: Started[]): Promise<void> {
+  for (const workload of requests) {
+    const rates = await inTurns([one, more], Number(options.rounds), (targets) => rateOf(workload, targets));
+    const [ones = [], mores = []] = [...rates.values()];
     console.log(
-      `${what.padEnd(10)} ${workload.name.padEnd(40)} one ${figure(median(ones))}/s, two ${figure(median(twos))}/s, ` +
-        `ratio ${medianRatio(twos, ones).toFixed(2)}`,
+      `${name.padEnd(10)} ${workload.name.padEnd(40)} one ${figure(median(ones))}/s, ${more.length > 1 ? more.length : 'two'} ` +
+        `${figure(median(mores))}/s, ratio ${medianRatio(mores, ones).toFixed(2)}`,
     );
   }
 }

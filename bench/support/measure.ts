@@ -26,8 +26,8 @@ export function serverMicroseconds(data: string): number {
 export const postmasterOf = (data: string): number =>
   Number(readFileSync(`${data}/postmaster.pid`, 'utf8').split('\n')[0]);
 
-/** Processes come and go. */
-function cpuOrZero(pid: number): number {
+/** The same of one that may be gone. */
+export function cpuOrZero(pid: number): number {
   try {
     return cpuMicroseconds(pid);
   } catch {

@@ -29,24 +29,28 @@ const FEW_ROWS = 1000;
  * A page has 8 kB. `relpages` and `reltuples` are how many pages and rows there were when the planner last looked: none of an
  * open transaction's, which may have filled most of the pages.
  */
-const findGrown = prepare((p: { names: readonly string[] }) =>
+const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
   db
     .selectFrom(
       sql<Grown>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
         where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
-        and (pg_relation_size(c.oid) / 8192 > greatest(${FEW_PAGES}, 2 * c.relpages)
-          or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)))`.as('grown'),
+        and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
+        and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
+          or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)
+          or (c.relname = 'vehicle' and ${p.vehicles}::float8 > greatest(${FEW_ROWS}::float8, c.reltuples))))`.as(
+        'grown',
+      ),
     )
     .select('grown.name'),
 );
 
 /**
- * Has the database look at tables of which as much is new as it last saw. Before statistics all indexes that begin with the company
+ * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. Before statistics all indexes that begin with the company
  * are equally good to the planner, and plans from then are kept while millions of rows come. PostgreSQL looks by itself within a
  * minute or two, which is long after a large upload; the embedded database never does.
  */
-export async function refreshStatistics(ctx: Context): Promise<void> {
-  for (const { name } of await findGrown(onPrimary(ctx), { names: tables })) {
+export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
+  for (const { name } of await findGrown(onPrimary(ctx), { names: tables, vehicles })) {
     await onPrimary(ctx)(`analyze (skip_locked) ${name}`, []);
   }
 }

@@ -179,33 +179,33 @@ export const countInserted = prepare((p: Ids & { company: string; staged: number
 interface Told extends By, Ids {
   company: string;
   fleet_id: string;
-  last: number;
+  /** How many rows were staged. */
+  staged: number;
   data: string;
 }
 
-/** The vehicles of each event are a stretch of the primary key. Rows that others have added meanwhile leave gaps in it. */
+/**
+ * The vehicles of each event are a stretch of ids. Rows that others have added meanwhile leave gaps in it. In one pass: planned
+ * without knowing of so many rows, a look for each stretch might go through all of the company's vehicles.
+ */
 export const tellOfNew = prepare((p: Told) => {
-  const first = sql<{ first: number }>`generate_series(0, ${p.last}::int, ${EVENT_VEHICLES}::int)`.as<'s'>(
-    sql`s(first)`,
-  );
+  const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
   const facts = db
     .selectFrom('company as c')
-    .crossJoin(first)
-    .crossJoinLateral((of) => {
-      const from = of.ref('s.first');
-      return of
+    .crossJoinLateral((of) =>
+      of
         .selectFrom('vehicle as v')
         .select(({ ref }) => [
           sql<string[]>`array_agg(${ref('v.id')})`.as('ids'),
           sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
         ])
         .where('v.company', '=', p.company)
-        .where('v.id', '>', idAt(p, from))
-        .where('v.id', '<=', idAt(p, sql`(${from} + ${EVENT_VEHICLES}::int)`))
-        .as('batch');
-    })
+        .where('v.id', '>', idAt(p, sql`0`))
+        .where('v.id', '<=', idAt(p, sql`${p.staged}::int`))
+        .groupBy(sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`)
+        .as('batch'),
+    )
     .where('c.company', '=', p.company)
-    .where('batch.ids', 'is not', null)
     .select([
       'c.company',
       sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),

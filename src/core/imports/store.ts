@@ -42,8 +42,6 @@ export async function storeImport(
       // In this order: whoever hears of it asks at once.
       stored();
       ctx.services.changes.announce('import', run.id);
-      // The import is done, whatever comes of this; upkeep looks again.
-      await refreshStatistics(ctx).catch(() => {});
       return done;
     } catch (error) {
       if (error instanceof AtomicRejection) how = 'refuse';
@@ -122,8 +120,11 @@ async function store(
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
+    const stays = written > 0 && how !== 'count';
+    // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
+    if (stays) await refreshStatistics(ctx, written);
     // For Citus, what others were first to add is written, too.
-    const created = written > 0 && how !== 'count' ? await countCreated(ctx, run, ids, staging.good) : written;
+    const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
     // What was not created is there already, in this fleet or in another.
@@ -213,7 +214,7 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
   if (created > 0) {
-    const told = { company, fleet_id: fleetId, last: staged - 1, data: JSON.stringify({ importId: run.id }) };
+    const told = { company, fleet_id: fleetId, staged, data: JSON.stringify({ importId: run.id }) };
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     ctx.services.changes.announce('due', 'vehicle');
   }
