@@ -1,14 +1,8 @@
-import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
-import { request } from 'node:http';
-import { Readable } from 'node:stream';
-import { json } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
+import { sendFile } from './support/send-file.ts';
 import { openWorld } from './support/world.ts';
 
 export const COMPANY = 'acme';
-const BOUNDARY = 'part-of-a-form';
 
 /** A gateway with one fleet; without background work, unless the settings say otherwise. */
 export async function openImportWorld({
@@ -36,23 +30,12 @@ export async function openImportWorld({
     folder: world.folder,
     database,
     databaseUrl: world.url,
+    data: world.server.data,
     headers,
     headersOf: world.headers,
     pid,
     /** Sends the file (a path, or its pieces as they are made) and gives how many vehicles are new. */
-    async upload(file: string | Iterable<string>): Promise<number> {
-      const form = request(`${url}/vehicles/file`, {
-        method: 'POST',
-        headers: { ...headers(), 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
-      });
-      const answered = once(form, 'response');
-      const pieces = typeof file === 'string' ? createReadStream(file) : Readable.from(file);
-      await pipeline(formOf(fleet.id, pieces), form);
-      const [response] = await answered;
-      const body = (await json(response)) as { summary?: { created: number } };
-      if (!body.summary) throw new Error(JSON.stringify(body));
-      return body.summary.created;
-    },
+    upload: (file: string | Iterable<string>) => sendFile(url, headers(), fleet.id, file),
     /** No vehicles any more, as the planner knows, and nothing left to be written by the next who comes. */
     async empty(): Promise<void> {
       await database.query('truncate vehicle, vehicle_tally, event, import_rejection, import, import_batch cascade');
@@ -64,12 +47,4 @@ export async function openImportWorld({
       await world[Symbol.asyncDispose]();
     },
   };
-}
-
-async function* formOf(fleetId: string, file: AsyncIterable<Buffer | string>) {
-  const part = (head: string) => `--${BOUNDARY}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`;
-  yield `${part('name="fleetId"')}${fleetId}\r\n`;
-  yield part('name="vins"; filename="vins.csv"\r\nContent-Type: text/csv');
-  yield* file;
-  yield `\r\n--${BOUNDARY}--\r\n`;
 }

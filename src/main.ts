@@ -12,6 +12,7 @@ import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/log.ts';
 import { welcome } from './http/pages/welcome.ts';
 import { openRateLimit } from './http/request-context.ts';
+import { activityOf } from './jobs/leisure.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry } from './telemetry/open.ts';
@@ -46,7 +47,8 @@ async function main(): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(config.PORT, config.HOST, resolve);
   });
-  const runner = config.WORKERS ? startRunner({ open: () => contextOf(services, 'job', null), changes, log }) : null;
+  const open = () => contextOf(services, 'job', null);
+  const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   for (const warning of authenticator.warnings) log.warn(warning);
 
   const stop = async (reason: string, graceMs: number) => {

@@ -126,8 +126,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
     expect(new Set(deleted.map(({ status }) => status)).isSubsetOf(new Set([200, 204, 404]))).toBe(true);
   });
 
-  test('is not deleted by who knows it as it was before a change that was made at the same time', async () => {
-    if (!change) return;
+  test.runIf(change)('is not deleted by who knows it as it was before a change made at the same time', async () => {
     for (let round = 0; round < (kind === 'postgresql' ? 10 : 3); round++) {
       const path = await make(acme);
       const header = { 'if-match': tagOf(await acme.get(path)) };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parseString } from 'fast-csv';
 import { describe, expect, test } from 'vitest';
-import type { Client, Json } from './support/client.ts';
+import { type Client, type Json, nextOf } from './support/client.ts';
 import { addVehicles, createFleet, newVin, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -130,12 +130,12 @@ describe.each([
       [NDJSON, linesOf],
     ] as const) {
       const vins: string[] = [];
-      for (let next: string | undefined = `${path}${path.includes('?') ? '&' : '?'}limit=2&sort=-vin`; next; ) {
+      for (let next: string | undefined = `${path}?limit=2&sort=-vin`; next; ) {
         const { headers, body }: Json = await acme.client.get(next, accept);
         const rows = await read(body);
         expect(rows.length).toBeLessThanOrEqual(2);
         vins.push(...rows.map(({ vin }) => vin));
-        next = /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+        next = nextOf(headers);
       }
       const { body: list } = await acme.client.get(`${path}?sort=-vin`);
       expect(vins).toEqual(list.map(({ vin }: Json) => vin));
@@ -160,8 +160,8 @@ test("another company's fleet is exported to nobody", async () => {
   const globex = await gateway.as('globex');
   for (const accept of [CSV, NDJSON]) {
     expect(await globex.get(`/fleets/${first.id}/vehicles`, accept)).toMatchObject({ status: 404 });
-    expect(linesOf((await globex.get('/vehicles', NDJSON)).body)).toEqual([]);
   }
+  expect(linesOf((await globex.get('/vehicles', NDJSON)).body)).toEqual([]);
   expect((await globex.get('/vehicles', CSV)).body.replace('\ufeff', '')).toBe(`${header}\n`);
 });
 
@@ -191,7 +191,7 @@ test('no name of a fleet is a formula, or breaks its line', async () => {
   await fc.assert(
     fc.asyncProperty(name, async (text) => {
       const made = await client.post('/fleets', { name: text, companyAddress: 'a', email: 'a@b.example', vat: 'v' });
-      if (made.status !== 201) return;
+      fc.pre(made.status === 201);
       const [{ vin }] = await addVehicles(client, newVins(1), made.body);
       const { body } = await client.get(`/fleets/${made.body.id}/vehicles`, CSV);
       const rows = await rowsOf(body);

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { importChanges } from '../src/core/following/subscriptions.ts';
 import type { Import } from '../src/core/imports/import.ts';
+import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 const gateway = await startGateway();
 const other = await startGateway({ on: gateway });
@@ -76,4 +81,111 @@ test('a running import of another company is none', async () => {
   expect(new Set(seen)).toEqual(new Set([404]));
   expect((await other.anyone.get(`/imports/${importId}`)).status).toBe(401);
   expect((await acme.get(`/imports/${importId}`)).body.state).toBe('COMPLETED');
+});
+
+const MEMBERS = 'id fleetId: fleet { id } state received created existing rejected startedAt finishedAt';
+
+/** An import as each way of asking shows it, by its name. */
+async function everySight(importId: string): Promise<Record<string, Import>> {
+  const query = `query ($id: ID!) {
+    import(id: $id) { ${MEMBERS} } node(id: $id) { ... on Import { ${MEMBERS} } }
+    fleets { nodes { imports { nodes { ${MEMBERS} } } } }
+  }`;
+  const { data } = (await acme.post('/graphql', { query, variables: { id: importId } })).body;
+  const listed = data.fleets.nodes
+    .flatMap((fleet: Json) => fleet.imports.nodes)
+    .find(({ id }: Json) => id === importId);
+  const graphql = { import: data.import, node: data.node, imports: listed };
+  const plain = ([name, { fleetId, ...run }]: [string, Json]) => [name, { ...run, fleetId: fleetId.id }];
+  const [, followed = ''] = /^data: (.*)$/m.exec((await acme.get(`/imports/${importId}/events`)).body) ?? [];
+  return {
+    ...Object.fromEntries(Object.entries(graphql).map(plain)),
+    rest: (await acme.get(`/imports/${importId}`)).body,
+    events: JSON.parse(followed),
+  };
+}
+
+async function expectOneSight(importId: string): Promise<void> {
+  const { rest, ...others } = await everySight(importId);
+  for (const [name, seen] of Object.entries(others)) expect(seen, name).toEqual(rest);
+}
+
+/** An upload whose file comes in pieces, and ends when it is told to. */
+async function beginUpload(fleetId: string) {
+  const importId = randomUUID();
+  const sending = request(`${gateway.url}/vehicles/file?fleetId=${fleetId}&importId=${importId}`, {
+    method: 'POST',
+    headers: { ...acme.headers, 'content-type': 'text/csv' },
+    agent: false,
+  });
+  const answered = once(sending, 'response').then(([response]) => response.resume().statusCode as number);
+  answered.catch(() => {});
+  sending.on('error', () => {});
+  onTestFinished(() => void sending.destroy());
+  sending.write('vin\n');
+  await until(async () => (await acme.get(`/imports/${importId}`)).status === 200);
+  return { importId, sending, answered };
+}
+
+test('both interfaces say the same of an import while its file arrives', async () => {
+  const fleet = await createFleet(acme);
+  const { importId, sending, answered } = await beginUpload(fleet.id);
+  let sent = 'vin\n';
+  // In every size, with rows that are rejected.
+  for (const [at, rows] of [6_000, 7_000, 5_001, 12_000, 800, 9_000].entries()) {
+    const piece = `${newVins(rows).join('\n')}\n${'WBA\n'.repeat(at)}`;
+    sending.write(piece);
+    sent += piece;
+    // What fills no piece of 64 kB is not read before its end.
+    const read = sent.slice(0, sent.length - 1 - ((sent.length - 1) % 65_536));
+    const received = read.split('\n').length - 2;
+    await until(async () => (await acme.get(`/imports/${importId}`)).body.received === received);
+    await expectOneSight(importId);
+  }
+  sending.end();
+  expect(await answered).toBe(201);
+  await expectOneSight(importId);
+});
+
+test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', async () => {
+  const fleet = await createFleet(acme);
+  await addVehicles(acme, newVins(1), fleet);
+  const { importId, sending, answered } = await beginUpload(fleet.id);
+  const vins = newVins(30_000);
+  const holder = new pg.Client('DATABASE_URL' in gateway.env ? gateway.env.DATABASE_URL : '');
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query(`select from fleet where id = '${fleet.id}' for update`);
+  sending.end(`${vins.join('\n')}\n${vins[0]}\nWBA\n`);
+  // All is stored but for its counts, which wait for the fleet.
+  await until(async () => (await acme.get(`/imports/${importId}`)).body.created === 30_000);
+  await expectOneSight(importId);
+  // Another process sees what the row has.
+  await until(async () => {
+    const [row] = await gateway.execute<Import>(`select * from import where id = '${importId}'`);
+    return row?.received === 30_002 && row.rejected === 1 && row.created === 30_000 && row.existing === 1;
+  });
+  await holder.query('commit');
+  expect(await answered).toBe(201);
+  await expectOneSight(importId);
+});
+
+test('what is said of an import never goes back', async () => {
+  const fleet = await createFleet(acme);
+  await addVehicles(acme, newVins(1), fleet);
+  const { importId, sending, answered } = await beginUpload(fleet.id);
+  sending.end(`${newVins(60_000).join('\n')}\n`);
+  const seen: Import[] = [];
+  const ended = answered.then(() => true);
+  for (let over: unknown = false; !over; over = await Promise.race([ended, false])) {
+    const { body } = await acme.get(`/imports/${importId}`);
+    if (body.state) seen.push(body);
+  }
+  for (const member of ['received', 'created', 'existing', 'rejected'] as const) {
+    const numbers = seen.map((run) => run[member]);
+    expect(numbers, member).toEqual(numbers.toSorted((a, b) => a - b));
+  }
+  const ending = seen.findIndex(({ state }) => state === 'COMPLETED');
+  if (ending >= 0) expect(new Set(seen.slice(ending).map(({ state }) => state))).toEqual(new Set(['COMPLETED']));
 });

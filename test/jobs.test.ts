@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { activityOf } from '../src/jobs/leisure.ts';
 import { startRunner } from '../src/jobs/runner.ts';
 import { addVehicles, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -15,7 +17,8 @@ const acme = await gateway.as('acme');
 /** Background work of the gateway, until the test ends. */
 function work(): void {
   const { changes, log } = services;
-  const runner = startRunner({ open: () => contextOf(services, 'job', null), changes, log });
+  const activity = activityOf(new EventEmitter());
+  const runner = startRunner({ open: () => contextOf(services, 'job', null), changes, log, activity });
   onTestFinished(() => runner.stop());
 }
 const eligibilityOf = (vin: string) => acme.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=10' });
@@ -65,7 +68,10 @@ test.skipIf(gateway.database.kind === 'embedded')(
     onTestFinished(() => long.end());
     await long.query('begin');
     await long.query('lock table vehicle in access exclusive mode');
-    const runner = startRunner({ open: () => contextOf(services, 'job', null), changes: services.changes, log });
+    const activity = activityOf(new EventEmitter());
+    const runner = startRunner({
+      ...{ open: () => contextOf(services, 'job', null), changes: services.changes, log, activity },
+    });
     onTestFinished(() => runner.stop());
     await until(() => lines.some(({ msg }) => msg.includes('somebody else has locked')));
     await long.query('rollback');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Client, Json } from './support/client.ts';
+import { type Client, type Json, nextOf } from './support/client.ts';
 import { createContract, createFleet, recount, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -161,8 +161,6 @@ const address = (path: string, given: Json) => {
   return `${ofFleet(path)}${path.includes('?') ? '&' : '?'}${search}`;
 };
 
-const nextOf = (headers: Headers) => /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
-
 describe.each(Object.entries(lists))('%s', (name, list) => {
   const direction = fc.constantFrom('ASC', 'DESC');
   const ask = async (variables: Json): Promise<Json> => {
@@ -285,6 +283,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
         const variables = { after, orderBy: { field: by } };
         const { body } = await client.post('/graphql', { query: ofFleet(list.query), variables });
         if (body.errors) expect(body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
+        else expect(list.connection(body.data).edges).toBeInstanceOf(Array);
       }
     }
   });

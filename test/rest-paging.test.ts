@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Client, Json } from './support/client.ts';
+import { type Client, type Json, nextOf } from './support/client.ts';
 import { addVehicle, addVehicles, createContract, createFleet, newVins, recount } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -35,7 +35,6 @@ const lists = {
 const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
 /** The address that `Link` names as the next page. */
-const nextOf = (headers: Headers) => /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
 
 /** Every page from here to the end; `between` runs after each. */
 async function followLinks({ client, path }: List, limit: number, between = async () => {}): Promise<Json[][]> {

@@ -230,6 +230,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
     const job = verifyEligibility(
       () => contextOf(gateway.services, 'job', null),
       () => {},
+      (step) => step(),
     );
     await job.run(new AbortController().signal);
     await job.stop();

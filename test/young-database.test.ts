@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
 import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -44,3 +46,30 @@ test('and, a while later, of those that came one by one', async () => {
   });
   expect(await looked()).toEqual({ id: 'vehicle_pkey', vin: 'vehicle_vin' });
 });
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'and of an upload that it looked at before it was committed',
+  async () => {
+    const fleet = await createFleet(acme);
+    const importId = randomUUID();
+    const vins = newVins(30_000);
+    const known = async () =>
+      (await gateway.execute<{ reltuples: number }>(`select reltuples from pg_class where relname = 'vehicle'`))[0]
+        ?.reltuples ?? 0;
+    const before = await known();
+    const holder = new pg.Client('DATABASE_URL' in gateway.env ? gateway.env.DATABASE_URL : '');
+    await holder.connect();
+    onTestFinished(() => holder.end());
+    await holder.query('begin');
+    // The upload stores its vehicles, and waits before it counts them.
+    await holder.query('lock table vehicle_tally in share mode');
+    const form = uploadForm(fleet.id, `vin\n${vins.join('\n')}\n`);
+    const uploaded = acme.send('POST', `/vehicles/file?importId=${importId}`, form);
+    await until(async () => (await acme.get(`/imports/${importId}`)).body.created === vins.length);
+    await gateway.execute('analyze vehicle');
+    expect(await known()).toBeLessThanOrEqual(before);
+    await holder.query('commit');
+    expect((await uploaded).status).toBe(201);
+    await until(async () => (await known()) >= before + vins.length);
+  },
+);

@@ -114,9 +114,7 @@ export function reads({ object, list }: Style) {
     }),
     'the home page’s': data('fleets', {
       totalCount: total('fleet'),
-      nodes: json(
-        list({ id: code('f.id'), name: text('f.name'), vehicleCount: number(counted('f.id')) }, fleetsOf(50)),
-      ),
+      nodes: json(list({ id: code('f.id'), name: text('f.name'), vehicleCount: number(counted) }, fleetsOf(50))),
     }),
     '20 fleets with summaries and counts': data('fleets', {
       totalCount: total('fleet'),

@@ -20,8 +20,9 @@ export const maker = (value: (slug: string, name: string) => string, slug = 'v.m
 export const makerName = maker((_slug, name) => `{"name":"${name}"}`);
 export const makerIdAndName = maker((slug, name) => `{"id":"${slug}","name":"${name}"}`);
 
-export const counted = (fleet: string) =>
-  `(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = '${COMPANY}' and t.fleet_id = ${fleet})`;
+/** Vehicles of the fleet `f`. */
+export const counted =
+  '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
 export const fleet: Members = {
   id: code('f.id'),
   company: text('f.company'),
@@ -29,7 +30,7 @@ export const fleet: Members = {
   companyAddress: text('f.company_address'),
   email: text('f.email'),
   vat: text('f.vat'),
-  vehicleCount: number(counted('f.id')),
+  vehicleCount: number(counted),
   createdAt: time('f.created_at'),
   updatedAt: time('f.updated_at'),
 };

@@ -39,7 +39,7 @@ export const writes = ({ object, list }: Style) => ({
       `$3::uuid, null, array_agg(id), array_agg(vin), '{}' from vehicle where fleet_id = $3 having count(*) > 0`,
     )}), told as (${fact(
       'fleet.deleted',
-      `f.id, null, '{}', '{}', jsonb_build_object('name', f.name, 'vehicleCount', ${counted('f.id')}) from f`,
+      `f.id, null, '{}', '{}', jsonb_build_object('name', f.name, 'vehicleCount', ${counted}) from f`,
     )}), emptied as (delete from vehicle where company = '${WRITER}' and fleet_id in (select id from f)),
     gone as (delete from fleet where id in (select id from f))
     select ${object(fleet)}::text as json from f`,

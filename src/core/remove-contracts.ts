@@ -1,4 +1,4 @@
-import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import { type Expression, expressionBuilder, type QueryCreator, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { type By, byCaller, contractData, eventColumns, eventsOf } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
@@ -9,37 +9,48 @@ import { db, type Tables } from './sql/tables.ts';
 export const removed = expressionBuilder<{ c: Tables['contract'] }, 'c'>();
 
 /**
- * Steps `c` and `told` of a statement that deletes the contracts of a company (of any when null) that fit the condition
- * and records each that it has deleted itself: one that somebody else is deleting is that one's to tell of, and whoever
- * has it locked tells first.
+ * Step `c` of a statement, which deletes the contracts of a company (of any when null) that fit the condition; contractsGone
+ * tells of each that it has deleted itself: one that somebody else is deleting is that one's to tell of, and whoever has it
+ * locked tells first.
  */
+export const deletingContracts = (company: string | null, which: Expression<SqlBool>) =>
+  db.with('c', (q) =>
+    q
+      .deleteFrom('contract as c')
+      .where(which)
+      .$if(company !== null, (c) => c.where('c.company', '=', company as string))
+      .returningAll('c'),
+  );
+
+/** Rows for `insert into event`, of the contracts that step `c` has deleted. */
+export const contractsGone = (
+  q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
+  by: By,
+  company: string | null,
+) => {
+  const facts = q
+    .selectFrom('c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .$if(company !== null, (v) => v.where('v.company', '=', company as string))
+    .select(({ ref }) => [
+      'c.company',
+      'c.fleet_id',
+      'c.id as contract_id',
+      sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
+      sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
+      contractData.as('data'),
+    ]);
+  return eventsOf('contract.deleted', by, facts.as('f'));
+};
+
+/** Steps `c` and `told` of a statement that deletes contracts and records that they are deleted. */
 export const removing = (by: By, company: string | null, which: Expression<SqlBool>) =>
-  db
-    .with('c', (q) =>
-      q
-        .deleteFrom('contract as c')
-        .where(which)
-        .$if(company !== null, (c) => c.where('c.company', '=', company as string))
-        .returningAll('c'),
-    )
-    .with('told', (q) => {
-      const facts = q
-        .selectFrom('c')
-        .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-        .$if(company !== null, (v) => v.where('v.company', '=', company as string))
-        .select(({ ref }) => [
-          'c.company',
-          'c.fleet_id',
-          'c.id as contract_id',
-          sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
-          sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
-          contractData.as('data'),
-        ]);
-      return q
-        .insertInto('event')
-        .columns(eventColumns)
-        .expression(eventsOf('contract.deleted', by, facts.as('f')));
-    });
+  deletingContracts(company, which).with('told', (q) =>
+    q
+      .insertInto('event')
+      .columns(eventColumns)
+      .expression(contractsGone(q, by, company)),
+  );
 
 const removeOfFleet = prepare((p: By & { company: string; fleet_id: string }) =>
   removing(p, p.company, removed('c.fleet_id', '=', p.fleet_id)).selectNoFrom([]),

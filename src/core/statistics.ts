@@ -22,19 +22,26 @@ interface Grown {
   name: string;
 }
 
-/** A page has 8 kB. `relpages` is how many there were when the planner last looked. */
+/** Fewer rows that have changed are no matter either. */
+const FEW_ROWS = 1000;
+
+/**
+ * A page has 8 kB. `relpages` and `reltuples` are how many pages and rows there were when the planner last looked: none of an
+ * open transaction's, which may have filled most of the pages.
+ */
 const findGrown = prepare((p: { names: readonly string[] }) =>
   db
     .selectFrom(
-      sql<Grown>`(select relname::text as name from pg_class where relnamespace = 'public'::regnamespace
-        and relname = any(${p.names}::text[]) and relkind = 'r'
-        and pg_relation_size(oid) / 8192 > greatest(${FEW_PAGES}, 2 * relpages))`.as('grown'),
+      sql<Grown>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
+        where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
+        and (pg_relation_size(c.oid) / 8192 > greatest(${FEW_PAGES}, 2 * c.relpages)
+          or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)))`.as('grown'),
     )
     .select('grown.name'),
 );
 
 /**
- * Has the database look at tables that have doubled since it last did. Before statistics all indexes that begin with the company
+ * Has the database look at tables of which as much is new as it last saw. Before statistics all indexes that begin with the company
  * are equally good to the planner, and plans from then are kept while millions of rows come. PostgreSQL looks by itself within a
  * minute or two, which is long after a large upload; the embedded database never does.
  */

@@ -2,8 +2,6 @@ import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import pg from 'pg';
 import { socketOf } from './prepared.ts';
 
-/** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
-const MOST_CONNECTIONS = 3;
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
 /** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus rejects it. */
@@ -33,18 +31,20 @@ interface Pipeline {
 export class Pipelines {
   readonly #Client: typeof pg.Client;
   readonly #config: pg.ClientConfig;
+  readonly #connections: number;
   readonly #repeatable: boolean;
   readonly #pipelines = new Set<Pipeline>();
 
-  /** `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
+  /** `connections`: at most. `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
   constructor(
     Client: typeof pg.Client,
     config: pg.ClientConfig,
-    { repeatable, onePlan }: { repeatable: boolean; onePlan: boolean },
+    { connections, repeatable, onePlan }: { connections: number; repeatable: boolean; onePlan: boolean },
   ) {
     this.#Client = Client;
     const options = onePlan ? `${config.options ?? ''} ${ONE_PLAN}` : config.options;
     this.#config = { ...config, types, options, statement_timeout: SHORT_MS, pipeline: true };
+    this.#connections = connections;
     this.#repeatable = repeatable;
   }
 
@@ -81,7 +81,7 @@ export class Pipelines {
   #leastBusy(): Pipeline {
     let least: Pipeline | undefined;
     for (const pipeline of this.#pipelines) if (!least || pipeline.waiting < least.waiting) least = pipeline;
-    return least && (least.waiting === 0 || this.#pipelines.size >= MOST_CONNECTIONS) ? least : this.#open();
+    return least && (least.waiting === 0 || this.#pipelines.size >= this.#connections) ? least : this.#open();
   }
 
   #open(): Pipeline {

@@ -71,15 +71,29 @@ function notReached(url: string, error: unknown): StartError {
   return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
 }
 
+/** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
+const READING = 3;
+/** More, since each of these waits for the disk, and those that commit at the same time wait together. */
+const ADDING = 8;
+
 /** For short statements: reads, from the replicas in turn if there are any, and additions. */
 function openPipelines(primary: Watched, replicas: readonly Watched[], citus: boolean) {
+  const shared = { onePlan: !citus };
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
     ({ url, watch }) =>
-      new Pipelines(watch.Client, { ...session(url), ...bounds }, { repeatable: true, onePlan: !citus }),
+      new Pipelines(
+        watch.Client,
+        { ...session(url), ...bounds },
+        { ...shared, connections: READING, repeatable: true },
+      ),
   );
   // What is added waits for nobody; whoever does all the same must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
-  const additions = new Pipelines(primary.watch.Client, addition, { repeatable: false, onePlan: !citus });
+  const additions = new Pipelines(primary.watch.Client, addition, {
+    ...shared,
+    connections: ADDING,
+    repeatable: false,
+  });
   let turn = 0;
   return {
     async read(statement: string, values: readonly unknown[]) {

@@ -1,18 +1,24 @@
 import type { Context } from '../core/context.ts';
-import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
+import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 
 /** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
-export function deleteFleets(open: () => Context): Job {
+export function deleteFleets(open: () => Context, inTime: Steps): Job {
   return {
     kind: 'fleet',
     async run(signal) {
       const ctx = open();
+      /** How far each is. */
+      const places = new Map<string, string>();
       for (let left = true; left && !signal.aborted; ) {
         left = false;
         for (const fleet of await fleetsBeingDeleted(ctx)) {
           if (signal.aborted) break;
-          left = (await deleteSome(ctx, fleet)) || left;
+          const after = await inTime(() => deleteSome(ctx, fleet, places.get(fleet.id) ?? FROM_THE_START));
+          if (after === null) continue;
+          left = true;
+          places.set(fleet.id, after);
         }
       }
       return null;

@@ -12,6 +12,7 @@ import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 import { Shares } from './shares.ts';
 
 /** Deliveries this process has under way at a time. */
@@ -22,13 +23,14 @@ const LONGEST_STOP_MS = 3_000;
 const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
-export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void): Job =>
-  new Deliverer(open, onError);
+export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, inTime: Steps): Job =>
+  new Deliverer(open, onError, inTime);
 
 class Deliverer implements Job {
   readonly kind = 'delivery';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
+  readonly #inTime: Steps;
   readonly #sender: ReturnType<typeof openSender>;
   readonly #shares = new Shares(IN_FLIGHT);
   /** How many each webhook has under way. */
@@ -40,9 +42,10 @@ class Deliverer implements Job {
   #waiting = false;
   #cut = false;
 
-  constructor(open: () => Context, onError: (error: unknown) => void) {
+  constructor(open: () => Context, onError: (error: unknown) => void, inTime: Steps) {
     this.#open = open;
     this.#onError = onError;
+    this.#inTime = inTime;
     this.#sender = openSender({ loopback: open().services.config.WEBHOOK_LOOPBACK });
   }
 
@@ -50,7 +53,8 @@ class Deliverer implements Job {
     const ctx = this.#open();
     for (;;) {
       const now = ctx.now();
-      if (signal.aborted || (await this.#startDue(ctx, now, signal)) === 0) return nextDeliveryDue(ctx, now);
+      const started = signal.aborted ? 0 : await this.#inTime(() => this.#startDue(ctx, now, signal));
+      if (started === 0) return nextDeliveryDue(ctx, now);
     }
   }
 

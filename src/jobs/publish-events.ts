@@ -4,11 +4,12 @@ import { recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, PUBLISHED_AT_ONCE, publishEventsOf } from '../core/events/publish-events.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 
 const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
-export function publish(open: () => Context): Job {
+export function publish(open: () => Context, inTime: Steps): Job {
   let last = '';
   /** Publishes some of each company, beginning after the last one that had its turn; gives the most that any had. */
   async function turn(ctx: Context, companies: Awaited<ReturnType<typeof companiesToPublish>>, signal: AbortSignal) {
@@ -37,7 +38,7 @@ export function publish(open: () => Context): Job {
         }
         const companies = await companiesToPublish(ctx);
         if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
-        const most = await turn(ctx, companies, signal);
+        const most = await inTime(() => turn(ctx, companies, signal));
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
         if (most < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);

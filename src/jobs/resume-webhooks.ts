@@ -1,16 +1,18 @@
 import type { Context } from '../core/context.ts';
 import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 
 /** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
-export function resumeWebhooks(open: () => Context): Job {
+export function resumeWebhooks(open: () => Context, inTime: Steps): Job {
   return {
     kind: 'webhook',
     async run(signal) {
       const ctx = open();
       for (let left = true; left && !signal.aborted; ) {
         left = false;
-        for (const webhook of await webhooksToResume(ctx)) left = (await resumeStep(ctx, webhook)) || left;
+        for (const webhook of await webhooksToResume(ctx))
+          left = (await inTime(() => resumeStep(ctx, webhook))) || left;
       }
       return null;
     },

@@ -6,6 +6,7 @@ import { type Step, traced } from '../telemetry/telemetry.ts';
 import { deleteFleets } from './delete-fleets.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
+import { type Activity, Leisure } from './leisure.ts';
 import { publish } from './publish-events.ts';
 import { resumeWebhooks } from './resume-webhooks.ts';
 import { tellProviders } from './tell-of-providers.ts';
@@ -21,6 +22,8 @@ interface Options {
   open: () => Context;
   changes: ChangeFeed;
   log: Logger;
+  /** What the process is busy with beside this. */
+  activity: Activity;
 }
 
 /** A look for due work even when nothing was announced: announcements may be lost, rows come due by the clock. */
@@ -28,18 +31,19 @@ const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
 
 /** Runs every job whenever some of it is due, until stopped. */
-export function startRunner({ open, changes, log }: Options): Runner {
+export function startRunner({ open, changes, log, activity }: Options): Runner {
   const end = new AbortController();
   const onError = (error: unknown) => {
     if (waitedInVain(error)) log.info('a job left rows that somebody else has locked for long; they come due again');
     else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
   };
+  const leisure = new Leisure(activity);
   const jobs = [
-    verifyEligibility(open, onError),
-    publish(open),
-    deliverWebhooks(open, onError),
-    resumeWebhooks(open),
-    deleteFleets(open),
+    verifyEligibility(open, onError, leisure.steps()),
+    publish(open, leisure.steps()),
+    deliverWebhooks(open, onError, leisure.steps()),
+    resumeWebhooks(open, leisure.steps()),
+    deleteFleets(open, leisure.steps()),
     upkeep(open),
     tellProviders(open),
   ];

@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts';
 import { trimEvents } from '../core/events/events.ts';
-import { trimImports } from '../core/imports/imports.ts';
+import { trimImports } from '../core/imports/forget.ts';
 import { failAbandonedImports } from '../core/imports/run.ts';
 import { forgetRateUse } from '../core/operations/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';

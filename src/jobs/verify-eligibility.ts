@@ -3,6 +3,7 @@ import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Job } from './job.ts';
+import type { Steps } from './leisure.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 
@@ -27,13 +28,14 @@ interface Look {
  * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
-export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void): Job =>
-  new Verifier(open, onError);
+export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, inTime: Steps): Job =>
+  new Verifier(open, onError, inTime);
 
 class Verifier implements Job {
   readonly kind = 'vehicle';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
+  readonly #inTime: Steps;
   readonly #asking = new Set<Promise<void>>();
   readonly #answers: Verified[] = [];
   #storing: Promise<void> | null = null;
@@ -46,9 +48,10 @@ class Verifier implements Job {
   readonly #served = new Map<string, number>();
   #turns = 0;
 
-  constructor(open: () => Context, onError: (error: unknown) => void) {
+  constructor(open: () => Context, onError: (error: unknown) => void, inTime: Steps) {
     this.#open = open;
     this.#onError = onError;
+    this.#inTime = inTime;
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -87,20 +90,24 @@ class Verifier implements Job {
 
   /** A share for each company that has work for this provider, in turns, until there is no place or no work left. */
   async #fill(ctx: Context, lane: Lane, found: Look, signal: AbortSignal): Promise<void> {
-    const { capacity } = lane;
     const done = found.done.get(lane) ?? new Set();
     found.done.set(lane, done);
-    for (let turn = found.companies.filter((one) => !done.has(one)); turn.length > 0 && !signal.aborted; ) {
-      const share = Math.max(1, Math.floor(capacity.room('') / turn.length));
-      const again: string[] = [];
-      for (const company of this.#inTurn(turn, lane)) {
-        const limit = Math.min(share, capacity.room(company));
-        this.#waiting ||= limit === 0;
-        if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
-        else if (limit > 0) done.add(company);
-      }
-      turn = again;
+    let turn = found.companies.filter((one) => !done.has(one));
+    while (turn.length > 0 && !signal.aborted) turn = await this.#inTime(() => this.#take(ctx, lane, turn, done));
+  }
+
+  /** One turn: a share for each of these companies; gives those that may have more. */
+  async #take(ctx: Context, lane: Lane, turn: readonly string[], done: Set<string>): Promise<string[]> {
+    const { capacity } = lane;
+    const share = Math.max(1, Math.floor(capacity.room('') / turn.length));
+    const again: string[] = [];
+    for (const company of this.#inTurn(turn, lane)) {
+      const limit = Math.min(share, capacity.room(company));
+      this.#waiting ||= limit === 0;
+      if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
+      else if (limit > 0) done.add(company);
     }
+    return again;
   }
 
   /** Those with the fewest under way first, and of these whoever was served longest ago. */

@@ -1,63 +1,24 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import axe from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import type { Json } from '../support/client.ts';
+import type { Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
 import { createFleet, newVin } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-const executablePath = '/usr/bin/chromium';
-const there = existsSync(executablePath);
-if (!there) console.log(`Tests in a browser are left out: there is no ${executablePath}.`);
-
-/** No sandbox: as root there is none. The rest keeps the browser from calling home. */
-const args = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-];
-
-// Pages do not depend on the database: once is enough.
-const here = there && inject('database').kind === 'embedded';
-
-describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
+describe.skipIf(!inBrowser)('in a browser', { timeout: 90_000 }, async () => {
   const gateway = await startGateway({ workers: true });
   const issuer = await testIssuer();
   const secured = await startGateway({ on: gateway, issuer });
   const closed = await startGateway({ on: gateway, settings: { GRAPHIQL: 'off' } });
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args });
-  }, 60_000);
-  afterAll(() => browser?.close());
-
-  /** A page of this gateway whose console stays silent and whose requests all go to this gateway: checked at the end. */
-  async function open(path: string, base = gateway.url, colorScheme?: 'light' | 'dark'): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, ...(colorScheme && { colorScheme }) });
-    const noise: string[] = [];
-    const strangers: string[] = [];
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) noise.push(message.text());
-    });
-    page.on('pageerror', (error) => noise.push(error.message));
-    page.on('request', (request) => {
-      const { origin, protocol } = new URL(request.url());
-      if (origin !== base && protocol.startsWith('http')) strangers.push(request.url());
-    });
-    onTestFinished(async () => {
-      await page.close();
-      expect({ noise, strangers }).toEqual({ noise: [], strangers: [] });
-    });
-    page.setDefaultTimeout(30_000);
-    await page.goto(new URL(path, base).href);
-    return page;
-  }
+  const openPage = browserPages();
+  const open = (path: string, base = gateway.url, options: Parameters<typeof openPage>[1] = {}): Promise<Page> =>
+    openPage(new URL(path, base).href, options);
 
   /** GraphiQL as a person uses it. */
   async function openGraphiql(base?: string) {
@@ -200,26 +161,17 @@ describe.skipIf(!here)('in a browser', { timeout: 90_000 }, async () => {
   });
 
   /** How Swagger UI is built: nothing that a style or a name could mend. */
-  const swaggers = Object.fromEntries(
-    ['nested-interactive', 'heading-order', 'region'].map((rule) => [rule, { enabled: false }]),
-  );
+  const swaggers = ['nested-interactive', 'heading-order', 'region'];
 
   test.each(['light', 'dark'] as const)('/ and /docs have nothing that axe finds, %s', async (colorScheme) => {
     for (const path of ['/', '/docs']) {
-      const page = await open(path, gateway.url, colorScheme);
+      const page = await open(path, gateway.url, { colorScheme });
       if (path === '/docs') {
         await page.locator('.opblock').first().waitFor();
         await page.locator('[data-path="/contracts"]').first().click();
         await page.locator('.opblock.is-open .opblock-body').waitFor();
       }
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<{ violations: Json[] }>(
-        path === '/docs' ? `axe.run({ rules: ${JSON.stringify(swaggers)} })` : 'axe.run()',
-      );
-      const found = violations.map(({ id, nodes }) => [
-        id,
-        nodes.slice(0, 40).map(({ html, any }: Json) => [html.slice(0, 150), any[0]?.message.slice(0, 130)]),
-      ]);
+      const found = await axeFindings(page, path === '/docs' ? swaggers : []);
       expect(found, path).toEqual([]);
     }
   });

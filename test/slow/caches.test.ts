@@ -10,7 +10,7 @@ import { cacheExchange as documentCache, type Exchange, fetchExchange, Client as
 import { cacheExchange as graphcache } from '@urql/exchange-graphcache';
 import { createClient } from 'graphql-ws';
 import relay from 'relay-runtime';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import type { Json } from '../support/client.ts';
 import { addVehicles, createFleet, newVin } from '../support/factories.ts';
@@ -101,7 +101,7 @@ test('urql’s document cache shows it when the list is asked for again', { time
 
 test('Relay’s store shows the new status', { timeout: 60_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-cache-'));
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   await cp('schema.graphql', join(folder, 'schema.graphql'));
   await mkdir(join(folder, '__generated__'));

@@ -1,19 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, inject, test } from 'vitest';
-import { axeFindings, browserPages, hasBrowser } from '../support/browser.ts';
+import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
 import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { status, WebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Pages do not depend on the database: once is enough.
-const here = hasBrowser && inject('database').kind === 'embedded';
-if (!hasBrowser) console.log('Tests of the console are left out: there is no browser.');
-
-describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
+describe.skipIf(!inBrowser)('the console', { timeout: 120_000 }, async () => {
   const gateway = await startGateway({ workers: true });
   const issuer = await testIssuer();
   const secured = await startGateway({ on: gateway, issuer, settings: { CONSOLE: 'on' } });
@@ -142,7 +137,7 @@ describe.skipIf(!here)('the console', { timeout: 120_000 }, async () => {
 
   /** Drops a file on the page as a person does: it is held over it first. */
   async function drop(page: Page, name: string, text: string) {
-    const folder = temporaryFolder('drop');
+    const folder = await mkdtemp(join(inject('database').folder, 'drop-'));
     const path = join(folder, name);
     await writeFile(path, text);
     const session = await page.context().newCDPSession(page);

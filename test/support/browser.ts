@@ -1,20 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
+import { hasBrowser, launch } from './launch-browser.ts';
 
-const executablePath = '/usr/bin/chromium';
-
-/** Tests in a browser are left out where there is none. */
-export const hasBrowser = existsSync(executablePath);
-
-/** No sandbox: as root there is none. The rest keeps the browser from calling home. */
-const args = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-];
-
-export const launch = (): Promise<Browser> => chromium.launch({ executablePath, args });
+/** Pages do not depend on the database: once is enough. */
+export const inBrowser = hasBrowser && inject('database').kind === 'embedded';
 
 /** What opens pages in one browser for the tests of a describe; call it there. */
 export function browserPages() {
@@ -60,9 +51,10 @@ interface Violation {
   nodes: { html: string }[];
 }
 
-/** What axe finds wrong with the page as it is now: the rule and the elements. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/** What axe finds wrong with the page as it is now, by all rules but these: the rule and the elements. */
+export async function axeFindings(page: Page, without: readonly string[] = []): Promise<string[]> {
   await page.evaluate(axe);
-  const { violations } = await page.evaluate<{ violations: Violation[] }>('axe.run()');
+  const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));
+  const { violations } = await page.evaluate<{ violations: Violation[] }>(`axe.run(${JSON.stringify({ rules })})`);
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }

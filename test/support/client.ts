@@ -8,6 +8,10 @@ export interface Answer<Body = Json> {
   body: Body;
 }
 
+/** Where the next page is, where there is one. */
+export const nextOf = (headers: Headers): string | undefined =>
+  /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+
 /** JSON whose shape the test itself asserts. */
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
 export type Json = any;

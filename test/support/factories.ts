@@ -6,8 +6,8 @@ let lastVin = 0;
 export const newVin = (lastDigit = 0, wmi = 'WBA'): string =>
   `${wmi}${String(++lastVin).padStart(13, '0')}${lastDigit}`;
 
-export const newVins = (count: number, lastDigit?: number): string[] =>
-  Array.from({ length: count }, () => newVin(lastDigit));
+export const newVins = (count: number, lastDigit?: number, wmi?: string): string[] =>
+  Array.from({ length: count }, () => newVin(lastDigit, wmi));
 
 /** A well-formed id of nothing. */
 export const unknownId = '01980000-0000-7000-8000-00000000dead';

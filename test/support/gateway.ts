@@ -13,6 +13,7 @@ import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
 import { type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
+import { activityOf } from '../../src/jobs/leisure.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { openManufacturers } from '../../src/manufacturers/open.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';
@@ -73,7 +74,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const open = () => contextOf(services, 'job', null);
-  const runner = options.workers ? startRunner({ open, changes, log }) : null;
+  const runner = options.workers ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   let closing: Promise<void> | undefined;

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { launch } from './browser.ts';
+import { launch } from './launch-browser.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 

@@ -1,13 +1,13 @@
-import { type Insertable, type Selectable, sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { contractDataOf, record } from '../events/record-events.ts';
-import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { announceEvents, type By, byCaller, contractDataOf, eventColumns, eventsOf } from '../events/record-events.ts';
+import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
-import { newId } from '../sql/sql.ts';
+import { append, onPrimary, savepoint } from '../sql/send.ts';
+import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
@@ -27,85 +27,126 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     ]);
   }
   const vin = vinOrNull(vinAsGiven);
+  const company = caller ?? (await ownerOfFleet(ctx, null, fleetId));
+  const place = { company, fleetId, vin };
   try {
-    // A transaction of its own, also within another: after an error the one around it can go on.
-    return await ctx.em.transactional(async () => {
-      const company = await holdFleet(ctx, caller, fleetId);
-      return insertContract(ctx, await lockVehicle(ctx, company, fleetId, vin), { from, to, ...fields });
-    });
+    const made = await savepoint(ctx, () => insertContract(ctx, place, { from, to, ...fields }));
+    if (made) return made;
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    const period = {
-      company: await ownerOfFleet(ctx, caller, fleetId),
-      fleet_id: fleetId,
-      vin,
-      pack: fields.pack,
-      from,
-      to,
-    };
-    const rows = await conflicting(onPrimary(ctx), period);
+    const rows = await conflicting(onPrimary(ctx), { company, fleet_id: fleetId, vin, pack: fields.pack, from, to });
     throw new ContractOverlap(rows.map(({ id }) => id));
   }
-}
-
-const lock = prepare((p: { company: string; fleet_id: string; vin: string }) =>
-  db
-    .selectFrom('vehicle')
-    .select(['id as vehicleId', 'company', 'fleet_id as fleetId', 'vin', 'manufacturer'])
-    .where('company', '=', p.company)
-    .where('fleet_id', '=', p.fleet_id)
-    .where('vin', '=', p.vin)
-    .forNoKeyUpdate(),
-);
-type LockedVehicle = Awaited<ReturnType<typeof lock>>[number];
-
-/** One at a time for each vehicle: two contracts that overlap would wait for each other to commit, until one is cut off. */
-async function lockVehicle(ctx: Context, company: string, fleetId: string, vin: string | null): Promise<LockedVehicle> {
-  const [vehicle] = vin === null ? [] : await lock(onPrimary(ctx), { company, fleet_id: fleetId, vin });
-  if (!vehicle) throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
-  return vehicle;
+  await ownerOfFleet(ctx, company, fleetId);
+  throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
 }
 
 type Terms = Pick<Contract, 'name' | 'description' | 'pack'> & { from: Date; to: Date };
-
-async function insertContract(ctx: Context, vehicle: LockedVehicle, { from, to, ...terms }: Terms): Promise<Contract> {
-  const now = ctx.now();
-  const made: Contract = {
-    id: newId(),
-    ...vehicle,
-    ...terms,
-    from: from.toISOString(),
-    to: to.toISOString(),
-    status: statusAt(now, from, to),
-    createdAt: now.toISOString(),
-  };
-  const { id, company, fleetId, vehicleId, vin, name, description, pack } = made;
-  await insert(onPrimary(ctx), {
-    ...{ id, company, fleet_id: fleetId, vehicle_id: vehicleId, name, description, pack },
-    ...{ starts_at: made.from, ends_at: made.to, created_at: made.createdAt },
-  });
-  const vehicles = [{ id: vehicleId, vin }];
-  const data = contractDataOf(made);
-  await record(ctx, { type: 'contract.created', company, fleetId, contractId: id, vehicles, data });
-  return made;
+interface Place {
+  company: string;
+  fleetId: string;
+  vin: string | null;
 }
 
-const insert = prepare((p: Omit<Insertable<Tables['contract']>, 'due_at'>) =>
-  db.insertInto('contract').values({
-    id: p.id,
-    company: p.company,
-    fleet_id: p.fleet_id,
-    vehicle_id: p.vehicle_id,
-    name: p.name,
-    description: p.description,
-    pack: p.pack,
-    starts_at: p.starts_at,
-    ends_at: p.ends_at,
-    created_at: p.created_at,
-    due_at: p.starts_at,
-  }),
+/** Null where the company has no such fleet, or this no such vehicle. */
+async function insertContract(ctx: Context, place: Place, { from, to, ...terms }: Terms): Promise<Contract | null> {
+  const { company, fleetId, vin } = place;
+  if (vin === null || !isId(fleetId)) return null;
+  const by = byCaller(ctx);
+  const [id, period] = [newId(), { from: from.toISOString(), to: to.toISOString() }];
+  const data = JSON.stringify(contractDataOf({ ...terms, ...period }));
+  const [vehicle] = await insert(append(ctx), { ...by, id, company, fleetId, vin, ...terms, ...period, data });
+  if (!vehicle) return null;
+  announceEvents(ctx);
+  return {
+    ...{ id, company, ...vehicle, vin, ...terms, ...period },
+    status: statusAt(new Date(by.at), from, to),
+    createdAt: by.at,
+  };
+}
+
+interface NewContract
+  extends By,
+    Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack'> {
+  from: string;
+  to: string;
+  /** What its event says of it. */
+  data: string;
+}
+
+/**
+ * Gives nothing where there is no such vehicle, which is locked after its fleet. One contract at a time for each vehicle: two
+ * that overlap would wait for each other to commit, until one is cut off.
+ */
+const insert = prepare((p: NewContract) =>
+  db
+    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
+    .with('v', (q) =>
+      q
+        .selectFrom('vehicle as v')
+        .innerJoin('held', 'held.id', 'v.fleet_id')
+        .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
+        .where('v.company', '=', p.company)
+        .where('v.vin', '=', p.vin)
+        .forNoKeyUpdate('v'),
+    )
+    .with('c', (q) =>
+      q
+        .insertInto('contract')
+        .columns(contractColumns)
+        .expression(
+          q
+            .selectFrom('v')
+            .select(({ cast, val }) => [
+              cast<string>(val(p.id), 'uuid').as('id'),
+              'v.company',
+              'v.fleet_id',
+              'v.id as vehicle_id',
+              cast<string>(val(p.name), 'text').as('name'),
+              cast<string>(val(p.description), 'text').as('description'),
+              cast<string>(val(p.pack), 'text').as('pack'),
+              cast<string>(val(p.from), 'timestamptz').as('starts_at'),
+              cast<string>(val(p.to), 'timestamptz').as('ends_at'),
+              cast<string>(val(p.at), 'timestamptz').as('created_at'),
+              cast<string>(val(p.from), 'timestamptz').as('due_at'),
+            ]),
+        )
+        .returning(['id', 'company', 'fleet_id', 'vehicle_id']),
+    )
+    .with('told', (q) => {
+      const facts = q
+        .selectFrom('c')
+        .select(({ ref }) => [
+          'c.company',
+          'c.fleet_id',
+          'c.id as contract_id',
+          sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
+          sql<string[]>`array[${p.vin}::text]`.as('vins'),
+          sql`${p.data}::jsonb`.as('data'),
+        ]);
+      return q
+        .insertInto('event')
+        .columns(eventColumns)
+        .expression(eventsOf('contract.created', p, facts.as('f')));
+    })
+    .selectFrom('v')
+    .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
 );
+
+const contractColumns = [
+  'id',
+  'company',
+  'fleet_id',
+  'vehicle_id',
+  'name',
+  'description',
+  'pack',
+  'starts_at',
+  'ends_at',
+  'created_at',
+  'due_at',
+] as const;
 
 const isOverlap = (error: unknown): boolean => error instanceof Error && brokenRule(error) === 'contract_no_overlap';
 

@@ -111,6 +111,33 @@ export const eventsOf = (type: EventType, by: By, facts: AliasedExpression<FactR
       'data',
     ]);
 
+/** Facts for eventsOf: each of at most EVENT_VEHICLES of these vehicles. */
+export function inBatches(
+  vehicles: AliasedExpression<Pick<Selectable<Tables['vehicle']>, 'company' | 'fleet_id' | 'id' | 'vin'>, 'v'>,
+) {
+  const numbered = db
+    .selectFrom(vehicles)
+    .select([
+      'company',
+      'fleet_id',
+      'id',
+      'vin',
+      sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'),
+    ]);
+  return db
+    .selectFrom(numbered.as('v'))
+    .select(({ fn }) => [
+      'company',
+      'fleet_id',
+      sql<null>`null::uuid`.as('contract_id'),
+      fn.agg<string[]>('array_agg', ['id']).as('vehicle_ids'),
+      fn.agg<string[]>('array_agg', ['vin']).as('vins'),
+      sql`'{}'::jsonb`.as('data'),
+    ])
+    .groupBy(['company', 'fleet_id', 'batch'])
+    .orderBy('batch');
+}
+
 /** The values that one event takes of `by`. */
 export const eventBy = (type: EventType, { actor, request_id, at }: By) =>
   ({ type, actor, request_id, at }) satisfies Partial<Insertable<Tables['event']>>;

@@ -1,15 +1,6 @@
-import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, needExpected } from '../errors.ts';
-import {
-  type By,
-  byCaller,
-  EVENT_VEHICLES,
-  eventColumns,
-  eventsOf,
-  type Fact,
-  record,
-} from '../events/record-events.ts';
+import { type By, byCaller, eventColumns, eventsOf, type Fact, inBatches, record } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -54,32 +45,15 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
 
 /** Records that all vehicles of a fleet are removed. */
 const tellOfVehicles = prepare((p: By & { company: string; fleet_id: string }) => {
-  const numbered = db
+  const vehicles = db
     .selectFrom('vehicle')
-    .select([
-      'company',
-      'fleet_id',
-      'id',
-      'vin',
-      sql<string>`(row_number() over () - 1) / ${EVENT_VEHICLES}::int`.as('batch'),
-    ])
+    .select(['company', 'fleet_id', 'id', 'vin'])
     .where('company', '=', p.company)
     .where('fleet_id', '=', p.fleet_id);
-  const facts = db
-    .selectFrom(numbered.as('v'))
-    .select(({ fn }) => [
-      'company',
-      'fleet_id',
-      sql<null>`null::uuid`.as('contract_id'),
-      fn.agg<string[]>('array_agg', ['id']).as('vehicle_ids'),
-      fn.agg<string[]>('array_agg', ['vin']).as('vins'),
-      sql`'{}'::jsonb`.as('data'),
-    ])
-    .groupBy(['company', 'fleet_id', 'batch']);
   return db
     .insertInto('event')
     .columns(eventColumns)
-    .expression(eventsOf('vehicle.removed', p, facts.as('f')));
+    .expression(eventsOf('vehicle.removed', p, inBatches(vehicles.as('v')).as('f')));
 });
 
 const markDeleted = prepare((p: { company: string; id: string; deletion: string }) =>

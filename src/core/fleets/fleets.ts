@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type QueryCreator, type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
@@ -10,7 +10,7 @@ import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, type Selection } from '../sql/selection.ts';
+import { isoOf, json, type Selection } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -60,11 +60,16 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
   return ctx.em.transactional(async (em) => {
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
-    // the fleet's id until they are committed. Without its times, which MikroORM would read in the session's style.
+    // the fleet's id until they are committed.
     const [row] = isId(fleetId) ? await lockToChange(onPrimary(ctx), { id: fleetId, company }) : [];
     if (!row) throw new FleetNotFound();
-    if (expected) needExpected(await readFleet(ctx, company, fleetId), expected);
-    const fleet = em.map(FleetEntity, row);
+    const { vehicleCount, createdAt, updatedAt, ...columns } = row;
+    const fleet = em.map(FleetEntity, columns);
+    const shown = (): Fleet => {
+      const { id, name, companyAddress, email, vat } = fleet;
+      return { id, company, name, companyAddress, email, vat, vehicleCount, createdAt, updatedAt };
+    };
+    needExpected(shown(), expected);
     if (Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed(
         [],
@@ -72,19 +77,31 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
       );
     }
     const changes = changesOf(fleet, fields);
-    if (Object.keys(changes).length > 0) {
-      em.assign(fleet, { ...fields, updatedAt: ctx.now() }, { ignoreUndefined: true });
-      await em.flush();
-      await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
-    }
-    return readFleet(ctx, company, fleetId);
+    if (Object.keys(changes).length === 0) return shown();
+    const now = ctx.now();
+    em.assign(fleet, { ...fields, updatedAt: now }, { ignoreUndefined: true });
+    await em.flush();
+    await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
+    return { ...shown(), updatedAt: now.toISOString() };
   });
 }
 
+/** With all that is shown of a fleet, so that it need not be read again. MikroORM gets no times: it would read them in the session's style. */
 const lockToChange = prepare((p: { id: string; company: string }) =>
   db
     .selectFrom('fleet')
     .select(['id', 'company', 'name', 'company_address', 'email', 'vat'])
+    .select(({ ref, selectFrom }) => [
+      isoOf(ref('created_at')).as('createdAt'),
+      isoOf(ref('updated_at')).as('updatedAt'),
+      selectFrom('vehicle_tally as t')
+        .select((t) => sql<number>`coalesce(sum(${t.ref('t.delta')}), 0)::int`.as('count'))
+        .where('t.company', '=', p.company)
+        .whereRef('t.fleet_id', '=', 'fleet.id')
+        .$asScalar()
+        .$notNull()
+        .as('vehicleCount'),
+    ])
     .where('id', '=', p.id)
     .where('company', '=', p.company)
     .where('deletion', 'is', null)
@@ -128,10 +145,10 @@ interface Place {
   company: string;
   id: string;
 }
-const ownFleet = (p: Place) =>
-  db
+const ownFleet = (p: Place, q: QueryCreator<Tables> = db) =>
+  q
     .selectFrom('fleet')
-    .select('company')
+    .select(['company', 'id'])
     .where('id', '=', p.id)
     .where('company', '=', p.company)
     .where('deletion', 'is', null);
@@ -167,19 +184,23 @@ export const holdFleet = (ctx: Context, company: string | null, fleetId: string)
 export const lockFleet = (ctx: Context, company: string, fleetId: string): Promise<string> =>
   companyOf(ctx, 'nothing', company, fleetId);
 
+/** holdFleet as a step of a statement: gives the fleet's company and id, or nothing. */
+export const holdingFleet = (p: Place) => (q: QueryCreator<Tables>) => ownFleet(p, q).forKeyShare();
+
 const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   db
     .selectFrom('fleet')
     .select('id')
     .where('company', '=', p.company)
     .where('deletion', 'is', null)
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('vehicle')
+    .where('id', '=', ({ selectFrom }) => {
+      const theirs = selectFrom('vehicle')
         .select('fleet_id')
         .where('company', '=', p.company)
-        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
-    )
+        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`);
+      // Looked up once, and not for each fleet of the company.
+      return sql<string>`any(array(${theirs}))`;
+    })
     .forKeyShare()
     .skipLocked(),
 );

@@ -1,22 +1,26 @@
-import { expressionBuilder, sql } from 'kysely';
-import { authorize, type Context } from '../context.ts';
+import { expressionBuilder } from 'kysely';
+import { authorize, type Context, callerOf } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf } from '../sql/selection.ts';
+import { isoOf, json } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { type Delimiter, rejectedCsv } from './csv/csv.ts';
 import { type Import, importSchema, type RejectedRow } from './import.ts';
-import { runningImport } from './running.ts';
+import { type Counts, runningCounts, runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
-  return runningImport(company, input.id) ?? toImport(await importRow(ctx, input.id));
+  // The embedded database says nothing while a file is stored.
+  const running = ctx.services.database.kind === 'embedded' && runningImport(company, input.id);
+  if (running) return running;
+  const read = toImport(await importRow(ctx, input.id));
+  return read.state === 'RUNNING' ? { ...read, ...runningCounts(company)[read.id] } : read;
 }
 
 const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
@@ -64,110 +68,6 @@ async function* rejections(ctx: Context, { company, id: importId }: ImportRow) {
     if (page.length < REJECTIONS_PAGE) return;
     after = page.at(-1)?.row ?? after;
   }
-}
-
-const IMPORTS_AT_ONCE = 100;
-const REJECTIONS_AT_ONCE = 5000;
-
-const findOld = prepare((p: { before: Date }) =>
-  db
-    .selectFrom('import')
-    .select(['company', 'id'])
-    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
-    .where('state', '<>', sql.lit('RUNNING'))
-    .orderBy('finished_at')
-    .limit(IMPORTS_AT_ONCE),
-);
-
-/** Imports of a company. */
-interface Some {
-  company: string;
-  ids: readonly string[];
-}
-
-const lockOld = prepare((p: Some & { before: Date }) =>
-  db
-    .selectFrom('import')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
-    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
-    .where('state', '<>', sql.lit('RUNNING'))
-    .forUpdate()
-    .skipLocked(),
-);
-
-const forgetRejections = prepare((p: Some) =>
-  db
-    .deleteFrom('import_rejection')
-    .where('company', '=', p.company)
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('import_id', 'row'),
-        'in',
-        selectFrom('import_rejection')
-          .select(['import_id', 'row'])
-          .where('company', '=', p.company)
-          .where('import_id', '=', sql<string>`any(${p.ids}::uuid[])`)
-          .limit(REJECTIONS_AT_ONCE)
-          .$asTuple('import_id', 'row'),
-      ),
-    )
-    .returning('row'),
-);
-
-const forgetImports = prepare((p: Some) =>
-  db
-    .deleteFrom('import')
-    .where('import.company', '=', p.company)
-    .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('import_rejection as r')
-            .where('r.company', '=', p.company)
-            .whereRef('r.import_id', '=', 'import.id'),
-        ),
-      ),
-    ),
-);
-
-/** Forgets imports past their time with their rejected rows, in small steps; gives whether there may be more. */
-export async function trimImports(ctx: Context): Promise<boolean> {
-  const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
-  const old = await findOld(onPrimary(ctx), { before });
-  let more = old.length === IMPORTS_AT_ONCE;
-  for (const [company, own] of Map.groupBy(old, (one) => one.company)) {
-    await ctx.em.transactional(async () => {
-      const held = await lockOld(onPrimary(ctx), { company, before, ids: own.map(({ id }) => id) });
-      const ids = held.map(({ id }) => id);
-      more = (await forgetSome(ctx, { company, ids })) || more;
-    });
-  }
-  return more;
-}
-
-/** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
-async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
-  const rejections = await forgetRejections(onPrimary(ctx), which);
-  await forgetImports(onPrimary(ctx), which);
-  return rejections.length === REJECTIONS_AT_ONCE;
-}
-
-const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
-  db
-    .selectFrom('import')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('fleet_id', '=', p.fleetId)
-    .limit(IMPORTS_AT_ONCE),
-);
-
-/** Forgets some imports of a fleet with their rejected rows; gives whether there may be more. */
-export async function forgetImportsOf(ctx: Context, company: string, fleetId: string): Promise<boolean> {
-  const found = await findOfFleet(onPrimary(ctx), { company, fleetId });
-  const more = await forgetSome(ctx, { company, ids: found.map(({ id }) => id) });
-  return more || found.length === IMPORTS_AT_ONCE;
 }
 
 /** Writes conditions on imports. */
@@ -226,11 +126,23 @@ export const toImport = (row: ImportRow): Import => ({
   finishedAt: row.finished_at,
 });
 
+/** Of an import that this process is at, it knows more than the row says. */
+const countNow = (name: keyof Counts) =>
+  json.number(
+    `case when n.state = 'RUNNING' then coalesce(($running::jsonb -> n.id::text ->> '${name}')::int, n.${name}) else n.${name} end`,
+  );
+
 export const importRows: Resource = {
   table: 'import n',
   where: fleetIsThere('n'),
   id: 'n.id',
-  members: jsonTable('import', 'n', importSchema, {}),
+  members: jsonTable('import', 'n', importSchema, {
+    received: countNow('received'),
+    created: countNow('created'),
+    existing: countNow('existing'),
+    rejected: countNow('rejected'),
+  }),
+  values: (ctx) => ({ running: JSON.stringify(runningCounts(callerOf(ctx).company)) }),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },
   // Ids that callers choose say nothing of the time.
   order: {

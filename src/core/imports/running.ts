@@ -11,13 +11,16 @@ interface Stored {
   existing: number;
 }
 
+/** The numbers of an import. */
+export type Counts = Pick<Import, 'received' | 'created' | 'existing' | 'rejected'>;
+
 interface Running {
   company: string;
   stored: Stored;
   state: () => Import;
 }
 
-/** The imports of this process that run: while a file is stored, its row says nothing, and the embedded database can say nothing. */
+/** The imports of this process that run: their rows are behind, and while a file is stored the embedded database says nothing at all. */
 const running = new Map<string, Running>();
 
 /** Other processes hear so often, at most, how much of a file is stored. */
@@ -32,7 +35,7 @@ const tell = prepare((p: Start & Stored) =>
 );
 
 /**
- * Lets getImport say how far an import is, from `state`, until the returned function is called. To be called where no
+ * Lets both interfaces say how far an import is, from `state`, until the returned function is called. To be called where no
  * transaction is open: what it tells other processes is told at once.
  */
 export function beginTelling(ctx: Context, run: Start, state: () => Import): () => void {
@@ -65,4 +68,15 @@ export function tellOfStored(ctx: Context, id: string, stored: Stored): void {
 export function runningImport(company: string, id: string): Import | undefined {
   const own = running.get(id.toLowerCase());
   return own?.company === company ? { ...own.state(), ...own.stored } : undefined;
+}
+
+/** How far those of a company are that this process is at, by their ids. */
+export function runningCounts(company: string): Record<string, Counts> {
+  const counts: Record<string, Counts> = {};
+  for (const [id, own] of running) {
+    if (own.company !== company) continue;
+    const { received, rejected } = own.state();
+    counts[id] = { received, rejected, ...own.stored };
+  }
+  return counts;
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -9,6 +10,8 @@ import type { CsvRow } from './csv/csv.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
+/** Rows that are read without a pause: about a millisecond's work. */
+const SORTED_AT_ONCE = 500;
 /** So often, at most, an import says how far it is. */
 const TOLD_EVERY_MS = 200;
 
@@ -24,6 +27,8 @@ export class ImportStaging {
   readonly #ctx: Context;
   readonly #run: ImportRow;
   #toldAt = 0;
+  /** How many rows have been told of. */
+  #told = 0;
   #underWay: Promise<void> = Promise.resolve();
 
   constructor(ctx: Context, run: ImportRow) {
@@ -39,7 +44,7 @@ export class ImportStaging {
   /** Takes a batch; it is sent while the next one is read. */
   async add(rows: readonly CsvRow[]): Promise<void> {
     const refused: Refused[] = [];
-    const good = this.#sort(rows, refused);
+    const good = await this.#sort(rows, refused);
     await this.#underWay;
     this.received += rows.length;
     this.rejected += refused.length;
@@ -48,9 +53,10 @@ export class ImportStaging {
     this.#underWay.catch(() => {});
   }
 
-  /** Resolves when all that was taken is set aside. */
+  /** Resolves when all that was taken is set aside, and everybody can see it. */
   async end(): Promise<void> {
     await this.#underWay;
+    if (this.#told < this.received) await this.#tell();
   }
 
   async #write(good: Good, refused: readonly Refused[]): Promise<void> {
@@ -59,11 +65,13 @@ export class ImportStaging {
     if (performance.now() - this.#toldAt >= TOLD_EVERY_MS) await this.#tell();
   }
 
-  #sort(rows: readonly CsvRow[], refused: Refused[]): Good {
+  /** Between some rows others have their turn: thousands at once would hold up the whole process. */
+  async #sort(rows: readonly CsvRow[], refused: Refused[]): Promise<Good> {
     const { manufacturers } = this.#ctx.services;
     const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warnings: [], cells: [] };
     let withCells = false;
-    for (const one of rows) {
+    for (const [at, one] of rows.entries()) {
+      if (at % SORTED_AT_ONCE === 0) await setImmediate();
       const reading = readVin(one.value);
       if (!('vin' in reading)) {
         refused.push({ ...one, ...reading });
@@ -115,6 +123,7 @@ export class ImportStaging {
     const { received, rejected } = this;
     const [told] = await tell(onPrimary(this.#ctx), { ...startOf(this.#run), received, rejected });
     if (!told) throw await endedEarly(this.#ctx, this.#run);
+    this.#told = received;
     this.#ctx.services.changes.announce('import', this.#run.id);
   }
 }

@@ -26,7 +26,7 @@ class AtomicRejection extends Error {}
 
 /**
  * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none.
- * `digest` is the file's; `stored` is called when only the commit is left. Throws Unavailable when the database has lost some of it.
+ * `digest` is the file's; `stored` is called once that is committed. Throws Unavailable when the database has lost some of it.
  */
 export async function storeImport(
   ctx: Context,
@@ -38,7 +38,10 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      const done = counted(ctx, await store(ctx, run, staging, digest, stored, how));
+      const done = counted(ctx, await store(ctx, run, staging, digest, how));
+      // In this order: whoever hears of it asks at once.
+      stored();
+      ctx.services.changes.announce('import', run.id);
       // The import is done, whatever comes of this; upkeep looks again.
       await refreshStatistics(ctx).catch(() => {});
       return done;
@@ -108,7 +111,6 @@ async function store(
   run: ImportRow,
   staging: ImportStaging,
   digest: string,
-  stored: () => void,
   how: How,
 ): Promise<ImportRow> {
   return ctx.em.transactional(async () => {
@@ -147,8 +149,6 @@ async function store(
     });
     const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
     if (!done) throw await endedEarly(ctx, run);
-    stored();
-    ctx.services.changes.announce('import', run.id);
     if (how !== 'count' && kept) await tellOf(ctx, done, ids, staging.good);
     return done;
   });

@@ -1,6 +1,6 @@
+import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { DELETED_AT_ONCE } from '../fleets/there.ts';
-import { forgetImportsOf } from '../imports/imports.ts';
+import { forgetImportsOf } from '../imports/forget.ts';
 import { removeFromFleets } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -31,34 +31,43 @@ const lock = prepare((p: Place) =>
     .skipLocked(),
 );
 
-const lockSome = prepare((p: Place) =>
+/** Whoever adds the VIN of such a vehicle anew waits for one step. */
+const STEP_VEHICLES = 1000;
+
+const lockSome = prepare((p: Place & { after: string }) =>
   db
     .selectFrom('vehicle')
     .select(['id', 'vin'])
     .where('company', '=', p.company)
     .where('fleet_id', '=', p.id)
+    .where('id', '>', p.after)
     .orderBy('id')
-    .limit(DELETED_AT_ONCE)
+    .limit(sql.lit(STEP_VEHICLES))
     .forUpdate(),
 );
 
 const remove = prepare((p: Place) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
+/** Where the deletion of a fleet begins: all ids come after it. */
+export const FROM_THE_START = '00000000-0000-0000-0000-000000000000';
+
 /**
  * Deletes some vehicles of a fleet that is being deleted, with their contracts, or the fleet itself when it has none left, in
- * a transaction of its own; gives whether there may be more. A fleet that somebody else has locked is left to them.
+ * a transaction of its own. A fleet that somebody else has locked is left to them. Gives the id behind which to go on, since
+ * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
  */
-export async function deleteSome(ctx: Context, place: Place): Promise<boolean> {
+export async function deleteSome(ctx: Context, place: Place, after: string): Promise<string | null> {
   return ctx.em.transactional(async () => {
     const [fleet] = await lock(onPrimary(ctx), place);
-    if (!fleet) return false;
-    const vehicles = await lockSome(onPrimary(ctx), place);
+    if (!fleet) return null;
+    const vehicles = await lockSome(onPrimary(ctx), { ...place, after });
     if (vehicles.length > 0) {
       await removeFromFleets(ctx, place.company, [{ ...fleet, id: place.id, vehicles }]);
-      return true;
+      return vehicles.at(-1)?.id ?? after;
     }
-    if (await forgetImportsOf(ctx, place.company, place.id)) return true;
+    if (after !== FROM_THE_START) return FROM_THE_START;
+    if (await forgetImportsOf(ctx, place.company, place.id)) return after;
     await remove(onPrimary(ctx), place);
-    return false;
+    return null;
   });
 }

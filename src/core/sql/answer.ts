@@ -84,6 +84,7 @@ export async function readAnswers(
     most_bytes: Math.floor(MOST_BYTES / Math.max(count, 1)),
   };
   for (const [name, column] of Object.entries(rows?.columns ?? {})) shared[`k_${name}`] = column;
+  for (const field of plan.fields) Object.assign(shared, field.of().values?.(ctx));
   const taken = values.map(({ read, name }) => {
     const own = given[read];
     return own ? (own as Read).values[name] : (shared[name] ?? manufacturersBySlug(ctx, plan, name));

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Scope } from '../context.ts';
+import type { Context, Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
 import type { FixedOrder, Orders } from './order.ts';
 import type { Page } from './page.ts';
@@ -11,8 +11,8 @@ export type Condition = readonly [sql: string, readAs?: (given: never) => unknow
 export type Conditions = Readonly<Record<string, Condition>>;
 
 /**
- * Rows of a table as both interfaces show them. SQL in it may name `$company`, the caller's, and `$now`. Aliases of joins
- * are no other resource's alias, for that one may stand around it.
+ * Rows of a table as both interfaces show them. SQL in it may name `$company`, the caller's, `$now`, and in members the names of
+ * `values`. Aliases of joins are no other resource's alias, for that one may stand around it.
  */
 export interface Resource {
   /** The table with its alias. */
@@ -37,6 +37,8 @@ export interface Resource {
   scope?: Scope;
   /** Which rows are left to callers without a scope. */
   lacking?: { scope: Scope; where: string };
+  /** What this process alone knows. */
+  values?(ctx: Context): Readonly<Record<string, unknown>>;
   /** Never read from a replica. */
   primary?: true;
   /** The error where there is no row. */

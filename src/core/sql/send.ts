@@ -25,6 +25,13 @@ export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services
 const inTransaction = (ctx: Context): Send | undefined =>
   TransactionContext.currentTransactionContext() && alone(ctx, {});
 
+/**
+ * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
+ * is a transaction by itself.
+ */
+export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
+  TransactionContext.currentTransactionContext() ? ctx.em.transactional(work) : work();
+
 /** By the unit of work's own connection. */
 const alone =
   (ctx: Context, options: { type?: 'read' }): Send =>

@@ -1,20 +1,20 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
-import { record } from '../events/record-events.ts';
-import { holdFleet } from '../fleets/fleets.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { announceEvents, type By, byCaller, eventColumns, eventsOf, inBatches } from '../events/record-events.ts';
+import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { removeContractsOfVehicles } from '../remove-contracts.ts';
+import { contractsGone, deletingContracts, removed } from '../remove-contracts.ts';
 import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
+import { readOne } from '../sql/json-page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import { countVehicles } from './tally.ts';
+import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
-import { vehicleObject } from './vehicles.ts';
+import { vehicleObject, vehicleRows } from './vehicles.ts';
 import { type DeletedVehicles, deleteVehiclesInput } from './vin-lists.ts';
 
 interface Own {
@@ -22,26 +22,26 @@ interface Own {
   id: string;
 }
 
-const holdItsFleet = prepare((p: Own) =>
-  db
-    .selectFrom('fleet as f')
-    .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
-    .where('f.company', '=', p.company)
-    .where('v.company', '=', p.company)
-    .where('v.id', '=', p.id)
-    .where('f.deletion', 'is', null)
-    .select('f.id')
-    .forKeyShare('f'),
-);
-
+/** Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion. */
 const lockVehicle = prepare((p: Own) =>
   db
+    .with('held', (q) =>
+      q
+        .selectFrom('fleet as f')
+        .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
+        .where('f.company', '=', p.company)
+        .where('v.company', '=', p.company)
+        .where('v.id', '=', p.id)
+        .where('f.deletion', 'is', null)
+        .select('f.id')
+        .forKeyShare('f'),
+    )
     .selectFrom('vehicle as v')
+    .innerJoin('held', 'held.id', 'v.fleet_id')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.id', '=', p.id)
-    .where(ofFleetThatIsThere('v', p.company))
-    .forUpdate(),
+    .forUpdate('v'),
 );
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
@@ -54,13 +54,14 @@ export async function deleteVehicle(
   if (!isId(input.id)) throw new VehicleNotFound();
   const own = { company, id: input.id };
   return againAfterDeadlock(caller, async (ctx) => {
-    // Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion.
-    const [held] = await holdItsFleet(onPrimary(ctx), own);
     const [row] = await lockVehicle(onPrimary(ctx), own);
-    if (!row) throw new VehicleNotFound();
-    if (row.json.fleetId !== held?.id) throw new ChangedMeanwhile();
+    if (!row) {
+      await readOne(ctx, vehicleRows, input, { company, send: onPrimary });
+      // It has just been moved to a fleet that is not held.
+      throw new ChangedMeanwhile();
+    }
     needExpected(row.json, expected);
-    await removeVehicles(ctx, company, row.json.fleetId, [row.json]);
+    await removeVehicles(ctx, company, [row.json]);
     return row.json;
   });
 }
@@ -69,10 +70,11 @@ export async function deleteVehicle(
 const lockVehicles = prepare(
   (p: { company: string; fleetId: string; ids: readonly string[]; vins: readonly string[] }) =>
     db
+      .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
       .selectFrom('vehicle as v')
+      .innerJoin('held', 'held.id', 'v.fleet_id')
       .select(['v.id', 'v.vin'])
       .where('v.company', '=', p.company)
-      .where('v.fleet_id', '=', p.fleetId)
       .where(({ eb }) =>
         eb.or([
           eb('v.id', '=', sql<string>`any(${p.ids}::uuid[])`),
@@ -80,7 +82,7 @@ const lockVehicles = prepare(
         ]),
       )
       .orderBy('v.vin')
-      .forUpdate(),
+      .forUpdate('v'),
 );
 
 /**
@@ -94,14 +96,13 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   });
   if (!ids?.length && !vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
-    await holdFleet(ctx, company, fleetId);
-    const deleted = await lockVehicles(onPrimary(ctx), {
-      company,
-      fleetId,
+    const named = {
       ids: (ids ?? []).filter(isId),
       vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
-    });
-    if (deleted.length > 0) await removeVehicles(ctx, company, fleetId, deleted);
+    };
+    const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), { company, fleetId, ...named }) : [];
+    if (deleted.length > 0) await removeVehicles(ctx, company, deleted);
+    else await ownerOfFleet(ctx, company, fleetId);
     const goneIds = new Set(deleted.map((row) => row.id));
     const goneVins = new Set(deleted.map((row) => row.vin));
     return {
@@ -114,23 +115,27 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   });
 }
 
-const deleteAll = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
-    .deleteFrom('vehicle')
-    .where('company', '=', p.company)
-    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
-    .returning('status'),
+const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
+  deletingContracts(p.company, removed('c.vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`))
+    .with('gone', (q) =>
+      q
+        .deleteFrom('vehicle')
+        .where('company', '=', p.company)
+        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+        .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
+    )
+    .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))
+    .with('told', (q) => {
+      const vehicles = inBatches(q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
+      const facts = contractsGone(q, p, p.company).unionAll(eventsOf('vehicle.removed', p, vehicles.as('f')));
+      return q.insertInto('event').columns(eventColumns).expression(facts);
+    })
+    .selectNoFrom([]),
 );
 
-/** Deletes vehicles that are locked: no contract of theirs can come into being unseen between these statements. */
-async function removeVehicles(ctx: Context, company: string, fleetId: string, vehicles: { id: string; vin: string }[]) {
-  const ids = vehicles.map(({ id }) => id);
-  await removeContractsOfVehicles(ctx, company, ids);
-  const gone = await deleteAll(onPrimary(ctx), { company, ids });
-  await countVehicles(
-    ctx,
-    gone.map(({ status }) => ({ company, fleetId, status, delta: -1 })),
-  );
-  await record(ctx, { type: 'vehicle.removed', company, fleetId, vehicles });
+/** By a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+async function removeVehicles(ctx: Context, company: string, vehicles: { id: string; vin: string }[]) {
+  await remove(onPrimary(ctx), { ...byCaller(ctx), company, ids: vehicles.map(({ id }) => id) });
+  announceEvents(ctx);
   ctx.services.changes.announceRemoval(company, vehicles);
 }

@@ -2,7 +2,7 @@ import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import type { Vin } from '../vin.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
-import type { EligibilityStatus } from './vehicle.ts';
+import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
 /** The warnings of a VIN as one text, for a list of many; null for none. */
 export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
@@ -60,4 +60,28 @@ export function newVehicle(p: NewVehicles) {
       'due_at',
     ),
   ];
+}
+
+type NewOne = Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
+
+/** The same as it is shown; `due` is when it is asked about, in ISO 8601. */
+export function shownNew(
+  ctx: Context,
+  { id, vin, manufacturer, supported, warnings }: NewOne,
+  { fleetId, at, due }: { fleetId: string; at: string; due: string },
+): Vehicle {
+  const eligibility: Vehicle['eligibility'] = {
+    vin,
+    status: supported ? 'PENDING' : 'UNSUPPORTED',
+    eligible: null,
+    manufacturer,
+    dataDelivery: [],
+    connectivityStatus: null,
+    primaryUserAssigned: null,
+    reason: supported ? null : ctx.services.manufacturers.unsupported(manufacturer),
+    attempts: 0,
+    verifiedAt: null,
+    nextAttemptAt: due,
+  };
+  return { id, fleetId: fleetId.toLowerCase(), vin, manufacturer, eligibility, warnings, createdAt: at };
 }

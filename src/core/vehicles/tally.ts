@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db } from '../sql/tables.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 /** So many vehicles more, or fewer, of a status in a fleet. */
 export interface Change {
@@ -60,12 +60,30 @@ const insertCounts = prepare((p: Counts) =>
     ),
 );
 
+/** Whether triggers count: see triggersCount. */
+const TRIGGERS_COUNT = sql<boolean>`to_regproc('vehicle_tally_insert') is not null`;
+
+/** As a step of a statement: counts the vehicles that another step has added (1) or deleted (-1). */
+export const counting = (
+  q: QueryCreator<Tables>,
+  sign: 1 | -1,
+  written: AliasedExpression<Pick<Selectable<Tables['vehicle']>, 'company' | 'fleet_id' | 'status'>, 'w'>,
+) =>
+  q
+    .insertInto('vehicle_tally')
+    .columns(['company', 'fleet_id', 'status', 'delta'])
+    .expression(
+      db
+        .selectFrom(written)
+        .select(['company', 'fleet_id', 'status', sql<number>`${sql.lit(sign)} * count(*)`.as('delta')])
+        .where(({ not }) => not(TRIGGERS_COUNT))
+        .groupBy(['company', 'fleet_id', 'status']),
+    );
+
 /** Databases that have no such triggers any more; they never come back. */
 const withoutTriggers = new WeakSet<object>();
 
-const findTrigger = prepare((_: object) =>
-  db.selectNoFrom(sql<boolean>`to_regproc('vehicle_tally_insert') is not null`.as('counts')),
-);
+const findTrigger = prepare((_: object) => db.selectNoFrom(TRIGGERS_COUNT.as('counts')));
 
 /**
  * Whether triggers count, as they do until `npm run migrate -- finish`, since processes of the version before rely on it.

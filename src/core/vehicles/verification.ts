@@ -59,6 +59,7 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
     const rows = await storeFacts(onPrimary(ctx), {
       company,
       facts: JSON.stringify(own.map(factOf)),
+      ids,
       fleets: await holdFleetsOf(ctx, company, ids),
       now: ctx.now(),
       eligible: hours.ELIGIBLE,

@@ -1,0 +1,109 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+
+const IMPORTS_AT_ONCE = 100;
+const REJECTIONS_AT_ONCE = 5000;
+
+const findOld = prepare((p: { before: Date }) =>
+  db
+    .selectFrom('import')
+    .select(['company', 'id'])
+    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
+    .where('state', '<>', sql.lit('RUNNING'))
+    .orderBy('finished_at')
+    .limit(IMPORTS_AT_ONCE),
+);
+
+/** Imports of a company. */
+interface Some {
+  company: string;
+  ids: readonly string[];
+}
+
+const lockOld = prepare((p: Some & { before: Date }) =>
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
+    .where('state', '<>', sql.lit('RUNNING'))
+    .forUpdate()
+    .skipLocked(),
+);
+
+const forgetRejections = prepare((p: Some) =>
+  db
+    .deleteFrom('import_rejection')
+    .where('company', '=', p.company)
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('import_id', 'row'),
+        'in',
+        selectFrom('import_rejection')
+          .select(['import_id', 'row'])
+          .where('company', '=', p.company)
+          .where('import_id', '=', sql<string>`any(${p.ids}::uuid[])`)
+          .limit(REJECTIONS_AT_ONCE)
+          .$asTuple('import_id', 'row'),
+      ),
+    )
+    .returning('row'),
+);
+
+const forgetImports = prepare((p: Some) =>
+  db
+    .deleteFrom('import')
+    .where('import.company', '=', p.company)
+    .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('import_rejection as r')
+            .where('r.company', '=', p.company)
+            .whereRef('r.import_id', '=', 'import.id'),
+        ),
+      ),
+    ),
+);
+
+/** Forgets imports past their time with their rejected rows, in small steps; gives whether there may be more. */
+export async function trimImports(ctx: Context): Promise<boolean> {
+  const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
+  const old = await findOld(onPrimary(ctx), { before });
+  let more = old.length === IMPORTS_AT_ONCE;
+  for (const [company, own] of Map.groupBy(old, (one) => one.company)) {
+    await ctx.em.transactional(async () => {
+      const held = await lockOld(onPrimary(ctx), { company, before, ids: own.map(({ id }) => id) });
+      const ids = held.map(({ id }) => id);
+      more = (await forgetSome(ctx, { company, ids })) || more;
+    });
+  }
+  return more;
+}
+
+/** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
+async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
+  const rejections = await forgetRejections(onPrimary(ctx), which);
+  await forgetImports(onPrimary(ctx), which);
+  return rejections.length === REJECTIONS_AT_ONCE;
+}
+
+const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('fleet_id', '=', p.fleetId)
+    .limit(IMPORTS_AT_ONCE),
+);
+
+/** Forgets some imports of a fleet with their rejected rows; gives whether there may be more. */
+export async function forgetImportsOf(ctx: Context, company: string, fleetId: string): Promise<boolean> {
+  const found = await findOfFleet(onPrimary(ctx), { company, fleetId });
+  const more = await forgetSome(ctx, { company, ids: found.map(({ id }) => id) });
+  return more || found.length === IMPORTS_AT_ONCE;
+}

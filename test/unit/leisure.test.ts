@@ -1,0 +1,62 @@
+import { EventEmitter } from 'node:events';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Activity, activityOf, Leisure } from '../../src/jobs/leisure.ts';
+
+/** How long steps of no work waited with this activity before them. */
+async function pauses(activity: Activity, steps = 1): Promise<number[]> {
+  const waited: number[] = [];
+  const step = new Leisure(activity, async (ms) => void waited.push(ms)).steps();
+  for (let at = 0; at < steps; at++) await step(async () => {});
+  return waited;
+}
+
+test('without requests background work waits for nothing, however busy the process is', async () => {
+  expect(await pauses({ requests: () => 0, utilisation: () => 1 }, 100)).toEqual([]);
+});
+
+test('beside requests it waits the longer the busier the process is, and never for long', async () => {
+  const part = fc.double({ min: 0, max: 1, noNaN: true });
+  await fc.assert(
+    fc.asyncProperty(part, part, async (one, other) => {
+      const [less, more] = [Math.min(one, other), Math.max(one, other)];
+      const [[short = 0], [long = 0]] = (await Promise.all(
+        [less, more].map((utilisation) => pauses({ requests: () => 1, utilisation: () => utilisation })),
+      )) as [number[], number[]];
+      expect(short).toBeLessThanOrEqual(long);
+      expect(long).toBeLessThanOrEqual(50);
+    }),
+  );
+  expect(await pauses({ requests: () => 1, utilisation: () => 0.3 })).toEqual([]);
+  expect(await pauses({ requests: () => 1, utilisation: () => 1 })).toEqual([50]);
+});
+
+test('beside requests it waits as long as the step before took', async () => {
+  const waited: number[] = [];
+  let requests = 0;
+  const activity = { requests: () => ++requests, utilisation: () => 0 };
+  const step = new Leisure(activity, async (ms) => void waited.push(ms)).steps();
+  await step(() => new Promise((resolve) => setTimeout(resolve, 30)));
+  expect(waited).toEqual([]);
+  await step(async () => {});
+  expect(waited).toHaveLength(1);
+  expect(waited[0]).toBeGreaterThanOrEqual(29);
+  await step(async () => {});
+  expect(waited).toHaveLength(1);
+});
+
+test('a step that fails fails its caller', async () => {
+  const step = new Leisure({ requests: () => 1, utilisation: () => 1 }, async () => {}).steps();
+  await expect(step(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+});
+
+test('the activity of a process: its requests, and a part of its time', () => {
+  const server = new EventEmitter();
+  const activity = activityOf(server);
+  server.emit('request');
+  server.emit('request');
+  expect(activity.requests()).toBe(2);
+  for (const end = performance.now() + 20; performance.now() < end; );
+  expect(activity.utilisation()).toBeGreaterThanOrEqual(0);
+  expect(activity.utilisation()).toBeLessThanOrEqual(1);
+});

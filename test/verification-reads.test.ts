@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import type { Send } from '../src/core/sql/prepare.ts';
+import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
+import { storeFacts } from '../src/core/vehicles/store-facts.ts';
+import { createFleet } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const { database, services } = gateway;
+const acme = await gateway.as('acme');
+const VEHICLES = 10_000;
+
+interface Plan {
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  Plans?: Plan[];
+}
+
+/** How many rows of vehicles a plan has looked at. */
+const looks = (plan: Plan): number => {
+  const own = plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0);
+  const rows = plan['Relation Name'] === 'vehicle' ? own * plan['Actual Loops'] : 0;
+  return rows + (plan.Plans ?? []).reduce((sum, below) => sum + looks(below), 0);
+};
+
+test.skipIf(database.kind === 'embedded')('answers are stored without a look at the rest of the fleet', async () => {
+  const fleet = await createFleet(acme);
+  await gateway.execute(`
+    insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
+    select gen_random_uuid(), 'acme', '${fleet.id}', 'WBA' || lpad(n::text, 14, '0'), 'bmw', now(), now()
+    from generate_series(1, ${VEHICLES}) n`);
+  const ctx = contextOf(services, 'test', null);
+  const read: Record<string, number> = {};
+  for (const statistics of ['none', 'fresh']) {
+    if (statistics === 'fresh') await gateway.execute('analyze vehicle');
+    for (const limit of [1, 16, 100]) {
+      const claimed = await claimDueVehicles(ctx, { company: 'acme', except: [], limit });
+      expect(claimed).toHaveLength(limit);
+      const explain: Send = async (text, values) => {
+        const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
+        const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
+        read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(looks(plan) / limit);
+        return [];
+      };
+      const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));
+      const hours = { eligible: 720, ineligible: 168, unsupported: 720, failed: 24 };
+      await storeFacts(explain, {
+        ...{ company: 'acme', facts: JSON.stringify(facts), ids: claimed.map(({ id }) => id), fleets: [fleet.id] },
+        ...{ now: ctx.now(), ...hours },
+      });
+    }
+  }
+  // Each is found, found again to be written, and written.
+  for (const [what, rows] of Object.entries(read)) expect(rows, what).toBeLessThanOrEqual(4);
+  const [stored] = await gateway.execute<{ count: number }>(
+    `select count(*)::int as count from vehicle where status = 'ELIGIBLE'`,
+  );
+  expect(stored?.count).toBe(234);
+});

@@ -1,0 +1,181 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { expect, inject, test } from 'vitest';
+import type { Answer, Json } from './support/client.ts';
+import { addVehicles, contractFields, createFleet, miscounted, newVin, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+// Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
+
+const { kind } = inject('database');
+const gateway = await startGateway();
+const acme = await gateway.as('acme');
+const numRuns = kind === 'postgresql' ? 25 : 4;
+
+// Between the steps of a statement is time for others. One connection knows no between.
+if (kind === 'postgresql') {
+  await gateway.execute(`create function dawdle() returns trigger language plpgsql as $$
+    begin perform pg_sleep(random() * random() * 0.02); return null; end $$`);
+  for (const table of ['event', 'contract', 'vehicle', 'vehicle_tally'])
+    await gateway.execute(
+      `create trigger dawdle before insert on ${table} for each statement execute function dawdle()`,
+    );
+}
+
+let keys = 0;
+/** Posts with a key of its own, if any, and again with it as long as the first is said to be running. */
+function post(path: string, body: unknown, isKeyed: boolean): Promise<Answer> {
+  return acme.post(path, body, isKeyed ? { 'Idempotency-Key': `at once ${++keys}` } : {});
+}
+
+const VINS = 6;
+const list = fc.record({
+  what: fc.constantFrom('partial', 'partial', 'atomic', 'move', 'delete'),
+  fleet: fc.nat(1),
+  which: fc.shuffledSubarray([...Array(VINS).keys()], { minLength: 1 }),
+  isKeyed: fc.boolean(),
+  after: fc.nat(15),
+});
+
+/** How many events of this type name each VIN. */
+async function told(type: string, vins: readonly string[]): Promise<number[]> {
+  const rows = await gateway.execute<{ vin: string; count: number }>(
+    `select vin, count(*)::int as count from event, unnest(vins) vin
+     where type = '${type}' and vin in (${vins.map((vin) => `'${vin}'`).join()}) group by vin`,
+  );
+  const counts = new Map(rows.map(({ vin, count }) => [vin, count]));
+  return vins.map((vin) => counts.get(vin) ?? 0);
+}
+
+test('Lists that are added, moved and deleted at once: each vehicle is once there, counted, and told of', {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(list, { minLength: 2, maxLength: 8 }), async (lists) => {
+      const fleets = [await createFleet(acme), await createFleet(acme)];
+      const vins = newVins(VINS);
+      const answers = await Promise.all(
+        lists.map(async ({ what, fleet, which, isKeyed, after }) => {
+          await delay(after);
+          const { id: fleetId } = fleets[fleet];
+          const own = newVin();
+          const some = which.map((one) => vins[one] ?? '');
+          if (what === 'move' || what === 'delete')
+            return { what, own, answer: await post(`/vehicles/${what}`, { fleetId, vins: some }, isKeyed) };
+          const body = { fleetId, vins: [...some, own] };
+          return { what, own, answer: await post(`/vehicles?mode=${what}`, body, isKeyed) };
+        }),
+      );
+      for (const { what, own, answer } of answers) {
+        expect([200, 201, 400], JSON.stringify(answer.body)).toContain(answer.status);
+        if (what === 'move' || what === 'delete') continue;
+        const isRejected = answer.status === 400 || answer.body.summary.rejected > 0;
+        // Whole or not at all; else what is good is stored.
+        if (what === 'atomic') expect(answer.status).toBe(isRejected ? 400 : 201);
+        const [row] = await gateway.execute(`select from vehicle where vin = '${own}'`);
+        expect(row !== undefined).toBe(answer.status === 201);
+        expect(await told('vehicle.added', [own])).toEqual([row ? 1 : 0]);
+      }
+      const left = await gateway.execute<{ vin: string }>(
+        `select vin from vehicle where fleet_id in (${fleets.map(({ id }) => `'${id}'`).join()})`,
+      );
+      const [added, removed] = [await told('vehicle.added', vins), await told('vehicle.removed', vins)];
+      const there = new Set(left.map(({ vin }) => vin));
+      expect(vins.map((_, at) => (added[at] ?? 0) - (removed[at] ?? 0))).toEqual(
+        vins.map((vin) => Number(there.has(vin))),
+      );
+      expect(await gateway.execute(miscounted)).toEqual([]);
+    }),
+    { numRuns },
+  );
+});
+
+const contract = fc.record({
+  vehicle: fc.nat(1),
+  /** Its period is of so many months from this one on. */
+  from: fc.nat(8),
+  months: fc.integer({ min: 1, max: 4 }),
+  isKeyed: fc.boolean(),
+  after: fc.nat(15),
+});
+const month = (n: number) => new Date(Date.UTC(2030, n, 1)).toISOString();
+
+test('Contracts made while their vehicles move: none overlap, each is with its vehicle, and told of once', {
+  timeout: 120_000,
+}, async () => {
+  const scenario = fc.tuple(
+    fc.array(contract, { minLength: 2, maxLength: 8 }),
+    fc.array(fc.tuple(fc.nat(1), fc.nat(20)), { maxLength: 3 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(scenario, async ([contracts, moves]) => {
+      const fleets = [await createFleet(acme), await createFleet(acme)];
+      const vehicles = await addVehicles(acme, newVins(2), fleets[0]);
+      const ids = vehicles.map(({ id }) => id);
+      const made = contracts.map(async ({ vehicle, from, months, isKeyed, after }) => {
+        await delay(after);
+        const period = { from: month(from), to: month(from + months), name: `${from} to ${from + months}` };
+        return post('/contracts', contractFields(vehicles[vehicle], period), isKeyed);
+      });
+      const moved = moves.map(async ([to, after]) => {
+        await delay(after);
+        return acme.post('/vehicles/move', { fleetId: fleets[to].id, ids });
+      });
+      const answers = await Promise.all(made);
+      for (const { status } of await Promise.all(moved)) expect(status).toBe(200);
+      const rows = await gateway.execute<Json>(
+        `select c.id, c.vehicle_id, c.name, c.fleet_id = v.fleet_id as "isWithVehicle",
+           (select count(*)::int from event e where e.contract_id = c.id and e.type = 'contract.created'
+             and e.vehicle_ids = array[c.vehicle_id] and e.vins = array[v.vin] and e.data->>'name' = c.name) as told
+         from contract c join vehicle v on v.id = c.vehicle_id where v.id in (${ids.map((id) => `'${id}'`).join()})`,
+      );
+      expect(rows.filter(({ isWithVehicle, told: times }) => !isWithVehicle || times !== 1)).toEqual([]);
+      const known = new Set(rows.map(({ id }) => id));
+      const created = answers.filter(({ status }) => status === 201).map(({ body }) => body.id);
+      expect(new Set(created)).toEqual(known);
+      for (const { status, body } of answers.filter((one) => one.status !== 201)) {
+        expect(moves.length > 0 ? ['CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND'] : ['CONTRACT_OVERLAP']).toContain(
+          body.code,
+        );
+        if (status !== 409) continue;
+        expect(body.conflicts.length).toBeGreaterThan(0);
+        expect(body.conflicts.filter((id: string) => !known.has(id))).toEqual([]);
+      }
+    }),
+    { numRuns },
+  );
+});
+
+// One connection has nobody to wait for.
+test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
+  'A write that waits for somebody (%s) is done in the end, and holds up nobody else meanwhile',
+  async (what) => {
+    const [vehicle] = await addVehicles(acme, newVins(1));
+    const vin = newVin();
+    const hold = {
+      contract: `select from vehicle where id = '${vehicle.id}' for update`,
+      vehicles: `insert into vehicle (id, company, fleet_id, vin, created_at)
+        values (gen_random_uuid(), 'acme', '${vehicle.fleetId}', '${vin}', now())`,
+    };
+    const write = {
+      contract: () => acme.post('/contracts', contractFields(vehicle)),
+      vehicles: () => acme.post('/vehicles', { fleetId: vehicle.fleetId, vins: [vin] }),
+    };
+    let waiting: Promise<Answer> | undefined;
+    const holding = gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(hold[what]);
+      waiting = write[what]();
+      // Longer than shared connections wait.
+      await until(async () => {
+        const [row] = await gateway.execute(`select from pg_stat_activity where wait_event_type = 'Lock'
+          and datname = current_database() and now() - query_start > interval '100 ms'`);
+        return row !== undefined;
+      });
+      await createFleet(acme);
+      throw new Error('undone');
+    });
+    await expect(holding).rejects.toThrow('undone');
+    expect((await waiting)?.status).toBe(201);
+  },
+);
