@@ -3,7 +3,7 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, contractDataOf, eventColumns, eventsOf } from '../events/record-events.ts';
-import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
@@ -81,14 +81,18 @@ interface NewContract
  */
 const insert = prepare((p: NewContract) =>
   db
-    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('v', (q) =>
+      // One step: what it gives is inserted, and Citus mixes up the rows of a step with those of one that it reads.
       q
-        .selectFrom('vehicle as v')
-        .innerJoin('held', 'held.id', 'v.fleet_id')
+        .selectFrom('fleet as f')
+        .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
         .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
+        .where('f.company', '=', p.company)
+        .where('f.id', '=', p.fleetId)
+        .where('f.deletion', 'is', null)
         .where('v.company', '=', p.company)
         .where('v.vin', '=', p.vin)
+        .forKeyShare('f')
         .forNoKeyUpdate('v'),
     )
     .with('c', (q) =>
