@@ -35,7 +35,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    const rows = await conflicting(onPrimary(ctx), { company, fleet_id: fleetId, vin, pack: fields.pack, from, to });
+    const rows = await conflicting(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
     throw new ContractOverlap(rows.map(({ id }) => id));
   }
   await ownerOfFleet(ctx, company, fleetId);
@@ -154,10 +154,10 @@ const contractColumns = [
 
 const isOverlap = (error: unknown): boolean => error instanceof Error && brokenRule(error) === 'contract_no_overlap';
 
-/** Contracts of a vehicle for a pack that are in force within a period. */
+/** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
 const conflicting = prepare(
   (
-    p: Pick<Selectable<Tables['contract']>, 'fleet_id' | 'pack'> & {
+    p: Pick<Selectable<Tables['contract']>, 'pack'> & {
       company: string;
       vin: string | null;
       from: Date;
@@ -168,7 +168,6 @@ const conflicting = prepare(
       .selectFrom('contract as c')
       .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
       .select('c.id')
-      .where('v.fleet_id', '=', p.fleet_id)
       .where('v.vin', '=', p.vin)
       .where('c.pack', '=', p.pack)
       .where(
