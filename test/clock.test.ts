@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addVehicle, createContract } from './support/factories.ts';
+import { addVehicle, createContract, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
@@ -30,4 +30,23 @@ test('what is due, and when something was, goes by the clock of the service', as
     return body.at(-1)?.type === 'contract.ended';
   });
   expect(await status()).toBe('ENDED');
+});
+
+test('what a creation answers is what is read afterwards, though time passes meanwhile', async () => {
+  const idle = await startGateway();
+  const client = await idle.as('acme');
+  let looks = 0;
+  idle.services.clock = () => Date.now() + 1000 * ++looks;
+  const fleet = await createFleet(client);
+  const vehicle = await addVehicle(client);
+  const contract = await createContract(client, vehicle);
+  const { body: webhook } = await client.post('/webhooks', { url: 'https://example.com/hook' });
+  const { secret: _, ...shown } = webhook;
+  for (const [path, made] of Object.entries({
+    [`/fleets/${fleet.id}`]: fleet,
+    [`/vehicles/${vehicle.id}`]: vehicle,
+    [`/contracts/${contract.id}`]: contract,
+    [`/webhooks/${webhook.id}`]: shown,
+  }))
+    expect((await client.get(path)).body).toEqual(made);
 });

@@ -3,7 +3,7 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, contractDataOf, eventColumns, eventsOf } from '../events/record-events.ts';
-import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
@@ -35,7 +35,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
     if (!isOverlap(error)) throw error;
-    const rows = await conflicting(onPrimary(ctx), { company, fleet_id: fleetId, vin, pack: fields.pack, from, to });
+    const rows = await conflicting(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
     throw new ContractOverlap(rows.map(({ id }) => id));
   }
   await ownerOfFleet(ctx, company, fleetId);
@@ -81,15 +81,19 @@ interface NewContract
  */
 const insert = prepare((p: NewContract) =>
   db
-    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('v', (q) =>
+      // One step: what it gives is inserted, and Citus mixes up the rows of a step with those of one that it reads.
       q
-        .selectFrom('vehicle as v')
+        .selectFrom('fleet as f')
+        .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
         .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
+        .where('f.company', '=', p.company)
+        .where('f.id', '=', p.fleetId)
+        .where('f.deletion', 'is', null)
         .where('v.company', '=', p.company)
-        .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
         .where('v.vin', '=', p.vin)
-        .forNoKeyUpdate(),
+        .forKeyShare('f')
+        .forNoKeyUpdate('v'),
     )
     .with('c', (q) =>
       q
@@ -150,10 +154,10 @@ const contractColumns = [
 
 const isOverlap = (error: unknown): boolean => error instanceof Error && brokenRule(error) === 'contract_no_overlap';
 
-/** Contracts of a vehicle for a pack that are in force within a period. */
+/** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
 const conflicting = prepare(
   (
-    p: Pick<Selectable<Tables['contract']>, 'fleet_id' | 'pack'> & {
+    p: Pick<Selectable<Tables['contract']>, 'pack'> & {
       company: string;
       vin: string | null;
       from: Date;
@@ -164,7 +168,6 @@ const conflicting = prepare(
       .selectFrom('contract as c')
       .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
       .select('c.id')
-      .where('v.fleet_id', '=', p.fleet_id)
       .where('v.vin', '=', p.vin)
       .where('c.pack', '=', p.pack)
       .where(

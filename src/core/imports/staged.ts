@@ -45,14 +45,12 @@ function firstRows(p: Staged, part: number | null = null) {
     .as('r');
 }
 
+const anyFleetWith = (company: string, vin: Expression<string>) =>
+  db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
+
 /** The fleet of the company that has the VIN, or null. */
 export const fleetWith = (company: string, vin: Expression<string>) =>
-  db
-    .selectFrom('vehicle as v')
-    .select('v.fleet_id')
-    .where('v.company', '=', company)
-    .where('v.vin', '=', vin)
-    .where(ofFleetThatIsThere('v', company));
+  anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
 
 /** Where a file has more rows, each statement stores so many, and whoever waits hears of it. */
 const PART_ROWS = 25_000;
@@ -99,10 +97,18 @@ export const orderStaged = prepareVariants<Ordered>()(['known'], (p, has) => {
     .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
 });
 
-/** Some of the good rows' VINs that stand in fleets that are being deleted. */
+/**
+ * Some of the good rows' VINs that stand in fleets that are being deleted. Each is looked up by itself: joined, all vehicles of
+ * these fleets would be read for each row where the planner knows nothing of the table.
+ */
 export const vinsOfDeleted = prepare((p: Staged) =>
-  stagedRows(p)
-    .innerJoin('vehicle as v', (on) => on.onRef('v.vin', '=', 'r.vin').on('v.company', '=', p.company))
+  db
+    .selectFrom(
+      stagedRows(p)
+        .select('r.vin')
+        .select(({ ref }) => anyFleetWith(p.company, ref('r.vin')).as('fleet_id'))
+        .as('v'),
+    )
     .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
     .select('v.vin')
     .distinct()

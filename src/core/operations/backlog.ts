@@ -22,7 +22,7 @@ const secondsSince = (now: Expression<string>, first: Expression<string | null>)
 
 /** Vehicles have an index by company. */
 const waitingVehicles = (now: Expression<string>) =>
-  withCompaniesDue('vehicle')
+  withCompaniesDue('vehicle', ofFleetThatIsThere('row', sql.ref('c.company')))
     .selectFrom('turn')
     .select((turn) => [
       sql<string>`'vehicle'::text`.as('kind'),

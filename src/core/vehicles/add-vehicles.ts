@@ -163,10 +163,9 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, wa
     supported: manufacturers.supports(vin),
     warnings,
   }));
-  const by = byCaller(ctx);
   const values = {
     ...newVehiclesOf(ctx, company, fleetId),
-    ...by,
+    ...byCaller(ctx),
     ids: vehicles.map(({ id }) => id),
     vins: vehicles.map(({ vin }) => vin),
     manufacturers: vehicles.map(({ manufacturer }) => manufacturer),
@@ -180,9 +179,8 @@ async function insertVehicles(ctx: Context, company: string, fleetId: string, wa
   ctx.services.changes.announce('due', 'vehicle');
   const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));
   const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
-  return new Map(
-    made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at: by.at, due: dueTimes.get(one.vin) ?? by.at })]),
-  );
+  const at = values.now.toISOString();
+  return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
 }
 
 interface Found {
