@@ -108,7 +108,7 @@ async function planOf({ sql, parameters, planned }: Statement, without = ['seqsc
 }
 
 /** Indexes that hold nothing but the rows that are looked for. */
-const exact = ['vehicle_due_by_company', 'import_due'];
+const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted'];
 /** So few rows that they are read as a whole; each company is looked at. */
 const small = ['webhook', 'company'];
 

@@ -35,7 +35,6 @@ type Row = Omit<Selectable<Tables['fleet']>, 'created_at' | 'updated_at' | 'dele
 // One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
 const addFleet = prepare((p: Row & By & { data: string }) =>
   db
-    .with('known', knowCompany(p.company))
     .with('made', (q) =>
       q.insertInto('fleet').values({
         id: p.id,
@@ -48,6 +47,7 @@ const addFleet = prepare((p: Row & By & { data: string }) =>
         updated_at: p.at,
       }),
     )
+    .with('known', knowCompany(p.company))
     .insertInto('event')
     .values({ ...eventBy('fleet.created', p), company: p.company, fleet_id: p.id, data: p.data }),
 );
