@@ -132,7 +132,7 @@ async function measure(workload: Workload, contender: Contender, round: number):
   const seconds = workload.large ? LARGE_SECONDS : SECONDS;
   const supplied = workload.supply && SUPPLY_PER_SECOND * seconds;
   // The code must be warm, however slow the machine.
-  const amount = round === 0 && !workload.large ? WARM_UP : supplied;
+  const amount = round === 0 && !workload.large ? (workload.warmUp ?? WARM_UP) : supplied;
   // Requests are also made in advance, a few for each connection.
   if (amount) await workload.supply?.(amount + 100);
   const cpu = () => (contender.pid ? cpuMicroseconds(contender.pid) : Number.NaN);

@@ -10,6 +10,8 @@ export interface Workload {
   question: Question;
   name: string;
   goal: number;
+  /** Requests before any is measured, where the usual number is not enough. */
+  warmUp?: number;
   /** The same request each time, or a new one. */
   request: Request | (() => Request);
   /** Large answers: fewer connections, and what counts besides is memory and the first byte. */
@@ -60,6 +62,8 @@ export async function workloads(world: World, seed: Seed): Promise<Workload[]> {
       question: 'tokens',
       name: `W3 with ${TOKENS.toLocaleString('en')} tokens`,
       goal: 0.75,
+      // What is asked is whether so many are remembered: a signature is checked once in any case.
+      warmUp: TOKENS,
       request: manyTokens(world, seed),
     },
   ];
