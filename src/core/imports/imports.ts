@@ -19,8 +19,10 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   // The embedded database says nothing while a file is stored.
   const running = ctx.services.database.kind === 'embedded' && runningImport(company, input.id);
   if (running) return running;
+  // It may end while its row is read: what was known before is still newer than the row as it was.
+  const known = runningCounts(company)[input.id.toLowerCase()];
   const read = toImport(await importRow(ctx, input.id));
-  return read.state === 'RUNNING' ? { ...read, ...runningCounts(company)[read.id] } : read;
+  return read.state === 'RUNNING' ? { ...read, ...known, ...runningCounts(company)[read.id] } : read;
 }
 
 const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
