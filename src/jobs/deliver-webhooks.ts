@@ -23,14 +23,14 @@ const LONGEST_STOP_MS = 3_000;
 const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
-export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, inTime: Steps): Job =>
-  new Deliverer(open, onError, inTime);
+export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, atLeisure: Steps): Job =>
+  new Deliverer(open, onError, atLeisure);
 
 class Deliverer implements Job {
   readonly kind = 'delivery';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
-  readonly #inTime: Steps;
+  readonly #atLeisure: Steps;
   readonly #sender: ReturnType<typeof openSender>;
   readonly #shares = new Shares(IN_FLIGHT);
   /** How many each webhook has under way. */
@@ -42,10 +42,10 @@ class Deliverer implements Job {
   #waiting = false;
   #cut = false;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, inTime: Steps) {
+  constructor(open: () => Context, onError: (error: unknown) => void, atLeisure: Steps) {
     this.#open = open;
     this.#onError = onError;
-    this.#inTime = inTime;
+    this.#atLeisure = atLeisure;
     this.#sender = openSender({ loopback: open().services.config.WEBHOOK_LOOPBACK });
   }
 
@@ -53,7 +53,7 @@ class Deliverer implements Job {
     const ctx = this.#open();
     for (;;) {
       const now = ctx.now();
-      const started = signal.aborted ? 0 : await this.#inTime(() => this.#startDue(ctx, now, signal));
+      const started = signal.aborted ? 0 : await this.#atLeisure(() => this.#startDue(ctx, now, signal));
       if (started === 0) return nextDeliveryDue(ctx, now);
     }
   }

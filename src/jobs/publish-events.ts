@@ -9,7 +9,7 @@ import type { Steps } from './leisure.ts';
 const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
-export function publish(open: () => Context, inTime: Steps): Job {
+export function publish(open: () => Context, atLeisure: Steps): Job {
   let last = '';
   /** Publishes some of each company, beginning after the last one that had its turn; gives the most that any had. */
   async function turn(ctx: Context, companies: Awaited<ReturnType<typeof companiesToPublish>>, signal: AbortSignal) {
@@ -38,7 +38,7 @@ export function publish(open: () => Context, inTime: Steps): Job {
         }
         const companies = await companiesToPublish(ctx);
         if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
-        const most = await inTime(() => turn(ctx, companies, signal));
+        const most = await atLeisure(() => turn(ctx, companies, signal));
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
         if (most < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);

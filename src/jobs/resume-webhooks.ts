@@ -4,7 +4,7 @@ import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
 
 /** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
-export function resumeWebhooks(open: () => Context, inTime: Steps): Job {
+export function resumeWebhooks(open: () => Context, atLeisure: Steps): Job {
   return {
     kind: 'webhook',
     async run(signal) {
@@ -12,7 +12,7 @@ export function resumeWebhooks(open: () => Context, inTime: Steps): Job {
       for (let left = true; left && !signal.aborted; ) {
         left = false;
         for (const webhook of await webhooksToResume(ctx))
-          left = (await inTime(() => resumeStep(ctx, webhook))) || left;
+          left = (await atLeisure(() => resumeStep(ctx, webhook))) || left;
       }
       return null;
     },

@@ -28,14 +28,14 @@ interface Look {
  * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
-export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, inTime: Steps): Job =>
-  new Verifier(open, onError, inTime);
+export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, atLeisure: Steps): Job =>
+  new Verifier(open, onError, atLeisure);
 
 class Verifier implements Job {
   readonly kind = 'vehicle';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
-  readonly #inTime: Steps;
+  readonly #atLeisure: Steps;
   readonly #asking = new Set<Promise<void>>();
   readonly #answers: Verified[] = [];
   #storing: Promise<void> | null = null;
@@ -48,10 +48,10 @@ class Verifier implements Job {
   readonly #served = new Map<string, number>();
   #turns = 0;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, inTime: Steps) {
+  constructor(open: () => Context, onError: (error: unknown) => void, atLeisure: Steps) {
     this.#open = open;
     this.#onError = onError;
-    this.#inTime = inTime;
+    this.#atLeisure = atLeisure;
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -93,7 +93,7 @@ class Verifier implements Job {
     const done = found.done.get(lane) ?? new Set();
     found.done.set(lane, done);
     let turn = found.companies.filter((one) => !done.has(one));
-    while (turn.length > 0 && !signal.aborted) turn = await this.#inTime(() => this.#take(ctx, lane, turn, done));
+    while (turn.length > 0 && !signal.aborted) turn = await this.#atLeisure(() => this.#take(ctx, lane, turn, done));
   }
 
   /** One turn: a share for each of these companies; gives those that may have more. */
