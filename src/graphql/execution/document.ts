@@ -48,14 +48,15 @@ const seen = new Texts<true>(KEPT_CHARACTERS);
 
 /**
  * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it
- * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap.
+ * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap. One that
+ * is not valid is kept at once: Yoga asks for it again, to tell what is wrong.
  */
 export function prepare(source: string | Source): Document {
   const text = typeof source === 'string' ? source : source.body;
   const known = kept.get(text);
   if (known) return known;
   const document = new Document(text);
-  if (seen.get(text)) kept.set(text, document);
+  if (document.errors.length > 0 || seen.get(text)) kept.set(text, document);
   else seen.set(text, true);
   return document;
 }
