@@ -87,7 +87,10 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
   });
 }
 
-/** With all that is shown of a fleet, so that it need not be read again. MikroORM gets no times: it would read them in the session's style. */
+/**
+ * With all that is shown of a fleet, so that it need not be read again. MikroORM gets no times: it would read them in the
+ * session's style.
+ */
 const lockToChange = prepare((p: { id: string; company: string }) =>
   db
     .selectFrom('fleet')

@@ -43,6 +43,3 @@ function two(bytes: Buffer, at: number, number: number, behind: number): number 
   bytes[at + 2] = behind;
   return at + 3;
 }
-
-/** Seconds since 1970 with microseconds (until 2106, for the digits of a number) as ISO 8601 UTC; what is less is cut off. */
-export const isoAt = (seconds: number): string => new Date(Math.floor(Math.round(seconds * 1e6) / 1e3)).toISOString();
