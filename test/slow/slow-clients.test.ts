@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject, test } from 'vitest';
 import { databaseEnv } from '../support/database.ts';
-import { createFleet, newVin } from '../support/factories.ts';
+import { createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { spawnGateway, testIssuer } from '../support/gateway.ts';
 import { openRaw } from '../support/raw.ts';
 import { until } from '../support/until.ts';
@@ -23,6 +23,11 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
   const gateway = await spawnGateway(env, kind === 'postgresql' ? { issuer } : {});
   const client = gateway.as(kind === 'postgresql' ? 'acme' : 'demo');
   const fleet = await createFleet(client);
+  const { id: large } = await createFleet(client);
+  for (const vins of Array.from({ length: 4 }, () => newVins(10_000))) {
+    expect(await client.post('/vehicles/file', uploadForm(large, vins.join('\n')))).toMatchObject({ status: 201 });
+  }
+  const list = `GET /fleets/${large}/vehicles HTTP/1.1\r\nHost: a\r\nAuthorization: ${client.headers.authorization}\r\nConnection: close\r\n\r\n`;
   let told = '';
   const follower = request(new URL('/events/stream', gateway.url), { headers: client.headers }, (response) => {
     response.on('data', (chunk) => {
@@ -30,7 +35,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     });
   }).end();
   const over = new AbortController();
-  const graphiql = 'GET /graphql HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n';
+  const script = 'GET /graphiql/any/graphiql.js HTTP/1.1\r\nHost: a\r\n';
   const authorization = `Authorization: ${client.headers.authorization}`;
   const json = `Host: a\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n`;
 
@@ -44,7 +49,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
       '',
       20,
     ),
-    'readers of a large one': await slowly(graphiql, '', 20),
+    'readers of a large one': await slowly(`${script}\r\n`, '', 20),
   };
   const readers = Object.keys(kinds).flatMap((name) => (name.startsWith('readers') ? (kinds[name] ?? []) : []));
   for (const socket of Object.values(kinds).flat()) readers.includes(socket) ? socket.pause() : socket.resume();
@@ -82,10 +87,10 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     return answered;
   }
 
-  /** Takes an answer of 9 MB at 128 kB a second, for longer than a slow client is given, and gives how much of it came. */
-  async function takeSteadily(): Promise<number> {
+  /** Takes what was asked for at 128 kB a second, for longer than a slow client is given, and gives how much of it came. */
+  async function takeSteadily(asked: string): Promise<number> {
     const socket = await openRaw(gateway.url);
-    socket.pause().write(graphiql);
+    socket.pause().write(asked);
     let bytes = 0;
     while (!socket.readableEnded && !socket.destroyed) {
       await delay(100);
@@ -94,7 +99,8 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     return bytes;
   }
 
-  const taken = takeSteadily();
+  // 10 MB of a file, and as much of a list that is sent while it is read.
+  const taken = [takeSteadily(`${script}\r\n${script}Connection: close\r\n\r\n`), takeSteadily(list)];
   const uploaded = upload();
   const times: number[] = [];
   for (const end = performance.now() + CUT_AFTER_MS; performance.now() < end; await delay(100)) {
@@ -113,7 +119,9 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
 
   const { status, body } = await uploaded;
   expect({ status, rejected: JSON.parse(body).summary?.rejected }).toEqual({ status: 201, rejected: 0 });
-  expect(await taken).toBeGreaterThan(9_000_000);
+  const [file = 0, streamed = 0] = await Promise.all(taken);
+  expect(file).toBeGreaterThan(9_000_000);
+  expect(streamed).toBeGreaterThan(9_000_000);
   told = '';
   await createFleet(client);
   await until(() => (told.includes('event: fleet.created') ? true : null));
