@@ -55,13 +55,23 @@ CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
 
-column event.company storage x {n_distinct=2}
+column contract.company storage x 0
+column delivery.company storage x 0
+column event.company storage x 0
+column fleet.company storage x 0
+column idempotency_key.company storage x 0
+column import.company storage x 0
+column import_batch.company storage x 0
 column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
+column import_rejection.company storage x 0
+column vehicle.company storage x 0
+column vehicle_tally.company storage x 0
+column webhook.company storage x 0
 
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid

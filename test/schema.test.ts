@@ -42,6 +42,13 @@ test('all other indexes of what companies have begin with the company', async ()
   expect(rows.map(({ name }) => name)).toEqual(Object.values(ofAllCompanies).flat().toSorted());
 });
 
+test('the planner collects nothing about companies', async () => {
+  const rows = await execute(`select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where a.attname = 'company' and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and a.attstattarget is distinct from 0`);
+  // There each is one row.
+  expect(rows.map(({ name }) => name)).toEqual(['company']);
+});
+
 test('what entities write as SQL makes what the database has', async () => {
   const before = await beyondMikroOrm(orm);
   const entities = [...orm.getMetadata().getAll().values()];

@@ -45,8 +45,8 @@ const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
 );
 
 /**
- * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. Before
- * statistics all indexes that begin with the company are equally good to the planner, and plans from then are kept while
+ * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. In a
+ * small table all indexes that begin with the company are equally good to the planner, and plans from then are kept while
  * millions of rows come. PostgreSQL looks by itself within a minute or two, which is long after a large upload; the embedded
  * database never does.
  */

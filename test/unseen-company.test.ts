@@ -1,0 +1,163 @@
+import pg from 'pg';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { companiesDue } from '../src/core/operations/due-companies.ts';
+import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
+import { openDatabase } from '../src/database/database.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { newVins, uploadForm } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { askGraphql, askRest, type Operation } from './support/operation.ts';
+import { onGraphql, onRest } from './support/operations.ts';
+import { publishEvents } from './support/publish.ts';
+import { newWorld, type World } from './support/worlds.ts';
+
+// The planner's statistics are of a sample, now and then: a company that is new, or grows, is not in them. Such a one
+// looks like one of no rows, for which every index is as good as any other.
+
+/** What it has of each kind, and what an operation reads that takes the wrong index. */
+const ROWS = 20_000;
+/** What an operation may look at: more than a page, with what belongs to it. */
+const FEW = 5_000;
+
+interface Plan {
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
+  Plans?: Plan[];
+}
+interface Explained {
+  'Query Text': string;
+  Plan: Plan;
+}
+
+/** What a plan has looked at, of which table by which index. */
+function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
+  const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;
+  const rows = (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
+  if (table) found[`${table} by ${index}`] = (found[`${table} by ${index}`] ?? 0) + rows;
+  for (const one of below) looks(one, found);
+  return found;
+}
+
+const plans: Explained[] = [];
+const client = pg.Client.prototype as unknown as { _handleNotice(notice: { message?: string }): void };
+const handle = client._handleNotice;
+vi.spyOn(client, '_handleNotice').mockImplementation(function (this: pg.Client, notice) {
+  const [, plan] = /plan:\n(\{.*)/s.exec(notice.message ?? '') ?? [];
+  if (plan) plans.push(JSON.parse(plan));
+  else handle.call(this, notice);
+});
+
+const env = await databaseEnv();
+const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
+if (isServer) {
+  const server = new pg.Client(env.DATABASE_URL);
+  await server.connect();
+  for (const [name, value] of Object.entries({
+    session_preload_libraries: 'auto_explain',
+    'auto_explain.log_min_duration': '0',
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_timing': 'off',
+    'auto_explain.log_format': 'json',
+    'auto_explain.log_level': 'notice',
+  })) {
+    await server.query(`alter database ${new URL(env.DATABASE_URL ?? '').pathname.slice(1)} set ${name} = '${value}'`);
+  }
+  await server.end();
+}
+const database = await openDatabase(databaseConfig(env));
+const gateway = await startGateway({ on: { env, database }, settings: { LIMIT_GRAPHQL_COST: '1000000' } });
+
+/** Rows of every kind for a company. */
+const rowsOf = ({ company, fleetId }: World, letter: string) => `
+  insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
+    select new_uuid(), '${company}', '${fleetId}', 'WBA${letter}' || lpad(n::text, 13, '0'), 'bmw', now(), now()
+    from generate_series(1, ${ROWS}) n;
+  insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+    select new_uuid(), '${company}', 'Fleet ' || n, 'Here', 'a@example.com', 'DE1', now(), now()
+    from generate_series(1, ${ROWS}) n;
+  insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+    select new_uuid(), company, fleet_id, id, 'Log', 'Log', 'driving-log', now(), now() + interval '1 year', now()
+    from vehicle where company = '${company}' and vin like 'WBA${letter}%';
+  insert into event (company, position, type, fleet_id, vehicle_ids, vins, actor, at)
+    select company, 1000 + row_number() over (), 'vehicle.added', fleet_id, array[id], array[vin], 'system', now()
+    from vehicle where company = '${company}';
+`;
+
+const worlds: Record<string, World> = {};
+beforeAll(async () => {
+  if (!isServer) return;
+  const tables = ['vehicle', 'fleet', 'contract', 'event', 'delivery', 'vehicle_tally'];
+  for (const table of tables) await gateway.execute(`alter table ${table} set (autovacuum_enabled = off)`);
+  await gateway.execute(rowsOf(await newWorld(gateway, 'neighbour'), 'A'));
+  for (const table of tables) await gateway.execute(`analyze ${table}`);
+  for (const [company, letter] of Object.entries({ acme: 'B', globex: 'C' })) {
+    worlds[company] = await newWorld(gateway, company);
+    await gateway.execute(rowsOf(worlds[company], letter));
+  }
+  // Events come few at a time; so many at once make the planner avoid these indexes.
+  await gateway.execute(
+    `select gin_clean_pending_list(name) from unnest('{event_vehicle,event_vin}'::regclass[]) name`,
+  );
+}, 60_000);
+
+/** What is looked at in the course of `work`, where that is much. */
+async function muchLookedAt(work: () => Promise<unknown>): Promise<Record<string, string>> {
+  plans.length = 0;
+  await work();
+  const much = plans.flatMap((one) => {
+    const found = Object.entries(looks(one.Plan)).filter(([, rows]) => rows > FEW);
+    return found.map(([what, rows]) => [`${what}: ${rows}`, one['Query Text']]);
+  });
+  return Object.fromEntries(much);
+}
+
+/** They are of a whole large fleet, or of all companies, or count what a filter finds. */
+const large = ['DELETE /fleets/:fleetId', 'GET /providers', 'Query.contracts with a filter'];
+
+/** Those that delete come last. */
+const small = <One extends Operation>(all: [string, One][]) =>
+  all
+    .filter(([name, { streams }]) => !streams && !large.includes(name))
+    .toSorted(([, one], [, other]) => rank(one) - rank(other));
+const rank = ({ writes, field = '' }: Operation) => (writes ? 1 : 0) + (/\.(delete|move)/.test(field) ? 1 : 0);
+
+/** The first case, or a page of what would be a whole list. */
+const callOf = ({ cases }: Operation, world: World) =>
+  (cases['its first page'] ?? Object.values(cases)[0])?.(world) ?? { path: '' };
+
+describe.skipIf(!isServer)('a company that the planner has not seen', () => {
+  test.each(small(onRest))('%s looks at few rows, by REST', async (name, operation) => {
+    const world = worlds.acme as World;
+    expect(await muchLookedAt(() => askRest(world.client, name, callOf(operation, world)))).toEqual({});
+  });
+
+  test.each(small(onGraphql))('%s looks at few rows, by GraphQL', async (_, operation) => {
+    const world = worlds.globex as World;
+    expect(await muchLookedAt(() => askGraphql(world.client, operation, callOf(operation, world)))).toEqual({});
+  });
+
+  test.each([10, 900, 3_000])('an upload of %i rows looks each up once', async (count) => {
+    const { client, fleetId } = worlds.acme as World;
+    const file = uploadForm(fleetId, `vin\n${newVins(count, 0, 'WP0').join('\n')}\n`);
+    expect(await muchLookedAt(() => client.post('/vehicles/file', file))).toEqual({});
+  });
+
+  const ctx = contextOf(gateway.services, 'test', null);
+  const due = { company: 'acme', except: [], limit: 100 };
+  test.each<[string, () => Promise<unknown>]>([
+    ['the companies whose vehicles are due', () => companiesDue(ctx, 'vehicle')],
+    ['a claim of vehicles', () => claimDueVehicles(ctx, due)],
+    ['publishing', () => publishEvents(ctx)],
+  ])('%s looks at few rows', async (_, work) => {
+    expect(await muchLookedAt(work)).toEqual({});
+  });
+
+  test('a look at all rows is noticed', async () => {
+    expect(await muchLookedAt(() => gateway.execute('select count(*) from vehicle'))).not.toEqual({});
+  });
+});
