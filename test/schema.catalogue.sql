@@ -1,5 +1,6 @@
 CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, id)
 CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
+CREATE INDEX contract_by_hash ON public.contract USING hash (id)
 CREATE INDEX contract_by_start ON public.contract USING btree (company, starts_at, id)
 CREATE INDEX contract_by_vehicle ON public.contract USING btree (company, vehicle_id, id)
 CREATE INDEX contract_due_by_company ON public.contract USING btree (company, due_at) WHERE (due_at IS NOT NULL)
@@ -16,6 +17,7 @@ CREATE INDEX event_type ON public.event USING btree (company, type, "position") 
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
 CREATE INDEX fleet_being_deleted ON public.fleet USING btree (company, id) WHERE (deletion IS NOT NULL)
+CREATE INDEX fleet_by_hash ON public.fleet USING hash (id)
 CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C", id)
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
@@ -31,7 +33,6 @@ CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
-CREATE UNIQUE INDEX contract_by_id ON public.contract USING btree (id)
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX delivery_by_id ON public.delivery USING btree (id)
 CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (company, event_id, webhook_id) -- constraint
@@ -39,7 +40,6 @@ CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (company, id) -
 CREATE UNIQUE INDEX event_by_id ON public.event USING btree (id)
 CREATE UNIQUE INDEX event_company_position_key ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
 CREATE UNIQUE INDEX event_pkey ON public.event USING btree (company, id) -- constraint
-CREATE UNIQUE INDEX fleet_by_id ON public.fleet USING btree (id)
 CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
 CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (company, import_id, first_row) -- constraint
@@ -55,23 +55,26 @@ CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
 
-column contract.company storage x 0
-column delivery.company storage x 0
-column event.company storage x 0
-column fleet.company storage x 0
-column idempotency_key.company storage x 0
-column import.company storage x 0
-column import_batch.company storage x 0
+column contract.company storage x {n_distinct=2}
+column contract.fleet_id storage p {n_distinct=2}
+column delivery.company storage x {n_distinct=2}
+column event.company storage x {n_distinct=2}
+column event.fleet_id storage p {n_distinct=2}
+column fleet.company storage x {n_distinct=2}
+column idempotency_key.company storage x {n_distinct=2}
+column import.company storage x {n_distinct=2}
+column import_batch.company storage x {n_distinct=2}
 column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
-column import_rejection.company storage x 0
-column vehicle.company storage x 0
-column vehicle_tally.company storage x 0
-column webhook.company storage x 0
+column import_rejection.company storage x {n_distinct=2}
+column vehicle.company storage x {n_distinct=2}
+column vehicle.fleet_id storage p {n_distinct=2}
+column vehicle_tally.company storage x {n_distinct=2}
+column webhook.company storage x {n_distinct=2}
 
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid

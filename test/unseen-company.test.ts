@@ -1,3 +1,4 @@
+import type { GraphQLEnumType } from 'graphql';
 import pg from 'pg';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
@@ -7,7 +8,7 @@ import { openDatabase } from '../src/database/database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { askGraphql, askRest, type Operation } from './support/operation.ts';
+import { askGraphql, askRest, type Operation, schema } from './support/operation.ts';
 import { onGraphql, onRest } from './support/operations.ts';
 import { publishEvents } from './support/publish.ts';
 import { newWorld, type World } from './support/worlds.ts';
@@ -17,7 +18,7 @@ import { newWorld, type World } from './support/worlds.ts';
 
 /** What it has of each kind, and what an operation reads that takes the wrong index. */
 const ROWS = 20_000;
-/** What an operation may look at: more than a page, with what belongs to it. */
+/** What an operation may look at: more than the largest page, with what belongs to it. */
 const FEW = 5_000;
 
 interface Plan {
@@ -38,7 +39,11 @@ interface Explained {
 function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;
   const rows = (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
-  if (table) found[`${table} by ${index}`] = (found[`${table} by ${index}`] ?? 0) + rows;
+  // A bitmap's index names no table.
+  if (table || plan['Index Name']) {
+    const what = `${table ?? 'entries'} by ${index}`;
+    found[what] = (found[what] ?? 0) + rows;
+  }
   for (const one of below) looks(one, found);
   return found;
 }
@@ -76,13 +81,13 @@ const gateway = await startGateway({ on: { env, database }, settings: { LIMIT_GR
 const rowsOf = ({ company, fleetId }: World, letter: string) => `
   insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
     select new_uuid(), '${company}', '${fleetId}', 'WBA${letter}' || lpad(n::text, 13, '0'), 'bmw', now(), now()
-    from generate_series(1, ${ROWS}) n;
+    from generate_series(1, ${ROWS}) n order by random();
   insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
     select new_uuid(), '${company}', 'Fleet ' || n, 'Here', 'a@example.com', 'DE1', now(), now()
-    from generate_series(1, ${ROWS}) n;
+    from generate_series(1, ${ROWS}) n order by random();
   insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
     select new_uuid(), company, fleet_id, id, 'Log', 'Log', 'driving-log', now(), now() + interval '1 year', now()
-    from vehicle where company = '${company}' and vin like 'WBA${letter}%';
+    from vehicle where company = '${company}' and vin like 'WBA${letter}%' order by random();
   insert into event (company, position, type, fleet_id, vehicle_ids, vins, actor, at)
     select company, 1000 + row_number() over (), 'vehicle.added', fleet_id, array[id], array[vin], 'system', now()
     from vehicle where company = '${company}';
@@ -117,7 +122,15 @@ async function muchLookedAt(work: () => Promise<unknown>): Promise<Record<string
 }
 
 /** They are of a whole large fleet, or of all companies, or count what a filter finds. */
-const large = ['DELETE /fleets/:fleetId', 'GET /providers', 'Query.contracts with a filter'];
+const large = [
+  'DELETE /fleets/:fleetId',
+  'GET /providers',
+  'Query.contracts with a filter',
+  'Query.events with a filter',
+];
+
+const valuesOf = (type: string): string[] =>
+  (schema.getType(type) as GraphQLEnumType).getValues().map(({ name }) => name);
 
 /** Those that delete come last. */
 const small = <One extends Operation>(all: [string, One][]) =>
@@ -139,6 +152,30 @@ describe.skipIf(!isServer)('a company that the planner has not seen', () => {
   test.each(small(onGraphql))('%s looks at few rows, by GraphQL', async (_, operation) => {
     const world = worlds.globex as World;
     expect(await muchLookedAt(() => askGraphql(world.client, operation, callOf(operation, world)))).toEqual({});
+  });
+
+  const lists = {
+    contracts: 'ContractOrder',
+    fleets: 'FleetOrder',
+    vehicles: 'VehicleOrder',
+    'fleet(id: $fleet) { vehicles': 'VehicleOrder',
+    'fleet(id: $fleet) { contracts': 'ContractOrder',
+  };
+  const orders = Object.entries(lists).flatMap(([list, type]) =>
+    valuesOf(`${type}Field`).flatMap((field) =>
+      valuesOf('OrderDirection').map((direction) => [list, type, { field, direction }] as const),
+    ),
+  );
+  test.each(orders)('a page of %s by %s %o looks at few rows', async (list, type, order) => {
+    const { client, fleetId } = worlds.globex as World;
+    const query = `query ($fleet: ID!, $order: ${type}, $first: Int) {
+      ${list}(first: $first, orderBy: $order) { nodes { id } } ${list.includes('{') ? '}' : ''} fleet(id: $fleet) { id } }`;
+    for (const first of [1, 100, 1_000]) {
+      const variables = { fleet: fleetId, order, first };
+      const asked = async () =>
+        expect((await client.post('/graphql', { query, variables })).body.errors).toBeUndefined();
+      expect(await muchLookedAt(asked), `${first}`).toEqual({});
+    }
   });
 
   test.each([10, 900, 3_000])('an upload of %i rows looks each up once', async (count) => {

@@ -62,6 +62,9 @@ interface Wire {
  * few runs, planning it. MikroORM and Kysely send every statement as text with values.
  */
 export class PreparingClient extends pg.Client {
+  /** What is sent for `begin`. */
+  begin = 'begin';
+
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     passRows(this);
@@ -80,6 +83,7 @@ export class PreparingClient extends pg.Client {
   }
 
   override query(...args: unknown[]): never {
+    if (args[0] === 'begin') args[0] = this.begin;
     const [text, values] = args;
     // A text without values may hold several statements, which cannot be prepared.
     const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.of(text) : undefined;

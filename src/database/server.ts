@@ -41,7 +41,9 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   const { orm, pool } = await openPools(primary, replicas);
   // By MikroORM, which otherwise thinks that there is no connection to close.
   const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
-  const pipelines = openPipelines(primary, replicas, found?.citus ?? false);
+  const citus = found?.citus ?? false;
+  if (!citus) pool.on('acquire', (client) => Object.assign(client, { begin: BEGIN }));
+  const pipelines = openPipelines(primary, replicas, citus);
   // The pool sends with a callback, which PreparingClient does not trace.
   const send: Database['send'] = async (statement, values) =>
     (await traceStatement(statement, () => pool.query(statement, [...values]))).rows;
@@ -83,6 +85,12 @@ function notReached(url: string, error: unknown): StartError {
   const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
   return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
 }
+
+/**
+ * In a transaction each statement has one plan, for any values: what the planner's statistics do not know of, such as a new
+ * company, it takes for nothing, and then reads all of it again for each row that is looked up. Citus rejects such plans.
+ */
+const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan';
 
 /** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
 const READING = 3;

@@ -8,8 +8,8 @@ export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
   // For whoever needs no token.
-  uniques: [{ name: 'contract_by_id', properties: ['id'] }],
   indexes: [
+    { name: 'contract_by_hash', properties: ['id'], type: 'hash' },
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
     { name: 'contract_by_start', properties: ['company', 'startsAt', 'id'] },

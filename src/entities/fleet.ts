@@ -5,9 +5,9 @@ import { json, lengthOf, time } from './columns.ts';
 export const Fleet = defineEntity({
   name: 'Fleet',
   tableName: 'fleet',
-  // Whoever needs no token names a fleet, and the fleet its company.
-  uniques: [{ name: 'fleet_by_id', properties: ['id'] }],
   indexes: [
+    // Whoever needs no token names a fleet, and the fleet its company. It has no order that could be gone through.
+    { name: 'fleet_by_hash', properties: ['id'], type: 'hash' },
     { name: 'fleet_being_deleted', properties: ['company', 'id'], where: 'deletion IS NOT NULL' },
     // By code points: the order of names, and what prefixes are looked up by.
     { name: 'fleet_by_name', expression: 'create index fleet_by_name on fleet (company, name collate "C", id)' },

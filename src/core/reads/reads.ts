@@ -1,5 +1,5 @@
 import { contractRows } from '../contracts/contracts.ts';
-import { eventRows, logOrder, PUBLISHED } from '../events/events.ts';
+import { eventRows, listing, logOrder, PUBLISHED } from '../events/events.ts';
 import { fleetRows } from '../fleets/fleets.ts';
 import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
@@ -48,7 +48,7 @@ const fleet: Resource = withFields(fleetRows, {
 const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
-  timeline: timeline('e.vehicle_ids @> array[v.id]', fewEvents, { few: true }),
+  timeline: timeline(listing('e.vehicle_ids', 'v.id'), fewEvents, { few: true }),
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
 const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);

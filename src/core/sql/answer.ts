@@ -5,7 +5,7 @@ import { type Check, type Given, type Members, type Part, Writer } from './json-
 import { placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
-import { PAGE_MAX } from './page-size.ts';
+import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { givenOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { ALL_ROWS, onNewest, onReplica } from './send.ts';
 
@@ -56,7 +56,7 @@ export function readArguments(field: OneField | ListField, args: object): Read {
   const { limit, after, before, backward, order } = page;
   const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
   const { names, values } = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
-  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}`;
+  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedFor(limit)}`;
   return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
 }
 

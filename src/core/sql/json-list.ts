@@ -1,6 +1,6 @@
 import type { Given, ListPart, PageFact } from './json-answer.ts';
 import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
-import { COUNTED_MOST, PAGE_MAX } from './page-size.ts';
+import { COUNTED_MOST, plannedFor } from './page-size.ts';
 import { conditionsSql, fromSql, type Resource } from './resource.ts';
 
 /** One page of a list, as it is being written. */
@@ -90,7 +90,9 @@ export class ListSql {
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: string): string {
     const where = `${this.#where} and ${comparedSql(this.sort, operator, place)}`;
-    return `exists (select from ${fromSql(this.#of, where)} where ${where})`;
+    const order = orderSql(this.sort, this.sort.columns, operator.startsWith('<'));
+    // Not by `exists`: that takes the order for nothing, and any row for likely, and reads a table of others from its start.
+    return `coalesce((select true from ${fromSql(this.#of, where)} where ${where} order by ${order} limit 1), false)`;
   }
 
   /** The whole, as an expression for `object`, which is made of the page `p`. */
@@ -104,11 +106,11 @@ export class ListSql {
   }
 
   /**
-   * PostgreSQL plans for a tenth of the table where it does not see a limit, so the largest one is written out. The page is
+   * PostgreSQL plans for a tenth of the table where it does not see a limit, so one of a few is written out. The page is
    * put in its order before anything is aggregated, for an aggregate with an order of its own would change that of others.
    */
   #page(): string {
-    const { after, before, backward } = this.#given.page;
+    const { limit, after, before, backward } = this.#given.page;
     const { columns, text } = this.sort;
     const where = [
       this.#where,
@@ -122,7 +124,7 @@ export class ListSql {
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
     const order = orderSql(this.sort, columns, backward);
-    const rows = `select ${values} from ${fromSql(this.#of, values + where)} where ${where} order by ${order} limit ${PAGE_MAX}`;
+    const rows = `select ${values} from ${fromSql(this.#of, values + where)} where ${where} order by ${order} limit ${plannedFor(limit)}`;
     const page = `select * from (${rows}) i limit ${this.param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
     return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;

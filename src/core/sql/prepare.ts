@@ -47,11 +47,17 @@ const unnamed = (): never => {
 };
 const standIns = new Proxy({}, { get: (_, name) => new Parameter(String(name)), ownKeys: unnamed, has: unnamed });
 
+/** Constant numbers stand in the text: planned for any number, a limit would be taken for a tenth of the table. */
 function compile<P extends object>(statement: Statement<unknown>): Compiled<P> {
   const { sql, parameters } = statement.compile(db);
-  const read = (one: unknown) =>
-    one instanceof Parameter ? (given: P) => given[one.name as keyof P] ?? null : () => one;
-  return { text: sql, values: parameters.map(read) };
+  const values: Compiled<P>['values'] = [];
+  const text = sql.replaceAll(/\$(\d+)/g, (_, number) => {
+    const one = parameters[number - 1];
+    if (typeof one === 'number' && one >= 0) return String(one);
+    values.push(one instanceof Parameter ? (given) => given[one.name as keyof P] ?? null : () => one);
+    return `$${values.length}`;
+  });
+  return { text, values };
 }
 
 const registered: (() => string[])[] = [];

@@ -9,7 +9,7 @@ import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
-import { append, onPrimary, savepoint } from '../sql/send.ts';
+import { append, onNewest, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
@@ -225,6 +225,6 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 /** Which of these the company has; throws FleetNotFound. */
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
   await ownerOfFleet(ctx, company, fleetId);
-  const rows = await withVins(onPrimary(ctx), { company, vins: vins.map(({ vin }) => vin) });
+  const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vins.map(({ vin }) => vin) });
   return { made: NONE, known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }
