@@ -156,7 +156,7 @@ test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', asyn
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');
-  await holder.query(`select from fleet where id = '${fleet.id}' for update`);
+  await holder.query(`select from fleet where company = '${fleet.company}' and id = '${fleet.id}' for update`);
   sending.end(`${vins.join('\n')}\n${vins[0]}\nWBA\n`);
   // All is stored but for its counts, which wait for the fleet.
   await until(async () => (await acme.get(`/imports/${importId}`)).body.created === 30_000);

@@ -1,4 +1,12 @@
-import { type Expression, expressionBuilder, type QueryCreator, type Selectable, type SqlBool, sql } from 'kysely';
+import {
+  type AliasedExpression,
+  type Expression,
+  expressionBuilder,
+  type QueryCreator,
+  type Selectable,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import type { Context } from './context.ts';
 import { type By, byCaller, contractData, eventColumns, eventsOf } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
@@ -22,16 +30,21 @@ export const deletingContracts = (company: string | null, which: Expression<SqlB
       .returningAll('c'),
   );
 
-/** Rows for `insert into event`, of the contracts that step `c` has deleted. */
+/** A vehicle that contracts were for. */
+type Named = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
+
+/**
+ * Rows for `insert into event`, of the contracts that step `c` has deleted. A statement that deletes their vehicles, too, gives
+ * those: on Citus each step sees what the ones before it have done.
+ */
 export const contractsGone = (
   q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
   by: By,
-  company: string | null,
+  vehicles: AliasedExpression<Named, 'v'>,
 ) => {
   const facts = q
     .selectFrom('c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-    .$if(company !== null, (v) => v.where('v.company', '=', company as string))
+    .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
     .select(({ ref }) => [
       'c.company',
       'c.fleet_id',
@@ -49,8 +62,15 @@ export const removing = (by: By, company: string | null, which: Expression<SqlBo
     q
       .insertInto('event')
       .columns(eventColumns)
-      .expression(contractsGone(q, by, company)),
+      .expression(contractsGone(q, by, namesOf(q, company))),
   );
+
+const namesOf = (q: QueryCreator<Tables>, company: string | null) =>
+  q
+    .selectFrom('vehicle')
+    .select(['company', 'id', 'vin'])
+    .$if(company !== null, (v) => v.where('company', '=', company as string))
+    .as('v');
 
 const removeOfFleet = prepare((p: By & { company: string; fleet_id: string }) =>
   removing(p, p.company, removed('c.fleet_id', '=', p.fleet_id)).selectNoFrom([]),

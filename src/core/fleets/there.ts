@@ -14,8 +14,8 @@ const gone = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
 /**
- * Within `coalesce`, which changes nothing, the planner takes these conditions for true of half the rows. Else it reckons with ten
- * fleets that are gone: where a company has two, that would leave next to no rows, and not be worth an order's index.
+ * Within `coalesce`, which changes nothing, the planner takes this for true of half the rows. Else it reckons with ten fleets that
+ * are gone: where a company has two, that would leave next to no rows, and not be worth an order's index.
  */
 const isNoneOf = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${gone(company)}), true)`;
 
@@ -23,8 +23,8 @@ const isNoneOf = (row: string, company: string) => `coalesce(${row}.fleet_id <> 
 export const fleetIsThere = (row: string): string => isNoneOf(row, '$company');
 
 /** The same, looked up for each row: where the company is not known. */
-export const itsFleetIsThere = (row: string): string => `coalesce(not exists (select from fleet gone
-  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null), true)`;
+export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
+  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
 /** The same as fleetIsThere for rows of this company. */
 export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {

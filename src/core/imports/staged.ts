@@ -197,27 +197,17 @@ interface Told extends By, Ids {
 export const tellOfNew = prepare((p: Told) => {
   const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
   const facts = db
-    .selectFrom('company as c')
-    .crossJoinLateral((of) =>
-      of
-        .selectFrom('vehicle as v')
-        .select(({ ref }) => [
-          sql<string[]>`array_agg(${ref('v.id')})`.as('ids'),
-          sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
-        ])
-        .where('v.company', '=', p.company)
-        .where('v.id', '>', idAt(p, sql`0`))
-        .where('v.id', '<=', idAt(p, sql`${p.staged}::int`))
-        .groupBy(sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`)
-        .as('batch'),
-    )
-    .where('c.company', '=', p.company)
-    .select([
-      'c.company',
+    .selectFrom('vehicle as v')
+    .where('v.company', '=', p.company)
+    .where('v.id', '>', idAt(p, sql`0`))
+    .where('v.id', '<=', idAt(p, sql`${p.staged}::int`))
+    .groupBy(['v.company', sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`])
+    .select(({ ref }) => [
+      'v.company',
       sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
       sql<string | null>`null::uuid`.as('contract_id'),
-      'batch.ids as vehicle_ids',
-      'batch.vins',
+      sql<string[]>`array_agg(${ref('v.id')})`.as('vehicle_ids'),
+      sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
       sql<unknown>`${p.data}::jsonb`.as('data'),
     ]);
   return db

@@ -106,10 +106,11 @@ export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
 
 /** Conditions for rows of a company (null: of any), for values of these names. */
 export function whereSql(of: Resource, { company, on }: Asked, names: readonly string[], hidden: boolean): string {
+  const always = (company === null && of.whereOfAny) || of.where;
   return (
     [
       ...(company === null ? [] : [ofCompany(of)]),
-      ...(of.where ? [of.where] : []),
+      ...(always ? [always] : []),
       ...(on ? [on[0]] : []),
       ...conditionsSql(of.conditions, names, (name) => `$${name}`),
       ...(of.lacking && hidden ? [of.lacking.where] : []),

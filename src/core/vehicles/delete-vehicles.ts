@@ -126,8 +126,9 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     )
     .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
-      const vehicles = inBatches(q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
-      const facts = contractsGone(q, p, p.company).unionAll(eventsOf('vehicle.removed', p, vehicles.as('f')));
+      const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
+      const vehicles = inBatches(gone);
+      const facts = contractsGone(q, p, gone).unionAll(eventsOf('vehicle.removed', p, vehicles.as('f')));
       return q.insertInto('event').columns(eventColumns).expression(facts);
     })
     .selectNoFrom([]),
