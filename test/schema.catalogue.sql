@@ -55,26 +55,26 @@ CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
 
-column contract.company storage x {n_distinct=2}
+column contract.company storage x {n_distinct=50}
 column contract.fleet_id storage p {n_distinct=2}
-column delivery.company storage x {n_distinct=2}
-column event.company storage x {n_distinct=2}
+column delivery.company storage x {n_distinct=50}
+column event.company storage x {n_distinct=50}
 column event.fleet_id storage p {n_distinct=2}
-column fleet.company storage x {n_distinct=2}
-column idempotency_key.company storage x {n_distinct=2}
-column import.company storage x {n_distinct=2}
-column import_batch.company storage x {n_distinct=2}
+column fleet.company storage x {n_distinct=50}
+column idempotency_key.company storage x {n_distinct=50}
+column import.company storage x {n_distinct=50}
+column import_batch.company storage x {n_distinct=50}
 column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warned storage e
 column import_batch.warnings storage e
-column import_rejection.company storage x {n_distinct=2}
-column vehicle.company storage x {n_distinct=2}
+column import_rejection.company storage x {n_distinct=50}
+column vehicle.company storage x {n_distinct=50}
 column vehicle.fleet_id storage p {n_distinct=2}
-column vehicle_tally.company storage x {n_distinct=2}
-column webhook.company storage x {n_distinct=2}
+column vehicle_tally.company storage x {n_distinct=50}
+column webhook.company storage x {n_distinct=50}
 
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid

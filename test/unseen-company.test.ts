@@ -178,6 +178,15 @@ describe.skipIf(!isServer)('a company that the planner has not seen', () => {
     }
   });
 
+  test.each(['fleets', 'vehicles', 'contracts', 'events'])(
+    'a small company counts its %s among its own',
+    async (list) => {
+      const { client } = await newWorld(gateway, `small-${list}`);
+      const query = `{ ${list} { totalCount } }`;
+      expect(await muchLookedAt(() => client.post('/graphql', { query }))).toEqual({});
+    },
+  );
+
   test.each([10, 900, 3_000])('an upload of %i rows looks each up once', async (count) => {
     const { client, fleetId } = worlds.acme as World;
     const file = uploadForm(fleetId, `vin\n${newVins(count, 0, 'WP0').join('\n')}\n`);
