@@ -45,7 +45,7 @@ export class Migration20261122060000 extends Migration {
   }
 
   override down(): void {
-    for (const statement of replaceIndexes(ordered, Object.keys(hashes))) this.addSql(statement);
+    for (const statement of replaceIndexes(ordered, Object.keys(hashes), 'unique index')) this.addSql(statement);
     this.addSql(eachColumn(() => `'reset (n_distinct)'`));
     this.addSql('alter table event alter column company set (n_distinct = 2)');
   }

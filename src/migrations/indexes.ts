@@ -2,7 +2,11 @@
  * Statements that make indexes, each by what it is on, and drop others. Nobody waits for them, so they are not for a
  * transaction; what was left by an attempt that was cut off is made anew.
  */
-export function replaceIndexes(made: Readonly<Record<string, string>>, removed: readonly string[]): string[] {
+export function replaceIndexes(
+  made: Readonly<Record<string, string>>,
+  removed: readonly string[],
+  kind: 'index' | 'unique index' = 'index',
+): string[] {
   const names = Object.keys(made).map((name) => `'${name}'`);
   return [
     // Building one waits for the transactions that are open, however long they are.
@@ -12,7 +16,7 @@ export function replaceIndexes(made: Readonly<Record<string, string>>, removed: 
         where not i.indisvalid and c.relname in (${names.join(', ')}) and c.relnamespace = 'public'::regnamespace
       loop execute format('drop index %I', broken); end loop;
     end $$`,
-    ...Object.entries(made).map(([name, on]) => `create index concurrently if not exists ${name} on ${on}`),
+    ...Object.entries(made).map(([name, on]) => `create ${kind} concurrently if not exists ${name} on ${on}`),
     ...removed.map((name) => `drop index concurrently if exists ${name}`),
     'reset lock_timeout',
   ];
