@@ -116,7 +116,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     'two files': [`${named}${good}${good}${END}`, 400, 'VALIDATION_FAILED', /too many parts/],
     'two files, before their fleet': [`${good}${good}${named}${END}`, 400, 'VALIDATION_FAILED', /too many parts/],
     'a part with a broken header': [`${named}${part('broken', '')}${END}`, 400, 'VALIDATION_FAILED'],
-    'no file': [`${named}${END}`, 400, 'VALIDATION_FAILED', /CSV file/],
+    'no file': [`${named}${END}`, 400, 'VALIDATION_FAILED', /is required: the file/],
     'an empty file': [`${named}${file('')}${END}`, 400, 'VALIDATION_FAILED', /no rows/],
     'a header alone': [`${named}${file('vin\n')}${END}`, 400, 'VALIDATION_FAILED', /no rows/],
     'a header without a column of VINs': [
@@ -145,7 +145,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
   }
 
   test('another content type', async () => {
-    expect(await send(`${vin}\n`, { 'content-type': 'text/csv' })).toMatchObject({ status: 415 });
+    expect(await send(`${vin}\n`, { 'content-type': 'image/png' })).toMatchObject({ status: 415 });
     expect(await send('', { 'content-type': 'multipart/form-data' })).toMatchObject({ status: 400 });
   });
 
