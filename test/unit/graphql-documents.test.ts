@@ -14,3 +14,10 @@ test('a valid document is kept when it comes for the second time', () => {
   expect(second).not.toBe(first);
   expect(third).toBe(second);
 });
+
+test('however many documents are not valid, they push out none that is', () => {
+  const text = '{ valid: __typename }';
+  const [, second] = [prepare(text), prepare(text)];
+  for (let at = 0; at < 500; at++) prepare(`{ nothing${at} # ${'x'.repeat(1000)}\n }`);
+  expect(prepare(text)).toBe(second);
+});

@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
-import { parseDocument } from './guards.ts';
+import { bounds, parseDocument } from './guards.ts';
 import { PreparedOperation } from './prepared-operation.ts';
 import { Texts } from './texts.ts';
 import { isPlainlyValid } from './validity.ts';
@@ -45,18 +45,21 @@ export class Document {
 const KEPT_CHARACTERS = 256 * 1024;
 const kept = new Texts<Document>(KEPT_CHARACTERS);
 const seen = new Texts<true>(KEPT_CHARACTERS);
+/** Those that are not valid, for a moment. */
+const invalid = new Texts<Document>(4 * bounds.characters);
 
 /**
  * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it
  * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap. One that
- * is not valid is kept at once: Yoga asks for it again, to tell what is wrong.
+ * is not valid is kept at once, apart from them: Yoga asks for it again, to tell what is wrong.
  */
 export function prepare(source: string | Source): Document {
   const text = typeof source === 'string' ? source : source.body;
-  const known = kept.get(text);
+  const known = kept.get(text) ?? invalid.get(text);
   if (known) return known;
   const document = new Document(text);
-  if (document.errors.length > 0 || seen.get(text)) kept.set(text, document);
+  if (document.errors.length > 0) invalid.set(text, document);
+  else if (seen.get(text)) kept.set(text, document);
   else seen.set(text, true);
   return document;
 }
