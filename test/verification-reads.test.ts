@@ -5,27 +5,16 @@ import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { storeFacts } from '../src/core/vehicles/store-facts.ts';
 import { createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { looks, type Plan } from './support/plans.ts';
 
 const gateway = await startGateway();
 const { database, services } = gateway;
 const acme = await gateway.as('acme');
 const VEHICLES = 10_000;
 
-interface Plan {
-  'Relation Name'?: string;
-  'Actual Rows': number;
-  'Actual Loops': number;
-  'Rows Removed by Filter'?: number;
-  'Rows Removed by Join Filter'?: number;
-  Plans?: Plan[];
-}
-
 /** How many rows of vehicles a plan has looked at. */
-const looks = (plan: Plan): number => {
-  const own = plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0);
-  const rows = plan['Relation Name'] === 'vehicle' ? own * plan['Actual Loops'] : 0;
-  return rows + (plan.Plans ?? []).reduce((sum, below) => sum + looks(below), 0);
-};
+const vehiclesIn = (plan: Plan): number =>
+  Object.entries(looks(plan)).reduce((sum, [what, rows]) => (what.startsWith('vehicle by') ? sum + rows : sum), 0);
 
 test.skipIf(database.kind === 'embedded')('answers are stored without a look at the rest of the fleet', async () => {
   const fleet = await createFleet(acme);
@@ -43,7 +32,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
       const explain: Send = async (text, values) => {
         const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
         const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
-        read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(looks(plan) / limit);
+        read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(vehiclesIn(plan) / limit);
         return [];
       };
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));

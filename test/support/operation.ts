@@ -97,7 +97,7 @@ export const mutation = (field: string, selection: string) => {
     writes: true,
   };
 };
-const passed = (args: string) => args.replaceAll(/\$(\w+): [\w!]+/g, '$1: $$$1');
+const passed = (args: string) => args.replaceAll(/\$(\w+): [\w![\]]+/g, '$1: $$$1');
 
 export const listed = (selection: string) => `nodes { ${selection} } pageInfo { hasNextPage endCursor }`;
 export const page = '$first: Int, $after: String';

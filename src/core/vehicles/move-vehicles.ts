@@ -5,7 +5,7 @@ import { type Fact, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onNewest, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
@@ -142,6 +142,6 @@ const withIds = prepare((p: { company: string; ids: readonly string[] }) =>
 /** The vehicles that were moved just now, in the order of their ids; those that have been deleted since are missing. */
 export async function readMoved(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const rows = await withIds(onPrimary(ctx), { company, ids: moved.map(({ id }) => id) });
+  const rows = await withIds(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
   return rows.map(({ json }) => json);
 }
