@@ -4,6 +4,7 @@ import { type By, bySystem, record } from './events/record-events.ts';
 import { removeContractsOfVehicles } from './remove-contracts.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
+import { anyOf } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 // Vehicles of fleets that were deleted, while these are on their way out (core/operations/delete-fleets.ts).
@@ -36,12 +37,13 @@ const lockTheirs = prepare((p: { company: string; vins: readonly string[] }) =>
     .select(['id', 'deletion'])
     .where('company', '=', p.company)
     .where('deletion', 'is not', null)
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('fleet_id')
-        .where('company', '=', p.company)
-        .where('vin', '=', sql<string>`any(${p.vins}::text[])`),
+    .where('id', '=', ({ selectFrom }) =>
+      anyOf(
+        selectFrom('vehicle')
+          .select('fleet_id')
+          .where('company', '=', p.company)
+          .where('vin', '=', sql<string>`any(${p.vins}::text[])`),
+      ),
     )
     .orderBy('id')
     .forUpdate(),

@@ -5,10 +5,11 @@ export interface Plan {
   'Actual Rows': number;
   'Actual Loops': number;
   'Rows Removed by Filter'?: number;
+  'Rows Removed by Join Filter'?: number;
   Plans?: Plan[];
 }
 
-/** How many rows a plan has looked at, by table and index. */
+/** How many rows a plan has looked at, by table and index, and how many pairs of rows that do not belong together. */
 export function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;
   const rows = (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
@@ -17,6 +18,8 @@ export function looks(plan: Plan, found: Record<string, number> = {}): Record<st
     const what = `${table ?? 'entries'} by ${index}`;
     found[what] = (found[what] ?? 0) + rows;
   }
+  const pairs = (plan['Rows Removed by Join Filter'] ?? 0) * plan['Actual Loops'];
+  if (pairs > 0) found.pairs = (found.pairs ?? 0) + pairs;
   for (const one of below) looks(one, found);
   return found;
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { anyOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { holdVersionBefore } from './log.ts';
 import { wanted } from './wanted.ts';
@@ -68,6 +69,7 @@ const publish = prepare((p: { company: string; now: Date }) =>
         .from('due')
         .set(({ ref }) => ({ position: ref('due.position') }))
         .where('e.company', '=', p.company)
+        .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
         .whereRef('e.id', '=', 'due.id')
         .returning(['e.id', 'e.type']),
     )

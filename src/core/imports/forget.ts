@@ -6,6 +6,7 @@ import { db } from '../sql/tables.ts';
 
 const IMPORTS_AT_ONCE = 100;
 const REJECTIONS_AT_ONCE = 5000;
+const LAST_ROW = 2 ** 31 - 1;
 
 const findOld = prepare((p: { before: Date }) =>
   db
@@ -35,20 +36,22 @@ const lockOld = prepare((p: Some & { before: Date }) =>
     .skipLocked(),
 );
 
-const forgetRejections = prepare((p: Some) =>
+/** The first rows of an import: as a range, so that whatever the planner expects, each row is looked at once. */
+const forgetRejections = prepare((p: { company: string; id: string }) =>
   db
     .deleteFrom('import_rejection')
     .where('company', '=', p.company)
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('import_id', 'row'),
-        'in',
+    .where('import_id', '=', p.id)
+    .where('row', '<=', ({ fn, lit, selectFrom }) =>
+      fn.coalesce(
         selectFrom('import_rejection')
-          .select(['import_id', 'row'])
+          .select('row')
           .where('company', '=', p.company)
-          .where('import_id', '=', sql<string>`any(${p.ids}::uuid[])`)
-          .limit(REJECTIONS_AT_ONCE)
-          .$asTuple('import_id', 'row'),
+          .where('import_id', '=', p.id)
+          .orderBy('row')
+          .limit(1)
+          .offset(REJECTIONS_AT_ONCE - 1),
+        lit(LAST_ROW),
       ),
     )
     .returning('row'),
@@ -87,9 +90,13 @@ export async function trimImports(ctx: Context): Promise<boolean> {
 
 /** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
 async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
-  const rejections = await forgetRejections(onPrimary(ctx), which);
+  let rejections = 0;
+  for (const id of which.ids) {
+    rejections += (await forgetRejections(onPrimary(ctx), { company: which.company, id })).length;
+    if (rejections >= REJECTIONS_AT_ONCE) break;
+  }
   await forgetImports(onPrimary(ctx), which);
-  return rejections.length === REJECTIONS_AT_ONCE;
+  return rejections >= REJECTIONS_AT_ONCE;
 }
 
 const findOfFleet = prepare((p: { company: string; fleetId: string }) =>

@@ -1,5 +1,5 @@
 import { getRandomValues } from 'node:crypto';
-import { type Expression, sql } from 'kysely';
+import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { v7, validate } from 'uuid';
 
 /**
@@ -7,6 +7,13 @@ import { v7, validate } from 'uuid';
  * that change rows.
  */
 export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
+
+/**
+ * `any` of what a query of one column finds, which runs once. `in` would let the planner choose: where its statistics say that a
+ * table is all but empty, it may look at all that the query looks at again for each row.
+ */
+export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
+  sql<Value>`any(array(${query}))`;
 
 /** Random bytes are asked of the system for many ids at once: asking costs more than making an id. */
 const random = new Uint8Array(4096);

@@ -27,14 +27,14 @@ const lockVehicle = prepare((p: Own) =>
   db
     .with('held', (q) =>
       q
-        .selectFrom('fleet as f')
-        .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
-        .where('f.company', '=', p.company)
-        .where('v.company', '=', p.company)
-        .where('v.id', '=', p.id)
-        .where('f.deletion', 'is', null)
-        .select('f.id')
-        .forKeyShare('f'),
+        .selectFrom('fleet')
+        .where('company', '=', p.company)
+        .where('id', '=', (of) =>
+          of.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id),
+        )
+        .where('deletion', 'is', null)
+        .select('id')
+        .forKeyShare(),
     )
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { spread } from '../sql/sql.ts';
+import { anyOf, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
@@ -44,10 +44,9 @@ const claim = prepare((p: { company: string; except: readonly string[]; limit: n
         .skipLocked(),
     )
     .updateTable('vehicle as v')
-    .from('due')
     .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed: true })
     .where('v.company', '=', p.company)
-    .whereRef('v.id', '=', 'due.id')
+    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
 );
 
@@ -98,12 +97,11 @@ const postpone = prepare((p: Postponed) => {
         .select('id')
         .where('company', '=', p.company)
         .where('due_at', '<=', now)
-        .where('id', '=', sql<string>`any(array(${held}))`)
+        .where('id', '=', anyOf(held))
         .forUpdate()
         .skipLocked();
     })
     .updateTable('vehicle as v')
-    .from('due')
     .set({
       claimed: false,
       due_at: ({ ref }) =>
@@ -113,7 +111,7 @@ const postpone = prepare((p: Postponed) => {
         sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
     })
     .where('v.company', '=', p.company)
-    .whereRef('v.id', '=', 'due.id');
+    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')));
 });
 
 /**

@@ -6,7 +6,7 @@ import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { anyOf, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { countVehicles } from './tally.ts';
@@ -67,8 +67,8 @@ const holdTheirFleets = prepare((p: Named) =>
     .select('id')
     .where('company', '=', p.company)
     .where('deletion', 'is', null)
-    .where('id', 'in', (q) =>
-      q.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', p.company).where(isNamed(p)),
+    .where('id', '=', ({ selectFrom }) =>
+      anyOf(selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', p.company).where(isNamed(p))),
     )
     .orderBy('id')
     .forKeyShare(),
