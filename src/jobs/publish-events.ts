@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import { recordContractPeriods } from '../core/contracts/contract-periods.ts';
-import { companiesToPublish, PUBLISHED_AT_ONCE, publishEventsOf } from '../core/events/publish-events.ts';
+import { companiesToPublish, publishEventsOf } from '../core/events/publish-events.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
@@ -11,19 +11,19 @@ const PAUSE_MS = 40;
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
 export function publish(open: () => Context, atLeisure: Steps): Job {
   let last = '';
-  /** Publishes some of each company, beginning after the last one that had its turn; gives the most that any had. */
+  /** Publishes some of each company, beginning after the last one that had its turn; gives whether any may have more. */
   async function turn(ctx: Context, companies: Awaited<ReturnType<typeof companiesToPublish>>, signal: AbortSignal) {
     const inTurn = [
       ...companies.filter(({ company }) => company > last),
       ...companies.filter(({ company }) => company <= last),
     ];
-    let most = 0;
+    let more = false;
     for (const unpublished of inTurn) {
       if (signal.aborted) break;
       last = unpublished.company;
-      most = Math.max(most, await publishEventsOf(ctx, unpublished));
+      more = (await publishEventsOf(ctx, unpublished)).more || more;
     }
-    return most;
+    return more;
   }
   return {
     kind: 'event',
@@ -38,10 +38,10 @@ export function publish(open: () => Context, atLeisure: Steps): Job {
         }
         const companies = await companiesToPublish(ctx);
         if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
-        const most = await atLeisure(() => turn(ctx, companies, signal));
+        const more = await atLeisure(() => turn(ctx, companies, signal));
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
-        if (most < PUBLISHED_AT_ONCE) await delay(PAUSE_MS);
+        if (!more) await delay(PAUSE_MS);
       }
     },
     stop: async () => {},

@@ -7,8 +7,13 @@ import { db } from '../sql/tables.ts';
 import { holdVersionBefore } from './log.ts';
 import { wanted } from './wanted.ts';
 
-/** Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles. */
-export const PUBLISHED_AT_ONCE = 100;
+/**
+ * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to
+ * many webhooks, so that the database does not work for one company for half a second.
+ */
+const MANY_EVENTS = 100;
+const FEW_EVENTS = 10;
+const MANY_WEBHOOKS = 10;
 
 /** A company with recorded events that are not in its log yet. */
 export type Unpublished = Awaited<ReturnType<typeof companiesToPublish>>[number];
@@ -35,107 +40,131 @@ const findCompanies = prepare((_: object) =>
 export const companiesToPublish = (ctx: Context) => findCompanies(onPrimary(ctx), {});
 
 const lockFreeLog = prepare((p: { company: string }) =>
-  db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate().skipLocked(),
-);
-
-const publish = prepare((p: { company: string; now: Date }) =>
   db
-    .with('log', (q) => q.selectFrom('company').select('position').where('company', '=', p.company))
-    .with(
-      (cte) => cte('due').materialized(),
-      (q) =>
-        q
-          .selectFrom((from) =>
-            from
-              .selectFrom('event')
-              .select(['id', 'seq'])
-              .where('company', '=', p.company)
-              .where('position', 'is', null)
-              .orderBy('seq')
-              .limit(PUBLISHED_AT_ONCE)
-              .as('next'),
-          )
-          .crossJoin('log')
-          .select([
-            'next.id',
-            // The sequence is there only as long as processes of the version before may be (see log.ts).
-            sql<string>`coalesce(nextval(to_regclass('event_position')),
-              log.position + row_number() over (order by next.seq))`.as('position'),
-          ]),
-    )
-    .with('published', (q) =>
-      q
-        .updateTable('event as e')
-        .from('due')
-        .set(({ ref }) => ({ position: ref('due.position') }))
-        .where('e.company', '=', p.company)
-        .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
-        .whereRef('e.id', '=', 'due.id')
-        .returning(['e.id', 'e.type']),
-    )
-    .with('moved', (q) =>
-      q
-        .updateTable('company')
-        .from((from) =>
-          from
-            .selectFrom('due')
-            .select(({ fn }) => fn.max('due.position').as('position'))
-            .as('last'),
-        )
-        .set(({ ref }) => ({ position: ref('last.position') }))
-        .where('company.company', '=', p.company)
-        .where('last.position', 'is not', null),
-    )
-    .with('delivered', (q) =>
-      q
-        .insertInto('delivery')
-        .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
-        .expression((from) =>
-          from
-            .selectFrom('published as e')
-            .innerJoin('webhook as w', (on) => on.on('w.company', '=', p.company))
-            .select(({ cast, val }) => [
-              'w.company',
-              'w.id as webhook_id',
-              'e.id as event_id',
-              cast<Date>(val(p.now), 'timestamptz').as('due_at'),
-              cast<Date>(val(p.now), 'timestamptz').as('created_at'),
-            ])
-            .where('w.state', '=', 'ACTIVE')
-            .where('w.held_from', 'is', null)
-            .where(wanted)
-            // One that is being deleted, with all its deliveries, holds up nobody.
-            .forKeyShare(['w'])
-            .skipLocked(),
-        )
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('id'),
-    )
-    .selectNoFrom(({ exists, selectFrom }) => [
-      selectFrom('published')
+    .selectFrom('company')
+    .select(({ selectFrom }) => [
+      selectFrom('webhook as w')
         .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count'))
+        .where('w.company', '=', p.company)
+        .where('w.state', '=', 'ACTIVE')
+        .where('w.held_from', 'is', null)
         .$asScalar()
         .$notNull()
-        .as('events'),
-      exists(selectFrom('delivered').select('id')).as('deliveries'),
-    ]),
+        .as('webhooks'),
+    ])
+    .where('company', '=', p.company)
+    .forNoKeyUpdate()
+    .skipLocked(),
 );
+
+const publishing = (most: number) =>
+  prepare((p: { company: string; now: Date }) =>
+    db
+      .with('log', (q) => q.selectFrom('company').select('position').where('company', '=', p.company))
+      .with(
+        (cte) => cte('due').materialized(),
+        (q) =>
+          q
+            .selectFrom((from) =>
+              from
+                .selectFrom('event')
+                .select(['id', 'seq'])
+                .where('company', '=', p.company)
+                .where('position', 'is', null)
+                .orderBy('seq')
+                .limit(most)
+                .as('next'),
+            )
+            .crossJoin('log')
+            .select([
+              'next.id',
+              // The sequence is there only as long as processes of the version before may be (see log.ts).
+              sql<string>`coalesce(nextval(to_regclass('event_position')),
+              log.position + row_number() over (order by next.seq))`.as('position'),
+            ]),
+      )
+      .with('published', (q) =>
+        q
+          .updateTable('event as e')
+          .from('due')
+          .set(({ ref }) => ({ position: ref('due.position') }))
+          .where('e.company', '=', p.company)
+          .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
+          .whereRef('e.id', '=', 'due.id')
+          .returning(['e.id', 'e.type']),
+      )
+      .with('moved', (q) =>
+        q
+          .updateTable('company')
+          .from((from) =>
+            from
+              .selectFrom('due')
+              .select(({ fn }) => fn.max('due.position').as('position'))
+              .as('last'),
+          )
+          .set(({ ref }) => ({ position: ref('last.position') }))
+          .where('company.company', '=', p.company)
+          .where('last.position', 'is not', null),
+      )
+      .with('delivered', (q) =>
+        q
+          .insertInto('delivery')
+          .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+          .expression((from) =>
+            from
+              .selectFrom('published as e')
+              .innerJoin('webhook as w', (on) => on.on('w.company', '=', p.company))
+              .select(({ cast, val }) => [
+                'w.company',
+                'w.id as webhook_id',
+                'e.id as event_id',
+                cast<Date>(val(p.now), 'timestamptz').as('due_at'),
+                cast<Date>(val(p.now), 'timestamptz').as('created_at'),
+              ])
+              .where('w.state', '=', 'ACTIVE')
+              .where('w.held_from', 'is', null)
+              .where(wanted)
+              // One that is being deleted, with all its deliveries, holds up nobody.
+              .forKeyShare(['w'])
+              .skipLocked(),
+          )
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('id'),
+      )
+      .selectNoFrom(({ exists, selectFrom }) => [
+        selectFrom('published')
+          .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count'))
+          .$asScalar()
+          .$notNull()
+          .as('events'),
+        exists(selectFrom('delivered').select('id')).as('deliveries'),
+      ]),
+  );
+const publishMany = publishing(MANY_EVENTS);
+const publishFew = publishing(FEW_EVENTS);
+
+/** How many events of a company were published, and whether there may be more. */
+interface Published {
+  events: number;
+  more: boolean;
+}
 
 /**
  * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
- * transaction. Gives how many these were, at most PUBLISHED_AT_ONCE: none where somebody else holds the company's log.
+ * transaction: none where somebody else holds the company's log.
  */
-export async function publishEventsOf(ctx: Context, { company, together }: Unpublished): Promise<number> {
+export async function publishEventsOf(ctx: Context, { company, together }: Unpublished): Promise<Published> {
   return ctx.em.transactional(async () => {
     if (together) await holdVersionBefore(onPrimary(ctx), {});
     const [free] = await lockFreeLog(onPrimary(ctx), { company });
-    if (!free) return 0;
+    if (!free) return { events: 0, more: false };
+    const [publish, most] = free.webhooks > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
     // A statement of its own: only now does it see all that was published before.
     const [row] = await publish(onPrimary(ctx), { company, now: ctx.now() });
-    if (!row || row.events === 0) return 0;
+    const { events = 0, deliveries = false } = row ?? {};
     const { changes } = ctx.services;
-    changes.announce('event', company);
-    if (row.deliveries) changes.announce('due', 'delivery');
-    return row.events;
+    if (events > 0) changes.announce('event', company);
+    if (deliveries) changes.announce('due', 'delivery');
+    return { events, more: events === most };
   });
 }
