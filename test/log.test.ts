@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
@@ -58,4 +59,26 @@ describe('the log', () => {
       else expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
     },
   );
+
+  const ends = [
+    ['it goes on', 'setTimeout(() => {}, 50)'],
+    ['it exits at once', 'process.exit(0)'],
+    ['it crashes', 'throw new Error("out of luck")'],
+  ] as const;
+  const formats = ['json', 'pretty'] as const;
+  const cases = ends.flatMap(([name, end]) => formats.map((format) => [name, format, end] as const));
+  // By the log's own output: lines for people have one of their own.
+  test.each(cases)('every line of a process is written where %s: %s', async (_, format, end) => {
+    const log = new URL('../src/http/observability/log.ts', import.meta.url);
+    const code = `import { openLog } from '${log}';
+      const log = openLog({ LOG_LEVEL: 'info', LOG_FORMAT: '${format}' });
+      for (let line = 0; line < 2_000; line++) log.info({ line }, 'one of many');
+      ${end}`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const written = (await child.stdout.toArray()).join('').trim().split('\n');
+    const numbers = written.map((line) => Number(/"line":(\d+)/.exec(line)?.[1]));
+    expect(numbers).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  });
 });

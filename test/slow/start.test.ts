@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -51,6 +52,17 @@ describe('the process', { timeout: 120_000 }, () => {
     await expect(gateway.anyone.get('/livez')).rejects.toThrow();
     // What it compiled is there for the next start.
     expect(await readdir('node_modules/.cache/compiled')).not.toEqual([]);
+  });
+
+  // By the program that gives others a terminal, which most Linuxes have.
+  test.skipIf(!existsSync('/usr/bin/script'))('npm start serves where its output is a terminal', async () => {
+    const gateway = await spawnGateway(
+      { ...env, LOG_LEVEL: 'info' },
+      { ...identity, command: ['script', '-qefc', 'npm start', '/dev/null'] },
+    );
+    expect(await gateway.anyone.get('/livez')).toMatchObject({ status: 200 });
+    await expect.poll(gateway.output).toMatch(/^\[\d\d:\d\d:\d\d\].* INFO.*: .*request/m);
+    await gateway.stop();
   });
 
   test('SIGTERM ends it at once where nothing is under way', async () => {

@@ -1,8 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
+import { messagesOf } from './messages.ts';
 
 /** A client's headers arrive in one piece, or nearly. */
 const HEADERS_MS = 10_000;
@@ -48,15 +50,11 @@ interface Progress {
  * A server that no client can hold up: connections are at most LIMIT_CONNECTIONS, and those whose client sends or takes too
  * slowly are cut. Node's own limit for a whole request is off, since an upload may take hours as long as it arrives.
  */
-export function openServer(
-  app: RequestListener,
-  upgrades: Upgrades,
-  { LIMIT_CONNECTIONS }: Config,
-  log: Logger,
-): Server {
+export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS }: Config, log: Logger): Server {
   const progress = new Map<Socket, Progress>();
   const server = createServer(
     {
+      ...messagesOf(app),
       headersTimeout: HEADERS_MS,
       requestTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

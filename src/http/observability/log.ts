@@ -34,30 +34,41 @@ function hasWord(text: string, length: number): boolean {
 /** The service's log: a line for each event, for programs or for people, without tokens, e-mail addresses and all but the end of VINs. */
 export function openLog(
   { LOG_LEVEL, LOG_FORMAT }: Pick<Config, 'LOG_LEVEL' | 'LOG_FORMAT'>,
-  destination: DestinationStream = together(pino.destination(1)),
+  destination?: DestinationStream,
 ): Logger {
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
-  if (LOG_FORMAT === 'json') return pino(options, destination);
+  if (LOG_FORMAT === 'json') return pino(options, destination ?? together(pino.destination(1)));
   // Loaded where somebody looks on only.
   const pretty = createRequire(import.meta.url)('pino-pretty');
   return pino(
     options,
-    pretty({ destination, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true }),
+    pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true }),
   );
 }
 
-/** What is written in one turn of the event loop goes out together: each write takes as long as much of a small request. */
-function together(destination: DestinationStream): DestinationStream {
+/** A line waits so long for others at most, and so many characters do. */
+const TOGETHER_MS = 10;
+const TOGETHER_CHARACTERS = 64 * 1024;
+
+/** Lines that come soon after each other are written together: a write takes as long as much of a small request, or all of it. */
+function together(destination: ReturnType<typeof pino.destination>): DestinationStream {
   let lines = '';
+  let timer: NodeJS.Timeout | undefined;
   const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
     if (lines) destination.write(lines);
     lines = '';
   };
-  process.once('exit', flush);
+  process.once('exit', () => {
+    flush();
+    destination.flushSync();
+  });
   return {
     write(line) {
-      if (!lines) setImmediate(flush);
       lines += line;
+      if (lines.length > TOGETHER_CHARACTERS) flush();
+      else timer ??= setTimeout(flush, TOGETHER_MS);
     },
   };
 }
