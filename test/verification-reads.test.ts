@@ -38,7 +38,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));
       const hours = { eligible: 720, ineligible: 168, unsupported: 720, failed: 24 };
       await storeFacts(explain, {
-        ...{ company: 'acme', facts: JSON.stringify(facts), ids: claimed.map(({ id }) => id), fleets: [fleet.id] },
+        ...{ company: 'acme', facts: JSON.stringify(facts), ids: claimed.map(({ id }) => id) },
         ...{ now: ctx.now(), ...hours },
       });
     }

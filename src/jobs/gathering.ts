@@ -1,8 +1,11 @@
 /**
- * A function that does `work` with what it is called with, one call after another: what comes meanwhile gathers for the
- * next. Each call resolves, or fails, with the work that took its item.
+ * A function that does `work` with what it is called with, one call after another: what comes meanwhile, and during `pause`
+ * before it, gathers for the next. Each call resolves, or fails, with the work that took its item.
  */
-export function gathering<T>(work: (items: readonly T[]) => Promise<void>): (item: T) => Promise<void> {
+export function gathering<T>(
+  work: (items: readonly T[]) => Promise<void>,
+  pause: (items: readonly T[]) => Promise<unknown> | undefined = () => undefined,
+): (item: T) => Promise<void> {
   let next: { items: T[]; done: Promise<void> } | null = null;
   let underWay: Promise<unknown> = Promise.resolve();
   return (item) => {
@@ -11,10 +14,12 @@ export function gathering<T>(work: (items: readonly T[]) => Promise<void>): (ite
       return next.done;
     }
     const items = [item];
-    const done = underWay.then(() => {
-      next = null;
-      return work(items);
-    });
+    const done = underWay
+      .then(() => pause(items))
+      .then(() => {
+        next = null;
+        return work(items);
+      });
     next = { items, done };
     underWay = done.catch(() => {});
     return done;

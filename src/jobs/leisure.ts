@@ -36,11 +36,11 @@ export class Leisure {
     this.#wait = wait;
   }
 
-  /** What does the steps of one job. */
-  steps(): Steps {
+  /** What does the steps of one job, which wait for `longest` ms at most. */
+  steps(longest = LONGEST_PAUSE_MS): Steps {
     let took = 0;
     return async (step) => {
-      const pause = this.#pause(took);
+      const pause = this.#pause(took, longest);
       if (pause >= 1) await this.#wait(pause);
       const start = performance.now();
       try {
@@ -51,12 +51,12 @@ export class Leisure {
     };
   }
 
-  #pause(took: number): number {
+  #pause(took: number, longest: number): number {
     const now = performance.now();
     if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
     if (now - this.#requestAt > REMEMBERED_MS) return 0;
     const busy = (this.#utilisation - BUSY.from) / (BUSY.to - BUSY.from);
-    return Math.min(LONGEST_PAUSE_MS, Math.max(took, busy * LONGEST_PAUSE_MS));
+    return Math.min(longest, Math.max(took, busy * longest));
   }
 
   #look(now: number): void {

@@ -1,13 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
+import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 
-const STORED_AT_ONCE = 250;
+/** An answer waits so long for others, if any are under way: stored together they cost a fraction, of the database too. */
+const GATHERED_MS = 50;
+/** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
+const LEAST_SHARE = 16;
 /** What a look found is good for so long. */
 const LOOK_MS = 50;
 /** Looking, and asking for what is not there, may take one part in so many of the time, once a credit is used up. */
@@ -37,8 +42,10 @@ class Verifier implements Job {
   readonly #onError: (error: unknown) => void;
   readonly #atLeisure: Steps;
   readonly #asking = new Set<Promise<void>>();
-  readonly #answers: Verified[] = [];
-  #storing: Promise<void> | null = null;
+  readonly #store = gathering<Verified>(
+    (answers) => storeVerifications(this.#open(), answers),
+    (answers) => (this.#asking.size > answers.length ? delay(GATHERED_MS) : undefined),
+  );
   #look: Look | null = null;
   /** Until when the time that was spent on looking is made up for. */
   #paidUntil = 0;
@@ -99,7 +106,7 @@ class Verifier implements Job {
   /** One turn: a share for each of these companies; gives those that may have more. */
   async #take(ctx: Context, lane: Lane, turn: readonly string[], done: Set<string>): Promise<string[]> {
     const { capacity } = lane;
-    const share = Math.max(1, Math.floor(capacity.room('') / turn.length));
+    const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
     for (const company of this.#inTurn(turn, lane)) {
       const limit = Math.min(share, capacity.room(company));
@@ -143,18 +150,7 @@ class Verifier implements Job {
       this.#waiting = false;
       changes.emit('due', this.kind);
     }
-    this.#answers.push({ vehicle, verification });
-    this.#storing ??= this.#store();
-    await this.#storing;
-  }
-
-  /** While one statement runs, the next answers gather: the more there are, the fewer statements each costs. */
-  async #store(): Promise<void> {
-    try {
-      while (this.#answers.length > 0) await storeVerifications(this.#open(), this.#answers.splice(0, STORED_AT_ONCE));
-    } finally {
-      this.#storing = null;
-    }
+    await this.#store({ vehicle, verification });
   }
 }
 

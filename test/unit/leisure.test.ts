@@ -31,6 +31,15 @@ test('beside requests it waits the longer the busier the process is, and never f
   expect(await pauses({ requests: () => 1, utilisation: () => 1 })).toEqual([50]);
 });
 
+test('a job may wait longer than others', async () => {
+  const waited: number[] = [];
+  const leisure = new Leisure({ requests: () => 1, utilisation: () => 1 }, async (ms) => void waited.push(ms));
+  const [usual, patient] = [leisure.steps(), leisure.steps(500)];
+  await usual(async () => {});
+  await patient(async () => {});
+  expect(waited).toEqual([50, 500]);
+});
+
 test('beside requests it waits as long as the step before took', async () => {
   const waited: number[] = [];
   let requests = 0;

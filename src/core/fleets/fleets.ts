@@ -13,7 +13,7 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import type { RowWriter, TextPage } from '../sql/row-writer.ts';
 import { isoOf, json } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
-import { isId, newId } from '../sql/sql.ts';
+import { anyOf, isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
@@ -191,29 +191,24 @@ export const lockFleet = (ctx: Context, company: string, fleetId: string): Promi
 /** holdFleet as a step of a statement: gives the fleet's company and id, or nothing. */
 export const holdingFleet = (p: Place) => (q: QueryCreator<Tables>) => ownFleet(p, q).forKeyShare();
 
-const holdOfVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
+/** holdFleet for the fleets of these vehicles, as a step of a statement; waits for nobody who deletes one. */
+export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) => (q: QueryCreator<Tables>) =>
+  q
     .selectFrom('fleet')
     .select('id')
     .where('company', '=', p.company)
     .where('deletion', 'is', null)
-    .where('id', '=', ({ selectFrom }) => {
-      const theirs = selectFrom('vehicle')
-        .select('fleet_id')
-        .where('company', '=', p.company)
-        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`);
-      // Looked up once, and not for each fleet of the company.
-      return sql<string>`any(array(${theirs}))`;
-    })
+    .where('id', '=', (of) =>
+      anyOf(
+        of
+          .selectFrom('vehicle')
+          .select('fleet_id')
+          .where('company', '=', p.company)
+          .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+      ),
+    )
     .forKeyShare()
-    .skipLocked(),
-);
-
-/** holdFleet for the fleets of these vehicles; gives the ids of those that are not being deleted, and waits for no other. */
-export async function holdFleetsOf(ctx: Context, company: string, vehicleIds: readonly string[]): Promise<string[]> {
-  const held = await holdOfVehicles(onPrimary(ctx), { company, ids: vehicleIds });
-  return held.map(({ id }) => id);
-}
+    .skipLocked();
 
 export const fleetRows: Resource = {
   table: 'fleet f',

@@ -1,7 +1,8 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
+import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
-import { spread } from '../sql/sql.ts';
+import { anyOf, spread } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { recheckAfter } from './eligibility.ts';
 import type { EligibilityStatus } from './vehicle.ts';
@@ -30,7 +31,6 @@ interface Facts {
   facts: string;
   /** Of the facts. */
   ids: readonly string[];
-  fleets: readonly string[];
   now: Date;
   /** For how many hours each answer is trusted. */
   eligible: number;
@@ -39,9 +39,10 @@ interface Facts {
   failed: number;
 }
 
-/** The claims among these facts that are still held, locked in the order of VINs. */
+/** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
 const heldClaims = (p: Facts) =>
   db
+    .with('held', holdingFleetsOf(p))
     .with('fact', (q) => q.selectFrom(factRows(p.facts)).selectAll())
     .with('mine', (q) =>
       q
@@ -54,7 +55,10 @@ const heldClaims = (p: Facts) =>
         .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
         .where('v.claimed', '=', sql.lit(true))
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
-        .where(({ ref }) => sql<boolean>`(${ref('v.fleet_id')} = any(${p.fleets}::uuid[])) is true`)
+        .where(
+          ({ ref, selectFrom }) =>
+            sql<boolean>`(${ref('v.fleet_id')} = ${anyOf(selectFrom('held').select('id'))}) is true`,
+        )
         .orderBy('v.vin')
         .forUpdate('v'),
     );

@@ -1,7 +1,6 @@
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
-import { holdFleetsOf } from '../fleets/fleets.ts';
 import { onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckHours } from './eligibility.ts';
@@ -55,12 +54,10 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
   const hours = recheckHours(ctx);
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
-    const ids = own.map(({ vehicle }) => vehicle.id);
     const rows = await storeFacts(onPrimary(ctx), {
       company,
       facts: JSON.stringify(own.map(factOf)),
-      ids,
-      fleets: await holdFleetsOf(ctx, company, ids),
+      ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
       eligible: hours.ELIGIBLE,
       ineligible: hours.INELIGIBLE,
