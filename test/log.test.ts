@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { PassThrough, type Readable } from 'node:stream';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../src/http/observability/log.ts';
 import { databaseEnv } from './support/database.ts';
 import { createFleet, newVin } from './support/factories.ts';
@@ -9,6 +9,17 @@ import { spawnGateway, testIssuer } from './support/gateway.ts';
 
 const env = await databaseEnv();
 const issuer = await testIssuer();
+
+/** A process that logs so many lines, as the service does, and then ends so. */
+function runLogging(format: string, lines: number, end: string) {
+  const log = new URL('../src/http/observability/log.ts', import.meta.url);
+  const code = `import { openLog } from '${log}';
+    process.stdout; // Whoever has asked for it, as console.log does, has a pipe that does not block.
+    const log = openLog({ LOG_LEVEL: 'info', LOG_FORMAT: '${format}' });
+    for (let line = 0; line < ${lines}; line++) log.info({ line }, 'one of many');
+    ${end}`;
+  return spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
 
 describe('the log', () => {
   test('has one line for each request: id, company, operation, status, ms; no token, no full VIN, no e-mail', {
@@ -69,16 +80,21 @@ describe('the log', () => {
   const cases = ends.flatMap(([name, end]) => formats.map((format) => [name, format, end] as const));
   // By the log's own output: lines for people have one of their own.
   test.each(cases)('every line of a process is written where %s: %s', async (_, format, end) => {
-    const log = new URL('../src/http/observability/log.ts', import.meta.url);
-    const code = `import { openLog } from '${log}';
-      const log = openLog({ LOG_LEVEL: 'info', LOG_FORMAT: '${format}' });
-      for (let line = 0; line < 2_000; line++) log.info({ line }, 'one of many');
-      ${end}`;
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const written = (await child.stdout.toArray()).join('').trim().split('\n');
+    const written = (await runLogging(format, 2_000, end).stdout.toArray()).join('').trim().split('\n');
     const numbers = written.map((line) => Number(/"line":(\d+)/.exec(line)?.[1]));
     expect(numbers).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  });
+
+  const read = (output: Readable) => output.once('data', () => output.destroy());
+  const readers = [
+    ['has gone', 'json', read],
+    ['has gone', 'pretty', read],
+    ['takes nothing', 'json', () => {}],
+  ] as const;
+  test.each(readers)('a process ends where the reader of its log %s: %s', async (_, format, read) => {
+    const child = runLogging(format, 20_000, 'process.exit(3)');
+    onTestFinished(() => void child.kill('SIGKILL'));
+    read(child.stdout);
+    expect(await once(child, 'exit')).toEqual([3, null]);
   });
 });

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import sonicBoom from 'sonic-boom';
 import type { Config } from '../../config.ts';
 
 interface Secret {
@@ -37,7 +38,7 @@ export function openLog(
   destination?: DestinationStream,
 ): Logger {
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
-  if (LOG_FORMAT === 'json') return pino(options, destination ?? together(pino.destination(1)));
+  if (LOG_FORMAT === 'json') return pino(options, destination ?? standardOutput());
   // Loaded where somebody looks on only.
   const pretty = createRequire(import.meta.url)('pino-pretty');
   return pino(
@@ -49,20 +50,44 @@ export function openLog(
 /** A line waits so long for others at most, and so many characters do. */
 const TOGETHER_MS = 10;
 const TOGETHER_CHARACTERS = 64 * 1024;
+/** A reader that takes nothing, or a disk that is full, is tried again after so long. */
+const TRIED_AGAIN_MS = 100;
+/** So many bytes wait for it; lines that come then are lost, before they take the memory of the process. */
+const LONGEST_BACKLOG = 16 * 1024 * 1024;
+/** And so long when the process ends. */
+const LAST_WORDS_MS = 1000;
 
-/** Lines that come soon after each other are written together: a write takes as long as much of a small request, or all of it. */
-function together(destination: ReturnType<typeof pino.destination>): DestinationStream {
+/**
+ * The process's own output. Lines that come soon after each other are written together: a write costs as much as a good part
+ * of a small request. A reader that is slow, or has gone, holds up neither the process nor its end.
+ */
+function standardOutput(): DestinationStream {
+  let ending = Number.NEGATIVE_INFINITY;
+  const output = new sonicBoom.SonicBoom({
+    fd: 1,
+    sync: true,
+    maxLength: LONGEST_BACKLOG,
+    retryEAGAIN: () => performance.now() < ending,
+  });
   let lines = '';
+  let gone = false;
   let timer: NodeJS.Timeout | undefined;
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (lines) destination.write(lines);
+    if (!gone) output.write(lines);
     lines = '';
   };
+  output.on('error', ({ code }: NodeJS.ErrnoException) => {
+    gone = code === 'EPIPE';
+    if (!gone) timer ??= setTimeout(flush, TRIED_AGAIN_MS).unref();
+  });
   process.once('exit', () => {
     flush();
-    destination.flushSync();
+    ending = performance.now() + LAST_WORDS_MS;
+    try {
+      if (!gone) output.flushSync();
+    } catch {}
   });
   return {
     write(line) {
