@@ -123,7 +123,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     await gateway.execute(`delete from fleet where id in ('${running}', '${again}')`);
   });
 
-  test('go in steps: no statement takes many rows', async () => {
+  test('go in steps: no transaction takes many rows', async () => {
     // As autovacuum may do at any moment: the planner takes the tables for all but empty, from now on.
     for (const table of ['import', 'import_rejection']) {
       await gateway.execute(`alter table ${table} set (autovacuum_enabled = off)`);
@@ -132,6 +132,8 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     await leftBehind(2, 12_000, `'COMPLETED', ${daysAgo(9)}, ${daysAgo(8)}`);
     const { orm } = gateway.database;
     const taken: number[] = [];
+    let rows = 0;
+    const heard = new WeakSet<object>();
     const fork = orm.em.fork.bind(orm.em);
     orm.em.fork = ((...args: Parameters<typeof fork>) => {
       const em = fork(...args);
@@ -139,10 +141,15 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
       em.getKysely = ((...options: Parameters<typeof getKysely>) => {
         const kysely = getKysely(...options) as Json;
         const executor = kysely.getExecutor();
+        if (heard.has(executor)) return kysely;
+        heard.add(executor);
         const run = executor.executeQuery.bind(executor);
         executor.executeQuery = async (...query: Json[]) => {
           const result = await run(...query);
-          if (query[0].sql.includes('delete from "import')) taken.push(result.rows.length);
+          if (query[0].sql.includes('delete from "import_rejection"')) rows += result.rows.length;
+          // The last statement of each transaction.
+          if (query[0].sql.includes('delete from "import" ')) taken.push(rows);
+          if (query[0].sql.includes('delete from "import" ')) rows = 0;
           return result;
         };
         return new Proxy(kysely, { get: (target, name) => (name === 'getExecutor' ? () => executor : target[name]) });

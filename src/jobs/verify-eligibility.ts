@@ -11,6 +11,8 @@ type Lane = Context['services']['manufacturers']['lanes'][number];
 
 /** An answer waits so long for others, if any are under way: stored together they cost a fraction, of the database too. */
 const GATHERED_MS = 50;
+/** So many at most, as one statement holds their fleets and writes their rows. */
+const STORED_AT_ONCE = 250;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
 /** What a look found is good for so long. */
@@ -42,10 +44,10 @@ class Verifier implements Job {
   readonly #onError: (error: unknown) => void;
   readonly #atLeisure: Steps;
   readonly #asking = new Set<Promise<void>>();
-  readonly #store = gathering<Verified>(
-    (answers) => storeVerifications(this.#open(), answers),
-    (answers) => (this.#asking.size > answers.length ? delay(GATHERED_MS) : undefined),
-  );
+  readonly #store = gathering<Verified>((answers) => storeVerifications(this.#open(), answers), {
+    most: STORED_AT_ONCE,
+    pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
+  });
   #look: Look | null = null;
   /** Until when the time that was spent on looking is made up for. */
   #paidUntil = 0;

@@ -8,7 +8,7 @@ test('what comes while work is under way, or during its pause, is done together,
     done.push([...items]);
     await delay(20);
   };
-  const add = gathering(work, () => delay(10));
+  const add = gathering(work, { pause: () => delay(10) });
   const first = [add(0), delay(1).then(() => add(1))];
   await delay(20);
   const second = [2, 3, 4].map(add);
@@ -18,6 +18,23 @@ test('what comes while work is under way, or during its pause, is done together,
   expect(done).toEqual([
     [0, 1],
     [2, 3, 4],
+  ]);
+});
+
+test('no more are done together than may be, and none is forgotten', async () => {
+  const done: number[][] = [];
+  const add = gathering(
+    async (items: readonly number[]) => {
+      await delay(1);
+      done.push([...items]);
+    },
+    { most: 3, pause: ({ length }) => (length < 3 ? delay(5) : undefined) },
+  );
+  await Promise.all(Array.from({ length: 8 }, (_, item) => add(item)));
+  expect(done).toEqual([
+    [0, 1, 2],
+    [3, 4, 5],
+    [6, 7],
   ]);
 });
 

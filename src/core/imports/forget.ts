@@ -36,8 +36,8 @@ const lockOld = prepare((p: Some & { before: Date }) =>
     .skipLocked(),
 );
 
-/** The first rows of an import: as a range, so that whatever the planner expects, each row is looked at once. */
-const forgetRejections = prepare((p: { company: string; id: string }) =>
+/** The rows of an import up to the one after the first `offset`: as a range, so that whatever the planner expects, each is looked at once. */
+const forgetRejections = prepare((p: { company: string; id: string; offset: number }) =>
   db
     .deleteFrom('import_rejection')
     .where('company', '=', p.company)
@@ -50,7 +50,7 @@ const forgetRejections = prepare((p: { company: string; id: string }) =>
           .where('import_id', '=', p.id)
           .orderBy('row')
           .limit(1)
-          .offset(REJECTIONS_AT_ONCE - 1),
+          .offset(p.offset),
         lit(LAST_ROW),
       ),
     )
@@ -90,13 +90,13 @@ export async function trimImports(ctx: Context): Promise<boolean> {
 
 /** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
 async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
-  let rejections = 0;
+  let room = REJECTIONS_AT_ONCE;
   for (const id of which.ids) {
-    rejections += (await forgetRejections(onPrimary(ctx), { company: which.company, id })).length;
-    if (rejections >= REJECTIONS_AT_ONCE) break;
+    room -= (await forgetRejections(onPrimary(ctx), { company: which.company, id, offset: room - 1 })).length;
+    if (room === 0) break;
   }
   await forgetImports(onPrimary(ctx), which);
-  return rejections >= REJECTIONS_AT_ONCE;
+  return room === 0;
 }
 
 const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
