@@ -4,8 +4,8 @@ import type { Express } from 'express';
 type Messages = Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>>;
 
 /**
- * Requests and answers that are Express' from the start. It gives each its prototype otherwise, when Node has made it: that takes a
- * tenth of a small request, and whatever V8 knew of the object is lost.
+ * Requests and answers that are Express' from the start. It gives each its prototype otherwise, when Node has made it: that takes 4
+ * to 5 µs of a small request's 45, and whatever V8 knew of the object is lost.
  */
 export const messagesOf = ({ request, response }: Express): Messages => ({
   IncomingMessage: withPrototype(IncomingMessage, request),
