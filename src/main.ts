@@ -12,6 +12,7 @@ import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/log.ts';
 import { welcome } from './http/pages/welcome.ts';
 import { openRateLimit } from './http/request-context.ts';
+import { giveBackWhenIdle } from './idle-memory.ts';
 import { activityOf } from './jobs/leisure.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
@@ -72,6 +73,7 @@ async function main(): Promise<void> {
   process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
   process.once('SIGINT', () => void stop('SIGINT', 0));
   whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
+  giveBackWhenIdle();
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
@@ -87,10 +89,13 @@ function whenNpmEnds(onEnd: () => void): void {
   setInterval(() => process.ppid !== parent && onEnd(), 250).unref();
 }
 
-main().catch((error: unknown) => {
+function fail(error: unknown): never {
   // What an operator can put right is said in a line; anything else keeps its stack.
   const expected =
     error instanceof ConfigError || (error instanceof Error && (error.name === 'StartError' || 'code' in error));
   console.error(expected ? (error as Error).message : error);
   process.exit(1);
-});
+}
+
+// The image's build imports it all, to have it compiled, and starts nothing.
+if (import.meta.main) main().catch(fail);

@@ -32,7 +32,9 @@ const parsers = { 20: text, 1082: text, 1114: text, 1184: text, 1186: text };
 
 const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
-const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers });
+// It takes all of these pages when it starts. Pages that are not among them are the system's to keep.
+const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'];
+const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 
 async function run(sql: string, parameters: readonly unknown[]) {

@@ -38,8 +38,9 @@ export class PGlitePool implements PostgresPool {
   private constructor(dataDir: string, unlock: () => void) {
     this.#unlock = unlock;
     const script = new URL('./pglite-worker.ts', import.meta.url);
-    // Without this process's own flags, some of which a thread rejects.
-    this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv: [] });
+    // Its own flags, instead of the process's: a thread rejects some of those, and has a compile cache of its own.
+    const execArgv = ['--import', new URL('../compile-cache.js', import.meta.url).href];
+    this.#worker = new Worker(script, { workerData: join(dataDir, 'pglite'), execArgv });
     this.#worker.on('message', (reply: Reply) => this.#receive(reply));
     this.#worker.on('error', (error) => {
       this.#failure = new Error('The embedded database has failed.', { cause: error });

@@ -54,6 +54,20 @@ describe('the process', { timeout: 120_000 }, () => {
     expect(await readdir('node_modules/.cache/compiled')).not.toEqual([]);
   });
 
+  test('when idle, it gives back the room that its start has taken', async () => {
+    const gateway = await spawnGateway(
+      { ...env, NODE_COMPILE_CACHE: undefined },
+      { ...identity, command: ['npm', 'start'] },
+    );
+    const heap = async () => {
+      const { body } = await gateway.anyone.get('/metrics');
+      return Number(/^nodejs_heap_size_total_bytes (\d+)/m.exec(body)?.[1]);
+    };
+    const atFirst = await heap();
+    await expect.poll(heap, { timeout: 30_000, interval: 1_000 }).toBeLessThan(0.75 * atFirst);
+    await gateway.stop('SIGINT');
+  });
+
   // By the program that gives others a terminal, which most Linuxes have.
   test.skipIf(!existsSync('/usr/bin/script'))('npm start serves where its output is a terminal', async () => {
     const gateway = await spawnGateway(

@@ -30,10 +30,10 @@ const roomOf = (path: string) =>
 /** The rooms from the top of the house to its ground; each may import only those that are named. Types of config: everyone. */
 const allowed: Record<string, readonly string[]> = {
   main: [
-    ...['app', 'config', 'database', 'graphql/transport', 'manufacturers', 'core', 'jobs', 'http'],
+    ...['app', 'config', 'database', 'graphql/transport', 'idle-memory', 'manufacturers', 'core', 'jobs', 'http'],
     ...['http/connections', 'http/identity', 'http/observability', 'http/pages'],
   ],
-  'compile-cache': [],
+  'idle-memory': [],
   commands: ['config', 'database', 'graphql/schema', 'http/identity', 'rest/openapi'],
   app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
   console: ['http', 'http/identity', 'http/observability', 'http/pages'],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 /**
  * Loaded before everything else, by `node --import`: what V8 compiles is kept for the next start, which takes a quarter less
  * time. It lies where `npm ci` cleans up, and not in a folder that other users can write to; where it cannot be written, all
- * goes as without it.
+ * goes as without it. In JavaScript: before the cache is on, Node would load its compiler of TypeScript to read this file,
+ * 20 MB which stay.
  */
 enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'compiled'));
