@@ -2,13 +2,17 @@
  * How long `npm start` takes until it serves, on a database that is there already: PostgreSQL, and an embedded folder.
  * Run:  npx node bench/start.ts [--starts 7]
  * Read: the middle, least and most milliseconds from the start of the process to the line that says it is ready; beside
- * the same without what the start before has compiled.
+ * the same without what the start before has compiled. Then the resident memory of a process that has been idle.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { quantile } from './support/measure.ts';
+import { megabytes, quantile } from './support/measure.ts';
 import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({ options: { starts: { type: 'string', default: '7' } } });
+
+/** By then it has given back what only the start needed. */
+const IDLE_MS = 15_000;
 
 await using server = await openWorld();
 await using embedded = await openWorld({ postgres: null });
@@ -34,4 +38,13 @@ for (let round = 0; round <= Number(options.starts); round++) {
 for (const [name, taken] of times) {
   const [middle = 0, least = 0, most = 0] = [0.5, 0, 1].map((part) => quantile(taken, part));
   console.log(`${name.padEnd(26)} ${middle.toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)})`);
+}
+for (const [database, world] of Object.entries(worlds)) {
+  const { pid, stop } = await world.gateway();
+  const ready = megabytes(pid, 'VmRSS');
+  await delay(IDLE_MS);
+  console.log(
+    `${database.padEnd(26)} ${Math.round(ready)} MB when ready, ${Math.round(megabytes(pid, 'VmRSS'))} MB when idle`,
+  );
+  await stop();
 }

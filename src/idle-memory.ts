@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 
 /** So little of the time is the process at work when nobody needs it. */
-const IDLE = 0.02;
+const IDLE = 0.05;
 /** Seen for so long. */
 const LOOK_MS = 5_000;
 /** After so much work, room for what has gone may be worth giving back; the start itself is more. */
