@@ -1,30 +1,21 @@
 import { performance } from 'node:perf_hooks';
 
-/** So little of the time is the process at work when nobody needs it. */
-const IDLE = 0.05;
-/** Seen for so long. */
+/** So much after the start, when what came with it is done. */
 const LOOK_MS = 5_000;
-/** After so much work, room for what has gone may be worth giving back; the start itself is more. */
-const WORTH_MS = 1_000;
+/** A process that was at work for more of the time is needed already. */
+const BUSY = 0.2;
 
 /**
- * Gives room that the start, or much work, has taken back to the system, as soon as the process has nothing to do: V8 keeps it
- * otherwise until memory is short, a quarter of what an idle process holds. It takes some 50 ms. Node offers it where it was
- * started with `--expose-gc`; without that flag the room is kept.
+ * Gives the room that only the start needed back to the system, unless there is work already: V8 keeps it otherwise until memory
+ * is short, a quarter of what an idle process holds. It takes some 50 ms, once: later it would also drop compiled code that is
+ * about to be needed. Node offers it where it was started with `--expose-gc`; without that flag the room is kept.
  */
-export function giveBackWhenIdle(): void {
+export function giveBackAfterStart(): void {
   const { gc } = globalThis;
   if (!gc) return;
-  let before = performance.eventLoopUtilization();
-  let worked = WORTH_MS;
-  const look = () => {
-    const now = performance.eventLoopUtilization();
-    const { active, utilization } = performance.eventLoopUtilization(now, before);
-    before = now;
-    worked += active;
-    if (utilization > IDLE || worked < WORTH_MS) return;
-    gc({ type: 'major', flavor: 'last-resort', execution: 'sync' });
-    worked = 0;
-  };
-  setInterval(look, LOOK_MS).unref();
+  const start = performance.eventLoopUtilization();
+  setTimeout(() => {
+    const { utilization } = performance.eventLoopUtilization(start);
+    if (utilization < BUSY) gc({ type: 'major', flavor: 'last-resort', execution: 'sync' });
+  }, LOOK_MS).unref();
 }

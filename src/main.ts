@@ -12,7 +12,7 @@ import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/log.ts';
 import { welcome } from './http/pages/welcome.ts';
 import { openRateLimit } from './http/request-context.ts';
-import { giveBackWhenIdle } from './idle-memory.ts';
+import { giveBackAfterStart } from './idle-memory.ts';
 import { activityOf } from './jobs/leisure.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
   process.once('SIGINT', () => void stop('SIGINT', 0));
   whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
-  giveBackWhenIdle();
+  giveBackAfterStart();
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }

@@ -54,7 +54,7 @@ describe('the process', { timeout: 120_000 }, () => {
     expect(await readdir('node_modules/.cache/compiled')).not.toEqual([]);
   });
 
-  test('when idle, it gives back the room that its start has taken', async () => {
+  test('it gives back the room that only its start has taken', async () => {
     const gateway = await spawnGateway(
       { ...env, NODE_COMPILE_CACHE: undefined },
       { ...identity, command: ['npm', 'start'] },
