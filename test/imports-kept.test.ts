@@ -148,8 +148,10 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
           const result = await run(...query);
           if (query[0].sql.includes('delete from "import_rejection"')) rows += result.rows.length;
           // The last statement of each transaction.
-          if (query[0].sql.includes('delete from "import" ')) taken.push(rows);
-          if (query[0].sql.includes('delete from "import" ')) rows = 0;
+          if (query[0].sql.includes('delete from "import" ')) {
+            taken.push(rows);
+            rows = 0;
+          }
           return result;
         };
         return new Proxy(kysely, { get: (target, name) => (name === 'getExecutor' ? () => executor : target[name]) });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../src/http/observability/log.ts';
 import { databaseEnv } from './support/database.ts';
@@ -83,6 +84,14 @@ describe('the log', () => {
     const written = (await runLogging(format, 2_000, end).stdout.toArray()).join('').trim().split('\n');
     const numbers = written.map((line) => Number(/"line":(\d+)/.exec(line)?.[1]));
     expect(numbers).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
+  });
+
+  test('every line is written to a reader that takes nothing for a while', async () => {
+    const child = runLogging('json', 20_000, 'setTimeout(() => {}, 2_000)');
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await delay(1_000);
+    const written = (await child.stdout.toArray()).join('').trim().split('\n');
+    expect(written.map((line) => JSON.parse(line).line)).toEqual(Array.from({ length: 20_000 }, (_, line) => line));
   });
 
   const read = (output: Readable) => output.once('data', () => output.destroy());
