@@ -73,6 +73,7 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
     const ways = [
       vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery'),
       vi.spyOn(gateway.database.orm.em.getConnection(), 'execute'),
+      vi.spyOn(gateway.database, 'rows'),
       vi.spyOn(gateway.database, 'read'),
       vi.spyOn(gateway.database, 'send'),
       vi.spyOn(gateway.database, 'add'),
@@ -188,7 +189,7 @@ describe('errors', () => {
 
 describe('LIMIT_GRAPHQL_SECONDS', () => {
   test.each(Object.entries(ways))('what takes longer is 503, %s', async (_way, accept) => {
-    const slow = vi.spyOn(closed.database, 'read').mockImplementation(() => new Promise(() => {}));
+    const slow = vi.spyOn(closed.database, 'rows').mockImplementation(() => new Promise(() => {}));
     const answer = await stranger.post('/graphql', { query: '{ fleets { nodes { id } } }' }, { accept });
     slow.mockRestore();
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });

@@ -289,7 +289,7 @@ describe('faults', () => {
 
   test('a database out of reach is 503 with Retry-After where nothing could be answered', async () => {
     const lost = vi
-      .spyOn(gateway.database, 'read')
+      .spyOn(gateway.database, 'rows')
       .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
     const nothing = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } }');
     const something = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } manufacturers { id } }');

@@ -35,16 +35,16 @@ async function ask(client: Client, query: string, variables: Json): Promise<Json
 
 /** What is sent to the database while `act` runs. */
 async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
-  const { send, read } = gateway.database;
+  const { send, read, rows } = gateway.database;
   const seen: string[] = [];
   const watched =
-    (run: typeof send): typeof send =>
-    (text, values) => {
+    <Result>(run: (text: string, values: readonly unknown[]) => Result) =>
+    (text: string, values: readonly unknown[]) => {
       seen.push(text);
       return run(text, values);
     };
-  Object.assign(gateway.database, { send: watched(send), read: watched(read) });
-  await act().finally(() => Object.assign(gateway.database, { send, read }));
+  Object.assign(gateway.database, { send: watched(send), read: watched(read), rows: watched(rows) });
+  await act().finally(() => Object.assign(gateway.database, { send, read, rows }));
   return seen;
 }
 

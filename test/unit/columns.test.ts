@@ -91,9 +91,9 @@ function checkField(field: Field, around: Aliases): void {
   } else if (field.kind === 'manufacturer') check(field.slug, around);
   else if (field.kind === 'value') checkMembers({ value: field.value }, around);
   else {
-    const inside = new Map([...around, ...aliasesIn(field.from ?? '')]);
+    const inside = new Map([...around, ...aliasesIn('from' in field ? field.from : '')]);
     for (const text of [
-      field.from,
+      'from' in field ? field.from : undefined,
       'unless' in field ? field.unless : undefined,
       'order' in field ? field.order : undefined,
     ])

@@ -1,5 +1,6 @@
 import { type QueryCreator, type Selectable, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
+import { eligibilityStatuses } from '../../entities/vehicle.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
@@ -11,7 +12,7 @@ import { prepare } from '../sql/prepare.ts';
 import { readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import type { RowWriter, TextPage } from '../sql/row-writer.ts';
-import { isoOf, json } from '../sql/selection.ts';
+import { isoOf, type JsonTable, json } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
 import { anyOf, isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -210,15 +211,23 @@ export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) 
     .forKeyShare()
     .skipLocked();
 
+/** What is kept of how many vehicles a fleet has. */
+export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
+
+/** Numbers of its vehicles by status, by the names that they have for us. */
+const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
+export const byStatus: JsonTable = Object.fromEntries(statuses.map(([name]) => [name, json.number(`counts.${name}`)]));
+const sums = [
+  'coalesce(sum(t.delta), 0) as total',
+  ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
+].join(', ');
+
 export const fleetRows: Resource = {
   table: 'fleet f',
   where: 'f.deletion is null',
   id: 'f.id',
-  members: jsonTable('fleet', 'f', fleet, {
-    vehicleCount: json.number(
-      '(select coalesce(sum(t.delta), 0) from vehicle_tally t where t.company = $company and t.fleet_id = f.id)',
-    ),
-  }),
+  joins: { counts: `cross join lateral (select ${sums} from ${TALLY}) counts` },
+  members: jsonTable('fleet', 'f', fleet, { vehicleCount: json.number('counts.total') }),
   filter: fleetFilter,
   conditions: {
     id: ['f.id = ?::uuid', idOrNull],

@@ -1,11 +1,9 @@
 import { contractRows } from '../contracts/contracts.ts';
 import { eventRows, listing, logOrder, PUBLISHED } from '../events/events.ts';
-import { fleetRows } from '../fleets/fleets.ts';
+import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
 import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
-import type { Field, Fields, ListField, ObjectField, OneField, Resource } from '../sql/resource.ts';
-import { json } from '../sql/selection.ts';
-import { eligibilityStatus } from '../vehicles/vehicle.ts';
+import type { Field, Fields, ListField, OneField, Resource } from '../sql/resource.ts';
 import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
@@ -24,24 +22,17 @@ const timeline = (on: string, of = eventRows, options: Partial<ListField> = {}) 
 /** A vehicle has few: were the log's index in their order, it would be walked until a page of them is found. */
 const fewEvents: Resource = { ...eventRows, order: { ...logOrder, columns: ['(e.position + 0)'] } };
 
-const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
-const counts = eligibilityStatus.options.map((status) => [status.toLowerCase(), status]);
-const eligibilitySummary: ObjectField = {
-  kind: 'object',
-  from: `(select ${counts.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`).join(', ')} from ${TALLY}) s`,
-  members: Object.fromEntries(counts.map(([name]) => [name, json.number(`s.${name}`)])),
-};
-
 const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fields: { ...rows.fields, ...fields } });
 
 const fleet: Resource = withFields(fleetRows, {
   vehicles: list(() => vehicle, 'v.fleet_id = f.id', {
-    kept: { sum: 't.delta', from: TALLY, conditions: { eligibility: ['t.status = ?'] } },
+    kept: { sum: 't.delta', from: TALLY, conditions: { eligibility: ['t.status = ?'] }, all: 'counts.total' },
     indexed: ['eligibility', 'manufacturer'],
+    within: true,
   }),
-  eligibilitySummary,
-  contracts: list(() => contract, 'c.fleet_id = f.id'),
-  imports: list(() => importOf, 'n.fleet_id = f.id', { few: true }),
+  eligibilitySummary: { kind: 'object', members: byStatus },
+  contracts: list(() => contract, 'c.fleet_id = f.id', { within: true }),
+  imports: list(() => importOf, 'n.fleet_id = f.id', { few: true, within: true }),
   timeline: timeline('e.fleet_id = f.id'),
 });
 

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { type Context, callerOf, hasScope, needScope, type Scope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
@@ -6,8 +7,8 @@ import { placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
-import { givenOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { ALL_ROWS, onNewest, onReplica } from './send.ts';
+import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
+import { ALL_ROWS, readTexts } from './send.ts';
 
 /** What a field was given, as it was read. */
 export interface Read extends Given {
@@ -21,16 +22,17 @@ export interface Plan {
   parts: Members;
   /** Whose arguments are given, in their order. */
   fields: readonly (OneField | ListField)[];
-  /** What is selected of manufacturers, by the parameter that brings it. */
-  manufacturers: ReadonlyMap<string, Members>;
-  statements: Map<string, Statement>;
+  /** By the manufacturers whose texts stand in them. */
+  statements: WeakMap<object, Map<string, Statement>>;
 }
 
 interface Statement {
   text: string;
+  /** Which of its columns each part has; none for those that no row is read for. */
+  places: readonly (number | undefined)[];
   /** What goes in: a text that is always the same, or a value of this name; of what was read for a field, or of all. */
   values: readonly (string | { read: number; name: string })[];
-  checks: readonly Check[];
+  checks: readonly (Omit<Check, 'sql'> & { column: number })[];
 }
 
 /** What was read: the JSON of each part, null where there is no such row, and the arguments of all fields. */
@@ -39,8 +41,8 @@ export interface Answer {
   reads: readonly (Read | Error)[];
 }
 
-/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them. */
-export interface Rows {
+/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them, and joined to them. */
+export interface Rows extends Pick<Resource, 'joins'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
 }
@@ -80,13 +82,12 @@ export async function readAnswers(
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   let most = 0;
   for (const [, part] of plan.parts) most += count * mostRows(part, given);
-  const { text, values, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
+  const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
   const shared = (name: string): unknown => {
     if (name === 'company') return company;
     if (name === 'now') return ctx.now();
     if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
     if (name.startsWith('k_')) return rows?.columns[name.slice(2)];
-    if (plan.manufacturers.has(name)) return manufacturersBySlug(ctx, plan, name);
     return plan.fields.map((field) => field.of().values?.(ctx)[name]).find((one) => one !== undefined);
   };
   const taken = values.map((value) => {
@@ -94,18 +95,19 @@ export async function readAnswers(
     const own = given[value.read];
     return own ? (own as Read).values[value.name] : shared(value.name);
   });
-  const send = rows || plan.fields.some((field) => field.of().primary) ? onNewest(ctx, most) : onReplica(ctx, most);
-  const found = text === '' ? [{}] : ((await send(text, taken)) as Row[]);
+  const newest = rows !== null || plan.fields.some((field) => field.of().primary);
+  const found = text === '' ? [[]] : await readTexts(ctx, text, taken, { most, newest });
   const reads = given.slice();
   for (const { read, path, column } of checks) {
-    const lost = found.some((row) => row[column] === false);
+    const lost = found.some((row) => row[column] === 'false');
     const order = plan.fields[read]?.of().order;
     if (lost && order?.lost) reads[read] = order.lost(path);
   }
-  return found.map((row) => ({ texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[`f${at}`])), reads }));
+  return found.map((row) => ({
+    texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[places[at] ?? -1])),
+    reads,
+  }));
 }
-
-type Row = Readonly<Record<string, string | boolean | null>>;
 
 /** The JSON of a part for which no row is read; null for others. */
 export function ownText({ services }: Context, part: Part): string | null {
@@ -114,9 +116,9 @@ export function ownText({ services }: Context, part: Part): string | null {
   return `[${services.manufacturers.list().map((one) => objectOf(part.members, one))}]`;
 }
 
-function textOf(ctx: Context, part: Part, made: string | boolean | null | undefined): string | null {
+function textOf(ctx: Context, part: Part, made: string | null | undefined): string | null {
   if (made === TOO_LARGE) throw tooLong();
-  return made == null ? ownText(ctx, part) : String(made);
+  return made ?? ownText(ctx, part);
 }
 
 const tooLong = () =>
@@ -128,18 +130,16 @@ const isOwn = (part: Part) => part.kind === 'text' || (part.kind === 'manufactur
 const objectOf = (members: Members, of: object): string =>
   `{${members.map(([name, part]) => `"${name}":${part.kind === 'text' ? part.text : JSON.stringify(part.kind === 'member' ? of[part.name as never] : null)}`)}}`;
 
-/** The parameter that brings manufacturers: JSON of JSON texts by slug. There are some thirty, always the same. */
-function manufacturersBySlug({ services: { manufacturers } }: Context, plan: Plan, name: string): string {
-  const members = plan.manufacturers.get(name) ?? [];
-  const known = bySlug.get(members) ?? new WeakMap<object, string>();
-  bySlug.set(members, known);
-  const text =
-    known.get(manufacturers) ??
-    JSON.stringify(Object.fromEntries(manufacturers.list().map((one) => [one.id, objectOf(members, one)])));
-  known.set(manufacturers, text);
-  return text;
-}
-const bySlug = new WeakMap<Members, WeakMap<object, string>>();
+/**
+ * Manufacturers in SQL: JSON texts by slug. There are some forty, the same as long as the process runs; as a value they would be
+ * sent and parsed with each request. `$` would be taken for a value.
+ */
+const manufacturersIn =
+  ({ services: { manufacturers } }: Context) =>
+  (members: Members): string => {
+    const texts = Object.fromEntries(manufacturers.list().map((one) => [one.id, objectOf(members, one)]));
+    return `${pg.escapeLiteral(JSON.stringify(texts).replaceAll('$', '\\u0024'))}::jsonb`;
+  };
 
 /** How many rows a part reads at most: all, where they are looked at one by one for a filter or a count. */
 function mostRows(part: Part, given: readonly (Read | Error)[]): number {
@@ -174,12 +174,14 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   };
   const hidden = plan.fields.map((field) => isHidden(field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const known = plan.statements.get(key);
+  const { manufacturers } = ctx.services;
+  const statements = plan.statements.get(manufacturers) ?? new Map<string, Statement>();
+  plan.statements.set(manufacturers, statements);
+  const known = statements.get(key);
   if (known) return known;
-  const statement = write(plan, given, isHidden, form);
-  for (const oldest of plan.statements.keys())
-    if (plan.statements.size >= MOST_STATEMENTS) plan.statements.delete(oldest);
-  plan.statements.set(key, statement);
+  const statement = write(ctx, plan, given, isHidden, form);
+  for (const oldest of statements.keys()) if (statements.size >= MOST_STATEMENTS) statements.delete(oldest);
+  statements.set(key, statement);
   return statement;
 }
 
@@ -187,6 +189,7 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
 const MOST_STATEMENTS = 16;
 
 function write(
+  ctx: Context,
   plan: Plan,
   given: readonly (Read | Error)[],
   isHidden: (of: Resource) => boolean,
@@ -194,29 +197,32 @@ function write(
 ): Statement {
   const writer = new Writer(
     given.map((read) => (read instanceof Error ? null : read)),
-    isHidden,
+    { isHidden, manufacturers: manufacturersIn(ctx), ofRows: form.rows !== null },
   );
-  const columns = plan.parts.flatMap(([, part], at) => {
-    if (isOwn(part)) return [];
+  const columns: string[] = [];
+  const column = (sql: string): number => columns.push(`${sql} as f${columns.length}`) - 1;
+  const places = plan.parts.map(([, part]) => {
+    if (isOwn(part)) return undefined;
     const sql = writer.part(part);
-    return `${form.isLong ? guarded(sql) : sql} as f${at}`;
+    return column(form.isLong ? guarded(sql) : sql);
   });
-  columns.push(...writer.checks.map(({ column, sql }) => `${sql} as ${column}`));
-  if (columns.length === 0) return { text: '', values: [], checks: [] };
-  const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows) : ''}`);
+  const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: column(`(${sql})::text`) }));
+  if (columns.length === 0) return { text: '', values: [], places, checks };
+  const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows, `${columns}`) : ''}`);
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
-  return { text, values, checks: writer.checks };
+  return { text, values, places, checks };
 }
 
 const guarded = (sql: string): string =>
   `(select case when octet_length(t.j) > $most_bytes::int then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
 
-function fromRows({ alias, columns }: Rows): string {
+function fromRows({ alias, columns, ...of }: Rows, text: string): string {
   const names = Object.keys(columns);
   const values = names.map((name) => `$k_${name}::uuid[]`);
-  return ` from unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n) order by ${alias}.n`;
+  const rows = [`unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n)`, ...joinsOf(of, text)];
+  return ` from ${rows.join(' ')} order by ${alias}.n`;
 }

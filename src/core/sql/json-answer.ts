@@ -23,11 +23,11 @@ export type PageFact = (typeof pageFacts)[number];
 export type Part =
   | { kind: 'text'; text: string }
   | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
-  /** An object of the row that is there, or of `from`; null where `unless` holds. */
-  | { kind: 'object'; members: Members; from?: string | undefined; unless?: string | undefined }
+  /** An object of the row that is there; null where `unless` holds. */
+  | { kind: 'object'; members: Members; unless?: string | undefined }
   | { kind: 'one'; field: OneField; read: number; members: Members }
   | { kind: 'rows'; field: RowsField; members: Members }
-  | { kind: 'manufacturer'; field: LookupField; members: Members; param: string }
+  | { kind: 'manufacturer'; field: LookupField; members: Members }
   | { kind: 'member'; name: string }
   | { kind: 'list'; field: ListField; read: number; members: Members }
   /** In a list: its items, each an object; what is known of its page; and how many it has in all. */
@@ -47,7 +47,6 @@ export interface Given {
 export interface Check {
   read: number;
   path: 'after' | 'before';
-  column: string;
   sql: string;
 }
 
@@ -86,7 +85,7 @@ class Format {
 const NO_ROW = `(random()::text || ' is no row')::int::text`;
 
 /**
- * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, a manufacturer's `param`, `$a<n>_<name>` for what
+ * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for what
  * the field of `given[n]` was given, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing
  * is read for it.
  */
@@ -96,10 +95,25 @@ export class Writer {
   readonly names: string[] = [];
   readonly #given: readonly (Given | null)[];
   readonly #hidden: (of: Resource) => boolean;
+  readonly #manufacturers: (members: Members) => string;
+  readonly #ofRows: boolean;
 
-  constructor(given: readonly (Given | null)[], hidden: (of: Resource) => boolean) {
+  /**
+   * `manufacturers`: SQL for the JSON texts of all with these members, by slug. `ofRows`: it hangs on rows that were read before,
+   * and may be there no more.
+   */
+  constructor(
+    given: readonly (Given | null)[],
+    {
+      isHidden,
+      manufacturers,
+      ofRows,
+    }: { isHidden: (of: Resource) => boolean; manufacturers: (members: Members) => string; ofRows: boolean },
+  ) {
     this.#given = given;
-    this.#hidden = hidden;
+    this.#hidden = isHidden;
+    this.#manufacturers = manufacturers;
+    this.#ofRows = ofRows;
   }
 
   /** An expression for a part that stands by itself. */
@@ -112,9 +126,11 @@ export class Writer {
       case 'rows':
         return this.#rows(part.field, part.members);
       case 'manufacturer':
-        return `coalesce($${part.param}::jsonb ->> ${part.field.slug}, 'null')`;
+        return `coalesce(${this.#manufacturers(part.members)} ->> ${part.field.slug}, 'null')`;
       case 'object':
-        return this.#other(part.members, part.from, part.unless);
+        return part.unless
+          ? `case when ${part.unless} then 'null' else ${this.object(part.members)} end`
+          : this.object(part.members);
       case 'items':
         return list?.item(this.object(part.members, list)) ?? '';
       case 'fact':
@@ -142,7 +158,7 @@ export class Writer {
       if (part.kind === 'text') format.text(part.text);
       else if (part.kind === 'value') format.value(part.value);
       else if (part.kind === 'cursor') format.value({ sql: list?.rowCursor() ?? '', bare: true });
-      else if (part.kind === 'object' && !part.from && !part.unless) this.#members(format, part.members, list);
+      else if (part.kind === 'object' && !part.unless) this.#members(format, part.members, list);
       else if (part.kind === 'items') {
         format.text('[');
         format.value({ sql: this.part(part, list) });
@@ -157,12 +173,6 @@ export class Writer {
     return `$n${this.names.indexOf(name)}::text`;
   }
 
-  #other(members: Members, from: string | undefined, unless: string | undefined): string {
-    const object = this.object(members);
-    if (from) return `(select ${object} from ${from})`;
-    return `case when ${unless} then 'null' else ${object} end`;
-  }
-
   #rows({ from, order }: RowsField, members: Members): string {
     return `(select '[' || coalesce(string_agg(${this.object(members)}, ',' order by ${order}), '') || ']' from ${from})`;
   }
@@ -172,24 +182,25 @@ export class Writer {
     const given = this.#given[read];
     if (!given) return `'null'`;
     const object = this.object(members);
-    const where = this.#where(of, field.on, given.names, read);
+    const where = this.#where(field, given.names, read);
     const row = `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
     return field.by ? row : `coalesce(${row}, ${NO_ROW})`;
   }
 
-  #where(of: Resource, on: string | undefined, names: readonly string[], read: number): string {
+  #where(field: OneField | ListField, names: readonly string[], read: number): string {
+    const { on } = field;
+    const of = field.of();
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
+    const holds = !of.where || ('within' in field && field.within && !this.#ofRows);
     const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
-    return [ofCompany(of), ...(of.where ? [of.where] : []), ...(on ? [on] : []), ...conditions, ...hidden].join(
-      ' and ',
-    );
+    return [ofCompany(of), ...(holds ? [] : [of.where]), ...(on ? [on] : []), ...conditions, ...hidden].join(' and ');
   }
 
   #list(part: ListPart): string {
     const given = this.#given[part.read];
     if (!given?.page) return `'null'`;
     const { field, read } = part;
-    const where = this.#where(field.of(), field.on, given.names, read);
+    const where = this.#where(field, given.names, read);
     const list = new ListSql(part, given as Required<Given>, where);
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
@@ -197,7 +208,6 @@ export class Writer {
         this.checks.push({
           read: part.read,
           path,
-          column: `${path}_${part.read}`,
           sql: list.isThere(path),
         });
     }

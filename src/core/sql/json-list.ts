@@ -1,7 +1,7 @@
 import type { Given, ListPart, PageFact } from './json-answer.ts';
 import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
-import { conditionsSql, fromSql, type Resource } from './resource.ts';
+import { conditionsSql, firstRows, fromSql, type Resource } from './resource.ts';
 
 /** One page of a list, as it is being written. */
 export class ListSql {
@@ -36,6 +36,7 @@ export class ListSql {
   count(): string {
     const { kept } = this.#part.field;
     const { names } = this.#given;
+    if (kept?.all && names.length === 0) return kept.all;
     if (kept && names.every((name) => name in kept.conditions)) {
       const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
@@ -101,7 +102,7 @@ export class ListSql {
       ...[...this.#aggregates].map((key) => `array_agg(i.${key}) as ${key}`),
       ...this.#items.map((_, at) => `string_agg(i.j${at}, ',') as j${at}`),
     ];
-    if (aggregates.length === 0) return `(select ${object})`;
+    if (aggregates.length === 0) return object;
     return `(select ${object} from (select ${aggregates.join(', ')} from ${this.#page()} i) p)`;
   }
 
@@ -124,7 +125,7 @@ export class ListSql {
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
     const order = orderSql(this.sort, columns, backward);
-    const rows = `select ${values} from ${fromSql(this.#of, values + where)} where ${where} order by ${order} limit ${plannedFor(limit)}`;
+    const rows = firstRows(this.#of, values, where, order, plannedFor(limit));
     const page = `select * from (${rows}) i limit ${this.param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
     return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;

@@ -3,7 +3,7 @@ import { readInput } from '../input.ts';
 import { type Numbered, numbered } from './named.ts';
 import { comparedSql, orderSql, sortOf } from './order.ts';
 import type { Page } from './page.ts';
-import { conditionsSql, fromSql, givenOf, ofCompany, type Resource } from './resource.ts';
+import { conditionsSql, firstRows, givenOf, ofCompany, type Resource } from './resource.ts';
 
 /** Which rows of a resource; `company` null for those of all. */
 export interface Asked {
@@ -45,7 +45,9 @@ export interface Columns {
   select: string;
 }
 
-interface ListText extends Numbered {
+interface ListText extends Pick<Numbered, 'names'> {
+  /** Of the statement, what stands before and behind the number of rows. */
+  parts: readonly string[];
   /** Among the values of a row: its id, and the text of its place (-1 where the id is the place). */
   idAt: number;
   textAt: number;
@@ -70,12 +72,15 @@ export function listStatement(ctx: Context, of: Resource, columns: Columns, aske
   return {
     ...kept,
     // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
-    text: `${kept.text} limit ${page.limit + 1}`,
+    text: kept.parts.join(String(page.limit + 1)),
     values: kept.names.map((name) => all[name]),
     /** A filter may look at more rows than it gives. */
     isLong: given.names.length > 0,
   };
 }
+
+/** Stands for a number. */
+const LIMIT = '#limit#';
 
 function writeList(
   of: Resource,
@@ -96,8 +101,8 @@ function writeList(
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
   const sorted = orderSql(sort, sort.columns, backward);
-  const named = `select ${own} from ${fromSql(of, own + where)} where ${where} order by ${sorted}`;
-  return { ...numbered(named), idAt, textAt };
+  const { text, names: given } = numbered(firstRows(of, own, where, sorted, LIMIT));
+  return { parts: text.split(LIMIT), names: given, idAt, textAt };
 }
 
 /** Whether rows are kept from the caller that others may see. */

@@ -56,10 +56,9 @@ export interface ValueField {
   value: ValueSql;
   make(json: never): unknown;
 }
-/** An object made of the same row, or of the one row of `from`; null where `unless` holds. */
+/** An object made of the same row; null where `unless` holds. */
 export interface ObjectField {
   kind: 'object';
-  from?: string;
   unless?: string;
   members: JsonTable;
   fields?: Fields;
@@ -90,8 +89,10 @@ export interface ListField {
   on?: string;
   /** What its filter is, of its arguments; by default `filter`. */
   filterOf?(args: never): object | null | undefined;
-  /** Counts that are kept, for these conditions. */
-  kept?: { sum: string; from: string; conditions: Conditions };
+  /** Counts that are kept, for these conditions; `all` where they stand beside the row: the number of all. */
+  kept?: { sum: string; from: string; conditions: Conditions; all?: string };
+  /** What a resource says of rows that are there (`where`) holds wherever the row is that they hang on. */
+  within?: true;
   /** There are never so many that it takes long to look at all. */
   few?: true;
   /** Conditions of which an index serves any one in the list's order. */
@@ -104,10 +105,27 @@ export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 /** That the row is the caller's company's. */
 export const ofCompany = ({ id }: Resource): string => `${id.split('.')[0]}.company = $company`;
 
-/** What follows `from` for a text that mentions some of the joins. */
-export const fromSql = ({ table, joins = {} }: Resource, text: string): string =>
-  [table, ...Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []))].join(' ');
+/** The joins that a text mentions. */
+export const joinsOf = ({ joins = {} }: Pick<Resource, 'joins'>, text: string): string[] =>
+  Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
+
+/** What follows `from` for a text that mentions some of the joins. */
+export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
+
+/**
+ * The values of the first rows in an order. What only the values mention is joined to these rows alone: the planner may sort
+ * before it limits, and would look it up for all.
+ */
+export function firstRows(of: Resource, values: string, where: string, order: string, limit: string | number): string {
+  const [alias] = of.id.split('.');
+  const there = joinsOf(of, where + order);
+  const rows = (what: string) =>
+    `select ${what} from ${[of.table, ...there].join(' ')} where ${where} order by ${order} limit ${limit}`;
+  const joins = joinsOf(of, values);
+  if (joins.every((join) => there.includes(join))) return rows(values);
+  return `select ${values} from (${rows(`${alias}.*`)}) ${[alias, ...joins].join(' ')} order by ${order}`;
+}
 
 /** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */
 export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {

@@ -89,6 +89,22 @@ export function writeRows(rows: Rows, writer: RowWriter, limit: number): Written
   return { text: out.written, last: count > 0 ? row : null, more };
 }
 
+/** The values of rows that are all texts. */
+export function textRows(rows: Rows): (string | null)[][] {
+  const row = new Row();
+  const found: (string | null)[][] = [];
+  for (const bytes of rows) {
+    for (let at = 0; at < bytes.length; ) {
+      at = row.read(bytes, at);
+      const { starts, ends } = row;
+      found.push(
+        starts.map((start, one) => ((ends[one] ?? 0) < start ? null : bytes.toString('utf8', start, ends[one]))),
+      );
+    }
+  }
+  return found;
+}
+
 /** The first of some rows. */
 export function firstOf([bytes]: Rows): Row | null {
   if (!bytes?.length) return null;

@@ -3,6 +3,7 @@ import { CompiledQuery, type InsertResult } from 'kysely';
 import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './prepare.ts';
+import { textRows } from './row-writer.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
@@ -26,6 +27,21 @@ const ofPool = (ctx: Context): Send =>
 /** The primary; on the connections for short reads where these go there. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
   ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
+
+/**
+ * Reads rows of texts, where onReplica or, for the `newest`, onNewest sends their statement; `most` is how many are read at most. Texts
+ * are the same in the server's binary format, and it need not say what rows look like.
+ */
+export async function readTexts(
+  ctx: Context,
+  text: string,
+  values: readonly unknown[],
+  { most, newest }: { most: number; newest: boolean },
+): Promise<(string | null)[][]> {
+  const send = inTransaction(ctx);
+  if (send) return ((await send(text, values)) as Record<string, string | null>[]).map((row) => Object.values(row));
+  return textRows(await ctx.services.database.rows(text, values, { long: most > PAGE_MAX, newest }));
+}
 
 /** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;

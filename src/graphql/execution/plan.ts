@@ -58,7 +58,6 @@ class Planner {
   readonly #around: Around;
   readonly #fields: (OneField | ListField)[] = [];
   readonly #given: ReadArguments[] = [];
-  readonly #manufacturers = new Map<string, Members>();
   #isWhole = true;
   #relations = 0;
   #count = 0;
@@ -91,8 +90,7 @@ class Planner {
       parts,
       fields: this.#fields,
       given: this.#given,
-      manufacturers: this.#manufacturers,
-      statements: new Map(),
+      statements: new WeakMap(),
       isWhole: this.#isWhole,
     };
   }
@@ -121,19 +119,16 @@ class Planner {
       case 'value':
         this.#isWhole = false;
         return made;
-      case 'object': {
-        const { from, unless } = made;
-        if (from) this.#relate();
-        return { kind: 'object', from, unless, members: this.#object(made, nodes) };
-      }
+      case 'object':
+        return { kind: 'object', unless: made.unless, members: this.#object(made, nodes) };
       case 'rows':
         this.#relate();
         return { kind: 'rows', field: made, members: this.#object(made, nodes) };
       case 'manufacturer': {
+        // Their texts stand in the statement each time.
+        this.#relate();
         const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
-        const param = `m${this.#manufacturers.size}`;
-        this.#manufacturers.set(param, members);
-        return { kind: 'manufacturer', field: made, members, param };
+        return { kind: 'manufacturer', field: made, members };
       }
       case 'one': {
         this.#relate();
