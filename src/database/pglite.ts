@@ -118,7 +118,7 @@ const folderOf = (dataDir: string): string => join(dataDir, 'pglite');
 
 function startWorker(dataDir: string): Worker {
   // Its own flags, instead of the process's: a thread rejects some of those, and has a compile cache of its own.
-  const execArgv = ['--import', new URL('../compile-cache.js', import.meta.url).href];
+  const execArgv = ['--import', new URL('../preload.js', import.meta.url).href];
   return new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData: folderOf(dataDir), execArgv });
 }
 

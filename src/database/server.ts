@@ -92,8 +92,8 @@ function notReached(url: string, error: unknown): StartError {
  */
 const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan';
 
-/** Few, since many statements in one packet is what saves; several, so that one that takes long holds up few others. */
-const READING = 3;
+/** Few, since many statements in one packet is what saves; two, so that one that takes long does not hold up all others. */
+const READING = 2;
 /** More, since each of these waits for the disk, and those that commit at the same time wait together. */
 const ADDING = 8;
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -52,4 +53,14 @@ test('the image is told of every file that its build copies', () => {
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1));
   expect(copied.filter((file) => !sent.includes(file))).toEqual([]);
+});
+
+test.each([
+  [undefined, 'production'],
+  ['development', 'development'],
+])('a service that is started with NODE_ENV %s runs for %s', (given, taken) => {
+  const { NODE_ENV: _, ...rest } = process.env;
+  const env = given ? { ...rest, NODE_ENV: given } : rest;
+  const args = ['--import', './src/preload.js', '-p', 'process.env.NODE_ENV'];
+  expect(execFileSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })).toBe(`${taken}\n`);
 });
