@@ -4,13 +4,14 @@ import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
-import type { Utf8Text } from '../core/sql/utf8.ts';
+import { Utf8Text } from '../core/sql/utf8.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
 import { localsOf } from '../http/locals.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
 import { headersOf } from '../http/status.ts';
+import { sendText } from '../http/text-body.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
 import { eventRoutes } from './events.ts';
@@ -134,20 +135,8 @@ async function send(res: Response, { status, headers, body, stream, ...answer }:
   const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
   if (text === undefined) return void res.end();
   if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  if (typeof text === 'string') {
-    res.setHeader('Content-Length', Buffer.byteLength(text));
-    return void res.end(text);
-  }
-  res.setHeader('Content-Length', text.latin1.length);
-  if (text.latin1.length > MUCH) {
-    // Else it would be copied, to stand behind them.
-    res.cork();
-    res.flushHeaders();
-  }
-  res.end(text.latin1, 'latin1');
+  sendText(res, typeof text === 'string' ? Utf8Text.of(text) : text);
 }
-
-const MUCH = 16_384;
 
 /** Sends pieces as they come and are taken; ends early where nobody takes them any more, which is no error. */
 async function pour(pieces: AsyncIterable<string | Utf8Text>, res: Response): Promise<void> {

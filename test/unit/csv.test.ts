@@ -627,7 +627,7 @@ function rejected({ columns, delimiter }: Pick<ReadFile, 'columns' | 'delimiter'
     ]),
   );
   const layout = { columns: columns ? [...columns] : null, delimiter: delimiter as Delimiter };
-  const names = columnsOf(layout, firstOf(stored));
+  const names = columnsOf(layout, firstOf(stored)?.row ?? null);
   const text = rejectedHeader(names, delimiter) + writeRows(stored, rejectedWriter(names, delimiter), rows.length).text;
   expect(text.lastIndexOf('\ufeff')).toBe(0);
   return text.slice(1);

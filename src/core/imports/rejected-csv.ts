@@ -1,22 +1,19 @@
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
-import { prepare } from '../sql/prepare.ts';
+import { fleetIsThere } from '../fleets/there.ts';
+import { numbered } from '../sql/named.ts';
 import { firstOf, type WrittenRows, writeRows } from '../sql/row-writer.ts';
-import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
 import { Utf8Text } from '../sql/utf8.ts';
 import {
-  type CsvLayout,
   columnsOf,
-  type Delimiter,
+  layoutColumns,
+  layoutIn,
   rejectedAt,
   rejectedColumns,
   rejectedHeader,
   rejectedWriter,
 } from './csv/csv.ts';
-import { oneImport } from './imports.ts';
 
 const REJECTIONS_PAGE = 1000;
 
@@ -29,32 +26,19 @@ export interface RejectedCsv {
 /** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
 export async function readRejectedCsv(ctx: Context, { importId }: { importId: string }): Promise<RejectedCsv> {
   const company = authorize(ctx, 'fleets:read');
-  const after = (row: number) => (isId(importId) ? readRejections(ctx, company, importId, row) : Promise.resolve([]));
-  // Both at once, in one packet.
-  const [run, rows] = await Promise.all([layoutOf(ctx, company, importId), after(-1)]);
-  const columns = columnsOf(run, firstOf(rows));
-  const writer = rejectedWriter(columns, run.delimiter);
-  const first = writeRows(rows, writer, REJECTIONS_PAGE);
-  const header = Utf8Text.of(rejectedHeader(columns, run.delimiter));
+  const read = (statement: string, ...values: unknown[]) =>
+    ctx.services.database.rows(statement, [company, importId, ...values], { newest: true });
+  const report = isId(importId) ? firstOf(await read(begin)) : null;
+  const layout = report && layoutIn(report.row);
+  if (!layout) throw new ImportNotFound();
+  const columns = columnsOf(layout, firstOf(report.rest)?.row ?? null);
+  const writer = rejectedWriter(columns, layout.delimiter);
+  const first = writeRows(report.rest, writer, REJECTIONS_PAGE);
+  const header = Utf8Text.of(rejectedHeader(columns, layout.delimiter));
   return {
     text: new Utf8Text(header.latin1 + first.text.latin1),
-    rest: first.more ? rest(first, async (row) => writeRows(await after(row), writer, REJECTIONS_PAGE)) : null,
+    rest: first.more ? rest(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) : null,
   };
-}
-
-const readLayout = prepare((p: { company: string; id: string }) =>
-  db
-    .selectFrom('import')
-    .select([oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'), 'import.columns'])
-    .where('import.id', '=', p.id)
-    .where('import.company', '=', p.company)
-    .where(ofFleetThatIsThere('import', p.company)),
-);
-
-async function layoutOf(ctx: Context, company: string, id: string): Promise<CsvLayout> {
-  const [layout] = isId(id) ? await readLayout(onNewest(ctx), { company, id }) : [];
-  if (!layout) throw new ImportNotFound();
-  return layout;
 }
 
 async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<Utf8Text> {
@@ -64,8 +48,13 @@ async function* rest(first: WrittenRows, read: (after: number) => Promise<Writte
   }
 }
 
-const rejections = `select ${rejectedColumns} from import_rejection r
-  where r.company = $1 and r.import_id = $2 and r.row > $3 order by r.row limit ${REJECTIONS_PAGE + 1}`;
+const rejections = (after: string) => `select ${rejectedColumns} from import_rejection r
+  where r.company = $company and r.import_id = $id and r.row > ${after} order by r.row limit ${REJECTIONS_PAGE + 1}`;
 
-const readRejections = (ctx: Context, company: string, importId: string, after: number) =>
-  ctx.services.database.rows(rejections, [company, importId, after], { newest: true });
+/** The layout, and the first rows behind it, if the import is there. */
+const { text: begin } = numbered(`select ${layoutColumns} as row from import
+  where import.company = $company and import.id = $id and ${fleetIsThere('import')}
+  union all (${rejections('-1')}) order by row`);
+
+/** The rows behind one. */
+const { text: after } = numbered(rejections('$row'));

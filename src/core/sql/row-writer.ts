@@ -3,7 +3,7 @@ import type { Columns } from './list-statement.ts';
 import type { Place } from './order.ts';
 import { MOST_BESIDE, MOST_PER_BYTE, type RowValue, type WriteValue } from './row-values.ts';
 import { isValue, type JsonTable, rowValueOf } from './selection.ts';
-import { Utf8, type Utf8Text } from './utf8.ts';
+import { Utf8, Utf8Text } from './utf8.ts';
 
 /** A page of a list as it is sent: nobody needs to take it apart. */
 export interface TextPage {
@@ -90,27 +90,30 @@ export function writeRows(rows: Rows, writer: RowWriter, limit: number): Written
 }
 
 /** The values of rows that are all texts. */
-export function textRows(rows: Rows): (string | null)[][] {
+export function textRows(rows: Rows): (Utf8Text | null)[][] {
   const row = new Row();
-  const found: (string | null)[][] = [];
+  const found: (Utf8Text | null)[][] = [];
   for (const bytes of rows) {
     for (let at = 0; at < bytes.length; ) {
       at = row.read(bytes, at);
       const { starts, ends } = row;
       found.push(
-        starts.map((start, one) => ((ends[one] ?? 0) < start ? null : bytes.toString('utf8', start, ends[one]))),
+        starts.map((start, one) => {
+          const end = ends[one] as number;
+          return end < start ? null : new Utf8Text(bytes.toString('latin1', start, end));
+        }),
       );
     }
   }
   return found;
 }
 
-/** The first of some rows. */
-export function firstOf([bytes]: Rows): Row | null {
+/** The first of some rows, and those behind it. */
+export function firstOf([bytes, ...others]: Rows): { row: Row; rest: Rows } | null {
   if (!bytes?.length) return null;
   const row = new Row();
-  row.read(bytes, 0);
-  return row;
+  const behind = row.read(bytes, 0);
+  return { row, rest: [bytes.subarray(behind), ...others] };
 }
 
 /** Rows are not all of one length. */

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './prepare.ts';
 import { textRows } from './row-writer.ts';
+import { Utf8Text } from './utf8.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
@@ -37,9 +38,12 @@ export async function readTexts(
   text: string,
   values: readonly unknown[],
   { most, newest }: { most: number; newest: boolean },
-): Promise<(string | null)[][]> {
+): Promise<(Utf8Text | null)[][]> {
   const send = inTransaction(ctx);
-  if (send) return ((await send(text, values)) as Record<string, string | null>[]).map((row) => Object.values(row));
+  if (send) {
+    const rows = (await send(text, values)) as Record<string, string | null>[];
+    return rows.map((row) => Object.values(row).map((one) => (one === null ? null : Utf8Text.of(one))));
+  }
   return textRows(await ctx.services.database.rows(text, values, { long: most > PAGE_MAX, newest }));
 }
 

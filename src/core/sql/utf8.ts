@@ -13,7 +13,8 @@ export class Utf8Text {
   }
 
   static of(text: string): Utf8Text {
-    return new Utf8Text(Buffer.from(text).toString('latin1'));
+    const isAscii = Buffer.byteLength(text) === text.length;
+    return new Utf8Text(isAscii ? text : Buffer.from(text).toString('latin1'));
   }
 
   toString(): string {

@@ -9,6 +9,8 @@ export { bounded, type CsvLimits } from './limits.ts';
 export { mayBeTable, noTable } from './media-type.ts';
 export {
   columnsOf,
+  layoutColumns,
+  layoutIn,
   type RejectedRow,
   rejectedAt,
   rejectedColumns,

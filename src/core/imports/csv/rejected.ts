@@ -1,8 +1,8 @@
 import { BYTE_ORDER_MARK, cellWriter, csvLine as line } from '../../csv-line.ts';
-import type { WriteValue } from '../../sql/row-values.ts';
+import { plain, type WriteValue } from '../../sql/row-values.ts';
 import type { Row, RowWriter } from '../../sql/row-writer.ts';
 import type { Utf8 } from '../../sql/utf8.ts';
-import { type CsvLayout, numberedColumns } from './layout.ts';
+import { type CsvLayout, type Delimiter, numberedColumns } from './layout.ts';
 
 /** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
 export interface RejectedRow {
@@ -23,6 +23,17 @@ const [VALUE, CELLS, CODE, MESSAGE, ROW] = [0, 1, 2, 3, 4];
 
 /** The number of a rejected row in its file. */
 export const rejectedAt = (row: Row): number => row.bytes.readInt32BE(row.starts[ROW]);
+
+/** The layout of the import `import` in the columns of a rejected row, before the first. */
+const LAYOUT = -1;
+export const layoutColumns = `import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT}`;
+
+/** The layout that a row has; null where it is a rejected one. */
+export function layoutIn(row: Row): CsvLayout | null {
+  if (rejectedAt(row) !== LAYOUT) return null;
+  const columns = row.text(CELLS, plain);
+  return { delimiter: row.text(VALUE, plain) as Delimiter, columns: columns === null ? null : JSON.parse(columns) };
+}
 
 /** The columns of a report; where the file has no header, as many as its first row has cells. */
 export const columnsOf = ({ columns }: CsvLayout, first: Row | null): string[] =>
