@@ -19,7 +19,7 @@ import { planOf } from './plan.ts';
 const DOCUMENTS = 100;
 
 // No document is to be refused for what it may cost.
-const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000000000' } });
+const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000000000000' } });
 const trial = await openTrial(gateway);
 afterAll(trial.close);
 const core = join(import.meta.dirname, '../../src/core');
@@ -51,12 +51,15 @@ const isPlanned = (text: unknown): text is string =>
 /** The statements that are sent meanwhile, but for prepared ones. */
 async function sentBy(does: () => Promise<void>): Promise<Set<string>> {
   const query = vi.spyOn(PreparingClient.prototype, 'query');
+  const rows = vi.spyOn(PreparingClient.prototype, 'rows');
   try {
     await does();
-    const texts = query.mock.calls.map(([first]) => (first as { text?: unknown }).text ?? first);
+    const given = [...query.mock.calls, ...rows.mock.calls];
+    const texts = given.map(([first]) => (first as { text?: unknown }).text ?? first);
     return new Set(texts.filter(isPlanned)).difference(new Set(everyText()));
   } finally {
     query.mockRestore();
+    rows.mockRestore();
   }
 }
 

@@ -61,15 +61,17 @@ function checkMembers(members: JsonTable, around: Aliases): void {
 
 const seen = new Set<Resource>();
 
+const joinsIn = ({ joins, lookups }: Resource): string[] => Object.values({ ...joins, ...lookups });
+
 /** The aliases of a resource's table and joins. */
 function checkResource(of: Resource): Aliases {
-  const own = new Map([of.table, ...Object.values(of.joins ?? {})].flatMap((text) => [...aliasesIn(text)]));
+  const own = new Map([of.table, ...joinsIn(of)].flatMap((text) => [...aliasesIn(text)]));
   if (seen.has(of)) return own;
   seen.add(of);
   const alias = of.id.split('.')[0];
   const sorted = Object.values(of.orders ?? {}).flatMap(({ by }) => (by ? [`${alias}.${by.column}`] : []));
   const texts = [
-    ...[of.id, `${alias}.company`, of.where, of.lacking?.where, ...Object.values(of.joins ?? {})],
+    ...[of.id, `${alias}.company`, of.where, of.lacking?.where, ...joinsIn(of)],
     ...Object.values(of.conditions).map(([sql]) => sql),
     ...[...sorted, ...(of.order?.columns ?? []), of.order?.placeOf('$id')],
   ];

@@ -226,7 +226,7 @@ export const fleetRows: Resource = {
   table: 'fleet f',
   where: 'f.deletion is null',
   id: 'f.id',
-  joins: { counts: `cross join lateral (select ${sums} from ${TALLY}) counts` },
+  lookups: { counts: `cross join lateral (select ${sums} from ${TALLY}) counts` },
   members: jsonTable('fleet', 'f', fleet, { vehicleCount: json.number('counts.total') }),
   filter: fleetFilter,
   conditions: {

@@ -42,8 +42,8 @@ export interface Answer {
   reads: readonly (Read | Error)[];
 }
 
-/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them, and joined to them. */
-export interface Rows extends Pick<Resource, 'joins'> {
+/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them, and looked up for it. */
+export interface Rows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
 }

@@ -25,6 +25,8 @@ export interface Resource {
   whereOfAny?: string;
   /** What stands beside the table, by the alias that whatever needs it mentions. */
   joins?: Readonly<Record<string, string>>;
+  /** The same for what is looked up for each row, of which there is always one. */
+  lookups?: Readonly<Record<string, string>>;
   members: JsonTable;
   /** Members that are more than a value of the row, or more than `members` makes of them. */
   fields?: Fields;
@@ -105,26 +107,27 @@ export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 /** That the row is the caller's company's. */
 export const ofCompany = ({ id }: Resource): string => `${id.split('.')[0]}.company = $company`;
 
-/** The joins that a text mentions. */
-export const joinsOf = ({ joins = {} }: Pick<Resource, 'joins'>, text: string): string[] =>
+const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
+
+/** The joins that a text mentions. */
+export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
+  ...mentioned(joins, text),
+  ...mentioned(lookups, text),
+];
 
 /** What follows `from` for a text that mentions some of the joins. */
 export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-/**
- * The values of the first rows in an order. What only the values mention is joined to these rows alone: the planner may sort
- * before it limits, and would look it up for all.
- */
+/** The values of the first rows in an order. Only these are looked up: the planner may sort all before it limits. */
 export function firstRows(of: Resource, values: string, where: string, order: string, limit: string | number): string {
-  const [alias] = of.id.split('.');
-  const there = joinsOf(of, where + order);
   const rows = (what: string) =>
-    `select ${what} from ${[of.table, ...there].join(' ')} where ${where} order by ${order} limit ${limit}`;
-  const joins = joinsOf(of, values);
-  if (joins.every((join) => there.includes(join))) return rows(values);
-  return `select ${values} from (${rows(`${alias}.*`)}) ${[alias, ...joins].join(' ')} order by ${order}`;
+    `select ${what} from ${fromSql({ ...of, lookups: {} }, what + where)} where ${where} order by ${order} limit ${limit}`;
+  const lookups = mentioned(of.lookups, values);
+  if (lookups.length === 0) return rows(values);
+  const [alias = ''] = of.id.split('.');
+  return `select ${values} from (${rows(`${alias}.*`)}) ${[alias, ...lookups].join(' ')} order by ${order}`;
 }
 
 /** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */

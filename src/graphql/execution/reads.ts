@@ -176,14 +176,14 @@ export class Reads {
     const type = info.parentType as GraphQLObjectType;
     const plan = planField(field, type, info.fieldNodes, aroundOf(info));
     const [[, part]] = plan.parts as [Members[number]];
-    const { id = '', joins = {} } = resources[type.name] ?? {};
+    const { id = '', lookups = {} } = resources[type.name] ?? {};
     const [alias = ''] = id.split('.');
     return new DataLoader(
       async (sources) => {
         const reads = readsOf(this.#ctx, plan, info.variableValues);
         const refused = refusalOf(part, reads);
         if (refused) throw refused;
-        const answers = await readAnswers(this.#ctx, plan, reads, { alias, joins, columns: columnsOf(sources) });
+        const answers = await readAnswers(this.#ctx, plan, reads, { alias, lookups, columns: columnsOf(sources) });
         return answers.map((answer) => {
           try {
             return shownRoot(part, answer.texts[0] ?? null, answer);
