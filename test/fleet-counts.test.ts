@@ -1,0 +1,52 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { recount } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { looks, type Plan } from './support/plans.ts';
+
+// What is kept of how many vehicles a fleet has is looked up once for all that asks for it, and for the fleets of the page alone.
+const gateway = await startGateway();
+const { database } = gateway;
+const client = await gateway.as('counted');
+const [FLEETS, VEHICLES, PAGE] = [500, 2, 5];
+await gateway.execute(`
+  insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+  select gen_random_uuid(), 'counted', 'Fleet ' || md5(n::text), 'Street 1', 'a@example.com', 'DE1', now(), now()
+  from generate_series(1, ${FLEETS}) n`);
+await gateway.execute(`
+  insert into vehicle (id, company, fleet_id, vin, manufacturer, status, created_at)
+  select gen_random_uuid(), 'counted', f.id, 'WBA' || lpad((f.at * 10 + n)::text, 14, '0'), 'bmw',
+    case n when 1 then 'ELIGIBLE' else 'FAILED' end, now()
+  from (select id, row_number() over () as at from fleet where company = 'counted') f, generate_series(1, ${VEHICLES}) n`);
+await gateway.execute(recount);
+await gateway.execute('analyze fleet');
+
+afterEach(() => void vi.restoreAllMocks());
+
+const counts = 'vehicleCount eligibilitySummary { eligible failed } vehicles(first: 1) { totalCount }';
+const list = (args: string) => ({ query: `{ fleets(first: ${PAGE}, ${args}) { nodes { name ${counts} } } }` });
+const asks = {
+  'GraphQL, as they were created': () => client.post('/graphql', list('orderBy: { field: CREATED_AT }')),
+  'GraphQL, by name': () => client.post('/graphql', list('orderBy: { field: NAME }')),
+  'GraphQL, backwards by name': () => client.post('/graphql', list('orderBy: { field: NAME, direction: DESC }')),
+  'GraphQL, with a filter': () => client.post('/graphql', list('filter: { vat: "DE1" }')),
+  'GraphQL, sorted after a filter': () => client.post('/graphql', list('filter: { nameStartsWith: "Fleet 0" }')),
+  REST: () => client.get(`/fleets?limit=${PAGE}`),
+  'REST, by name': () => client.get(`/fleets?limit=${PAGE}&sort=name`),
+};
+
+test.skipIf(database.kind === 'embedded').each(Object.entries(asks))('%s', async (_name, ask) => {
+  const sent = vi.spyOn(database, 'rows');
+  const { body } = await ask();
+  expect(body.errors).toBeUndefined();
+  const fleets = body.data?.fleets.nodes ?? body;
+  expect(fleets).toHaveLength(PAGE);
+  for (const fleet of fleets) expect(fleet.vehicleCount).toBe(VEHICLES);
+  const [[text = '', values = []] = []] = sent.mock.calls;
+  const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
+  const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
+  const tallies = Object.entries(looks(plan)).filter(([what]) => what.startsWith('vehicle_tally'));
+  // Each fleet has a row for each of its statuses; a page is read with one fleet more than it shows.
+  const rows = tallies.reduce((sum, [, count]) => sum + count, 0);
+  expect(rows).toBeGreaterThan(0);
+  expect(rows).toBeLessThanOrEqual((PAGE + 1) * VEHICLES);
+});
