@@ -262,6 +262,20 @@ describe('refused rows', () => {
     expect((await upload(fleet, repaired)).body.summary).toMatchObject({ received: 2, created: 1, rejected: 1 });
   });
 
+  test.each([10, 7_000])(
+    'of a file without a header have all of its columns, with cells of %s characters',
+    async (length) => {
+      const long = 'x'.repeat(length);
+      const [good] = newVins(1);
+      const cells = ['SHORT', long, long, long, long, long, long, long, long, long];
+      const { body } = await upload(await createFleet(acme), `${[good, ...cells.slice(1)]}\n${cells}\n`);
+      expect(body.summary).toEqual({ received: 2, created: 1, existing: 0, rejected: 1 });
+      const [header, row] = (await acme.get(body.rejectedCsv)).body.split('\n');
+      expect(header.split(',')).toHaveLength(cells.length + 2);
+      expect(row.split(',').slice(0, cells.length)).toEqual(cells);
+    },
+  );
+
   test('are counted all, and kept up to a limit', async () => {
     const fleet = await createFleet(acme);
     const bad = Array.from({ length: 400 }, (_, at) => `BAD${at}`);

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { expect, test } from 'vitest';
-import { jsonWriter, writeRows } from '../../src/core/sql/row-writer.ts';
+import { plain } from '../../src/core/sql/row-values.ts';
+import { firstOf, jsonWriter, textRows, writeRows } from '../../src/core/sql/row-writer.ts';
 import { json } from '../../src/core/sql/selection.ts';
 import { passRows, RowsQuery } from '../../src/database/rows.ts';
 import { rowsOf } from '../support/rows.ts';
@@ -95,6 +96,23 @@ test('rows are written as JSON.stringify writes them', () => {
       });
       expect(written.text.toString()).toBe(JSON.stringify(expected));
       expect(written.more).toBe(rows.length > limit);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('rows are the same one after the other, and as texts, wherever the pieces end that they came in', () => {
+  const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 5 }), fc.constant(null));
+  const runs = fc.array(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 3 }), { maxLength: 5 });
+  fc.assert(
+    fc.property(runs, (given) => {
+      const received = given.flatMap((run) => rowsOf(run));
+      const found: (string | null)[][] = [];
+      for (let left = firstOf(received); left; left = firstOf(left.rest))
+        found.push([0, 1].map((column) => left?.row.text(column, plain) ?? null));
+      expect(found).toEqual(given.flat());
+      const texts = textRows(received).map((row) => row.map((one) => one?.toString() ?? null));
+      expect(texts).toEqual(given.flat());
     }),
     { numRuns: 300 },
   );

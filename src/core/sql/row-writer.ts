@@ -112,8 +112,8 @@ export function textRows(rows: Rows): (Utf8Text | null)[][] {
 export function firstOf([bytes, ...others]: Rows): { row: Row; rest: Rows } | null {
   if (!bytes?.length) return null;
   const row = new Row();
-  const behind = row.read(bytes, 0);
-  return { row, rest: [bytes.subarray(behind), ...others] };
+  const behind = bytes.subarray(row.read(bytes, 0));
+  return { row, rest: behind.length > 0 ? [behind, ...others] : others };
 }
 
 /** Rows are not all of one length. */
