@@ -87,6 +87,7 @@ function checkField(field: Field, around: Aliases): void {
     check(field.on, both);
     const { kept } = field.kind === 'list' ? field : {};
     if (!kept) return;
+    check(kept.all, both);
     const counted = new Map([...both, ...aliasesIn(kept.from)]);
     for (const text of [kept.from, kept.sum, ...Object.values(kept.conditions).map(([sql]) => sql)])
       check(text, counted);

@@ -214,8 +214,8 @@ export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) 
 /** What is kept of how many vehicles a fleet has. */
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
-/** Numbers of its vehicles by status, by the names that they have for us. */
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
+/** Its numbers of vehicles by status, each by the status in lower case. */
 export const byStatus: JsonTable = Object.fromEntries(statuses.map(([name]) => [name, json.number(`counts.${name}`)]));
 const sums = [
   'coalesce(sum(t.delta), 0) as total',

@@ -7,6 +7,7 @@ import { isId } from '../sql/sql.ts';
 import { Utf8Text } from '../sql/utf8.ts';
 import {
   columnsOf,
+  LAYOUT_ROW,
   layoutColumns,
   layoutIn,
   rejectedAt,
@@ -52,9 +53,9 @@ const rejections = (after: string) => `select ${rejectedColumns} from import_rej
   where r.company = $company and r.import_id = $id and r.row > ${after} order by r.row limit ${REJECTIONS_PAGE + 1}`;
 
 /** The layout, and the first rows behind it, if the import is there. */
-const { text: begin } = numbered(`select ${layoutColumns} as row from import
+const { text: begin } = numbered(`select ${layoutColumns} from import
   where import.company = $company and import.id = $id and ${fleetIsThere('import')}
-  union all (${rejections('-1')}) order by row`);
+  union all (${rejections(`${LAYOUT_ROW}`)}) order by row`);
 
 /** The rows behind one. */
 const { text: after } = numbered(rejections('$row'));

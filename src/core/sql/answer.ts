@@ -3,7 +3,7 @@ import { type Context, callerOf, hasScope, needScope, type Scope } from '../cont
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
-import { placesOf } from './list-statement.ts';
+import { madeIn, placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
@@ -177,9 +177,7 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   };
   const hidden = plan.fields.map((field) => isHidden(field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const { manufacturers } = ctx.services;
-  const statements = plan.statements.get(manufacturers) ?? new Map<string, Statement>();
-  plan.statements.set(manufacturers, statements);
+  const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
   const known = statements.get(key);
   if (known) return known;
   const statement = write(ctx, plan, given, isHidden, form);

@@ -26,7 +26,8 @@ export function keptText<T extends object>(of: Resource, columns: string, shape:
   return madeIn(ofColumns, shape, make) as T;
 }
 
-function madeIn<Key, Value>(
+/** What a map has for a key; made where it has nothing. */
+export function madeIn<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
   make: () => Value,

@@ -25,7 +25,7 @@ export interface Resource {
   whereOfAny?: string;
   /** What stands beside the table, by the alias that whatever needs it mentions. */
   joins?: Readonly<Record<string, string>>;
-  /** The same for what is looked up for each row, of which there is always one. */
+  /** In place of joins: what is looked up for each row, of which there is always one. */
   lookups?: Readonly<Record<string, string>>;
   members: JsonTable;
   /** Members that are more than a value of the row, or more than `members` makes of them. */
@@ -111,13 +111,13 @@ const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
 
-/** The joins that a text mentions. */
+/** The joins and lookups that a text mentions. */
 export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
   ...mentioned(joins, text),
   ...mentioned(lookups, text),
 ];
 
-/** What follows `from` for a text that mentions some of the joins. */
+/** What follows `from` for such a text. */
 export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
 /** The values of the first rows in an order. Only these are looked up: the planner may sort all before it limits. */

@@ -9,6 +9,7 @@ export { bounded, type CsvLimits } from './limits.ts';
 export { mayBeTable, noTable } from './media-type.ts';
 export {
   columnsOf,
+  LAYOUT_ROW,
   layoutColumns,
   layoutIn,
   type RejectedRow,

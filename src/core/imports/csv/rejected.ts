@@ -24,13 +24,14 @@ const [VALUE, CELLS, CODE, MESSAGE, ROW] = [0, 1, 2, 3, 4];
 /** The number of a rejected row in its file. */
 export const rejectedAt = (row: Row): number => row.bytes.readInt32BE(row.starts[ROW]);
 
-/** The layout of the import `import` in the columns of a rejected row, before the first. */
-const LAYOUT = -1;
-export const layoutColumns = `import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT}`;
+/** The number of the row that has the layout: before the first. */
+export const LAYOUT_ROW = -1;
+/** The layout of the import `import` in the columns of a rejected row. */
+export const layoutColumns = `import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT_ROW} as row`;
 
 /** The layout that a row has; null where it is a rejected one. */
 export function layoutIn(row: Row): CsvLayout | null {
-  if (rejectedAt(row) !== LAYOUT) return null;
+  if (rejectedAt(row) !== LAYOUT_ROW) return null;
   const columns = row.text(CELLS, plain);
   return { delimiter: row.text(VALUE, plain) as Delimiter, columns: columns === null ? null : JSON.parse(columns) };
 }
