@@ -2,14 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
-import { addVehicles, contractFields, createFleet, miscounted, newVin, newVins } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import {
+  addVehicles,
+  contractFields,
+  createFleet,
+  fleetFields,
+  miscounted,
+  newVin,
+  newVins,
+} from './support/factories.ts';
+import { startGateway, testIssuer } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
 // Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
 
 const { kind, cluster } = inject('database');
-const gateway = await startGateway();
+const gateway = await startGateway({ issuer: await testIssuer() });
 const acme = await gateway.as('acme');
 const numRuns = kind === 'postgresql' ? 25 : 4;
 
@@ -17,7 +25,7 @@ const numRuns = kind === 'postgresql' ? 25 : 4;
 if (kind === 'postgresql' && !cluster) {
   await gateway.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.02); return null; end $$`);
-  for (const table of ['event', 'contract', 'vehicle', 'vehicle_tally'])
+  for (const table of ['event', 'contract', 'vehicle', 'vehicle_tally', 'fleet'])
     await gateway.execute(
       `create trigger dawdle before insert on ${table} for each statement execute function dawdle()`,
     );
@@ -145,6 +153,68 @@ test('Contracts made while their vehicles move: none overlap, each is with its v
     }),
     { numRuns },
   );
+});
+
+const fleetMade = fc.record({
+  company: fc.constantFrom('acme', 'acme', 'acme', 'globex', 'initech'),
+  subject: fc.constantFrom('anna', 'ben'),
+  name: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((name) => name.trim() === name),
+  by: fc.constantFrom('REST', 'GraphQL', 'key'),
+  after: fc.nat(6),
+});
+const CREATE = 'mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name createdAt } } }';
+
+test('Fleets that are made at once: each is there as it was given, and told of once, in the name of who made it', {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fleetMade, { minLength: 2, maxLength: 80 }), async (fleets) => {
+      const made = await Promise.all(
+        fleets.map(async ({ company, subject, name, by, after }, at) => {
+          const client = await gateway.as(company, { sub: subject });
+          const headers = { 'x-request-id': `made-${at}` };
+          const input = { ...fleetFields, name, vat: `vat ${at}` };
+          await delay(after);
+          const answer =
+            by === 'GraphQL'
+              ? await client.post('/graphql', { query: CREATE, variables: { input } }, headers)
+              : await client.post('/fleets', input, {
+                  ...headers,
+                  ...(by === 'key' && { 'Idempotency-Key': `made ${++keys}` }),
+                });
+          expect(answer.status).toBe(by === 'GraphQL' ? 200 : 201);
+          const { id, createdAt } = by === 'GraphQL' ? answer.body.data.createFleet.fleet : answer.body;
+          const told = { actor: subject, request_id: `made-${at}`, at: createdAt, data: input };
+          return { company, id, created_at: createdAt, updated_at: createdAt, name, vat: input.vat, told: [told] };
+        }),
+      );
+      const rows = await gateway.execute<Json>(
+        `select f.company, f.id, to_json(f.created_at) as created_at, to_json(f.updated_at) as updated_at, f.name, f.vat,
+           (select json_agg(json_build_object('actor', e.actor, 'request_id', e.request_id, 'at', e.at, 'data', e.data))
+            from event e where e.company = f.company and e.fleet_id = f.id) as told
+         from fleet f where f.id in (${made.map(({ id }) => `'${id}'`).join()})`,
+      );
+      const iso = (time: string) => new Date(time).toISOString();
+      const found = rows.map(({ created_at, updated_at, told, ...row }) => ({
+        ...row,
+        created_at: iso(created_at),
+        updated_at: iso(updated_at),
+        told: told.map((one: Json) => ({ ...one, at: iso(one.at) })),
+      }));
+      const byId = (a: Json, b: Json) => (a.id < b.id ? -1 : 1);
+      expect(found.toSorted(byId)).toEqual(made.toSorted(byId));
+    }),
+    { numRuns },
+  );
+});
+
+test('A fleet that the database refuses fails alone', async () => {
+  await gateway.execute(`alter table fleet add constraint not_this_one check (vat <> 'refused')`);
+  const vats = Array.from({ length: 40 }, (_, at) => (at % 7 === 3 ? 'refused' : `vat ${at}`));
+  const answers = await Promise.all(vats.map((vat) => acme.post('/fleets', { ...fleetFields, vat })));
+  await gateway.execute('alter table fleet drop constraint not_this_one');
+  expect(answers.map(({ status }) => status)).toEqual(vats.map((vat) => (vat === 'refused' ? 500 : 201)));
+  expect(answers.map(({ body }) => body.vat)).toEqual(vats.map((vat) => (vat === 'refused' ? undefined : vat)));
 });
 
 // One connection has nobody to wait for.

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
+import { gathering } from '../core/gathering.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
@@ -10,7 +11,6 @@ import {
 } from '../core/webhooks/deliver-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
-import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
 import { Shares } from './shares.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
+import { gathering } from '../core/gathering.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
-import { gathering } from './gathering.ts';
 import type { Job } from './job.ts';
 import type { Steps } from './leisure.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { gathering } from '../../src/jobs/gathering.ts';
+import { gathering } from '../../src/core/gathering.ts';
 
 test('what comes while work is under way, or during its pause, is done together, and in order', async () => {
   const done: number[][] = [];

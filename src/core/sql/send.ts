@@ -50,15 +50,16 @@ export async function readTexts(
 /** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 
-const inTransaction = (ctx: Context): Send | undefined =>
-  TransactionContext.currentTransactionContext() && alone(ctx, {});
+export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
+
+const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? alone(ctx, {}) : undefined);
 
 /**
  * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
  * is a transaction by itself.
  */
 export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
-  TransactionContext.currentTransactionContext() ? ctx.em.transactional(work) : work();
+  isInTransaction() ? ctx.em.transactional(work) : work();
 
 /** By the unit of work's own connection. */
 const alone =

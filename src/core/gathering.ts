@@ -1,13 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+interface Bounds {
+  /** So many items at most are worked on together. */
+  most?: number;
+  /** What is waited for before each piece of work, by what there is to do. */
+  pause?: (items: readonly unknown[]) => Promise<unknown> | undefined;
+  /** How long the next piece waits for the one before, in ms; otherwise until it has ended. */
+  patience?: number;
+}
+
 /**
  * A function that does `work` with what it is called with, one call after another: what comes meanwhile, and during `pause`
  * before it, gathers for the next, up to `most`. Each call resolves, or fails, with the work that took its item.
  */
 export function gathering<T>(
   work: (items: readonly T[]) => Promise<void>,
-  {
-    most = Number.POSITIVE_INFINITY,
-    pause = () => undefined,
-  }: { most?: number; pause?: (items: readonly T[]) => Promise<unknown> | undefined } = {},
+  { most = Number.POSITIVE_INFINITY, pause = () => undefined, patience }: Bounds = {},
 ): (item: T) => Promise<void> {
   let next: { items: T[]; done: Promise<void> } | null = null;
   let underWay: Promise<unknown> = Promise.resolve();
@@ -24,7 +32,8 @@ export function gathering<T>(
         return work(items);
       });
     next = { items, done };
-    underWay = done.catch(() => {});
+    const ended = done.catch(() => {});
+    underWay = patience === undefined ? ended : Promise.race([ended, delay(patience, undefined, { ref: false })]);
     return done;
   };
 }
