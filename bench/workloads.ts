@@ -169,7 +169,9 @@ let supplies = 0;
 async function makeFleets(world: World, count: number, vehicles: number) {
   supplies += 1;
   return (await world.sql(
-    `with f as (
+    `with known as (
+       insert into company values ('${WRITER}') on conflict do nothing
+     ), f as (
        insert into fleet select new_uuid(), '${WRITER}', 'Spare', 'Main Street 1', 'spare@example.com', 'DE1', now(), now()
        from generate_series(1, $1::int) returning id
      ), numbered as (select id, row_number() over () as n from f), v as (
