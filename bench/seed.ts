@@ -31,11 +31,12 @@ export async function seed(url: string, others: number): Promise<Seed> {
   await fill(COMPANY, 1, 100_000);
   await fill(COMPANY, 48, 100);
   for (let company = 0; company < 100; company++) await fill(`other-${company}`, 10, others / 1000);
+  await client.query('analyze');
   await client.query(recount);
   const { rows } = await client.query(
     `select f.id, sum(t.delta)::int as size,
-       (select vin from vehicle where fleet_id = f.id and status = 'ELIGIBLE' order by id limit 1) as vin
-     from fleet f join vehicle_tally t on t.fleet_id = f.id where f.company = $1 group by f.id order by f.id`,
+       (select vin from vehicle where company = f.company and fleet_id = f.id and status = 'ELIGIBLE' order by id limit 1) as vin
+     from fleet f join vehicle_tally t on t.company = f.company and t.fleet_id = f.id where f.company = $1 group by f.company, f.id order by f.id`,
     [COMPANY],
   );
   const ofSize = (size: number) => rows.find((row) => row.size === size);
@@ -81,9 +82,9 @@ const contracts = `
   insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
   select new_uuid(), v.company, v.fleet_id, v.id, 'Telematics', 'Mileage and location', pack, ${now} - interval '1 year',
     ${now} + interval '1 year', ${now}, ${now} + interval '1 year'
-  from fleet f join vehicle_tally t on t.fleet_id = f.id and t.status = 'ELIGIBLE'
+  from fleet f join vehicle_tally t on t.company = f.company and t.fleet_id = f.id and t.status = 'ELIGIBLE'
     cross join lateral (
-      select * from vehicle v where v.fleet_id = f.id order by v.id limit case f.company when '${COMPANY}' then 100 else 10 end
+      select * from vehicle v where v.company = f.company and v.fleet_id = f.id order by v.id limit case f.company when '${COMPANY}' then 100 else 10 end
     ) v cross join unnest(array['basic', 'full']) pack
   where t.delta < 100000`;
 
@@ -92,7 +93,7 @@ const events = `
   insert into event (position, company, type, fleet_id, vehicle_ids, vins, actor, at, data)
   select row_number() over (partition by f.company), f.company, 'eligibility.changed', f.id, array[v.id], array[v.vin], 'system', ${now},
     '{"status": "ELIGIBLE", "previous": "PENDING"}'
-  from fleet f cross join lateral (select id, vin from vehicle where fleet_id = f.id order by id limit 100) v,
+  from fleet f cross join lateral (select id, vin from vehicle where company = f.company and fleet_id = f.id order by id limit 100) v,
     generate_series(1, case f.company when '${COMPANY}' then 5 else 1 end)`;
 
 /** Companies count what is in their logs. */
