@@ -39,7 +39,8 @@ const { values: options } = parseArgs({
 const ROUNDS = Number(options.rounds);
 const SECONDS = Number(options.seconds);
 const LARGE_SECONDS = 8;
-const WARM_UP = 1000;
+/** Before the rounds: V8 compiles what it has run some ten thousand times, and a service runs for longer than a bench. */
+const WARM_UP_SECONDS = 3;
 /** More than can be deleted in a second. */
 const SUPPLY_PER_SECOND = 1000;
 /** So that 16 questions at a time, which is the default, are about 600 a second. */
@@ -129,10 +130,10 @@ async function compare(question: Question, those: Workload[]): Promise<void> {
 }
 
 async function measure(workload: Workload, contender: Contender, round: number): Promise<Sample> {
-  const seconds = workload.large ? LARGE_SECONDS : SECONDS;
+  const isWarmUp = round === 0 && !workload.large;
+  const seconds = workload.large ? LARGE_SECONDS : isWarmUp ? WARM_UP_SECONDS : SECONDS;
   const supplied = workload.supply && SUPPLY_PER_SECOND * seconds;
-  // The code must be warm, however slow the machine.
-  const amount = round === 0 && !workload.large ? (workload.warmUp ?? WARM_UP) : supplied;
+  const amount = (isWarmUp && workload.warmUp) || supplied;
   // Requests are also made in advance, a few for each connection.
   if (amount) await workload.supply?.(amount + 100);
   const cpu = () => (contender.pid ? cpuMicroseconds(contender.pid) : Number.NaN);
