@@ -12,7 +12,7 @@ import { seed } from '../seed.ts';
 import { inTurns, median, printTable } from '../support/measure.ts';
 import { migrate, openWorld } from '../support/world.ts';
 import { reads } from './reads.ts';
-import { build, format, rows, type Style } from './styles.ts';
+import { build, format, pieces, rows, type Style } from './styles.ts';
 
 const { values: options } = parseArgs({
   options: { postgres: { type: 'string', default: '18' }, rounds: { type: 'string', default: '60' } },
@@ -25,6 +25,8 @@ const styles: Record<string, Style> = {
   'json_agg of rows, casts': rows('cast'),
   'format, to_char': format('to_char'),
   'format, casts': format('cast'),
+  'pieces, to_char': pieces('to_char'),
+  'pieces, casts': pieces('cast'),
   'format, casts, array_to_string': format('cast', 'array'),
   'json_agg of rows, native times': rows('native'),
   'format, native times': format('native'),

@@ -244,8 +244,9 @@ export function reads({ object, list }: Style) {
     fleets: `select ${list(fleet, `fleet f where f.company = '${COMPANY}' order by f.id`)}::text as json`,
     eligibility: `select ${object({ vin: code('v.vin'), manufacturer: orNull(code('v.manufacturer')), ...eligibility })}::text as json
       from vehicle v where v.company = '${COMPANY}' and v.vin = $1`,
-    rejected: `select E'vin,error_code,error_message\n' || string_agg(format(E'%s,%s,%s\n', r.value, r.code,
-        case when r.message ~ '[",\r\n]' then '"' || replace(r.message, '"', '""') || '"' else r.message end), '' order by r.row) as json
+    rejected: `select E'vin,error_code,error_message\n' || string_agg(r.value || ',' || r.code || ',' ||
+        case when r.message ~ '[",\r\n]' then '"' || replace(r.message, '"', '""') || '"' else r.message end, E'\n' order by r.row)
+        || E'\n' as json
       from import i join import_rejection r on r.import_id = i.id where i.company = '${COMPANY}' and i.id = $1`,
     oneFleet: ofFleet({ id: code('f.id'), name: text('f.name'), vehicles: vehiclesOf(small, 100) }),
     twentyFleets: data('fleets', {

@@ -12,7 +12,7 @@ import { sql } from '../support/world.ts';
 import { Pipelines } from './pipelines.ts';
 import { reads } from './reads.ts';
 import { fleetJson, fleets, PAGE, type Row, vehicleJson, vehiclesAfter } from './rows.ts';
-import { format } from './styles.ts';
+import { pieces } from './styles.ts';
 import { writes } from './writes.ts';
 
 const url = process.env.DATABASE_URL ?? '';
@@ -23,10 +23,10 @@ const forReads = await Pipelines.open(url, CONNECTIONS);
 const forWrites = await Pipelines.open(url, CONNECTIONS);
 await sql(url, 'create table if not exists floor_event (like event including all)');
 
-// CPU in µs for 100 vehicles, 20 fleets × 20, README's document (candidates.ts): json_build_object 445, 2,352, 1,394; json_agg of
-// rows 395, 1,959, 1,339; this 297, 1,151, 955. Times by casts cost the same within the noise (50 fleets 551 and 583), in
-// PostgreSQL's own format, which is not the one to be answered, 480.
-const style = format('to_char');
+// CPU in µs for 100 vehicles, 20 fleets × 20, README's document (candidates.ts, 2026-11-22): json_build_object 680, 2,721, 2,007;
+// json_agg of rows 547, 1,739, 1,675; format 341, 966, 1,177; this 276, 677, 985. Times by casts cost the same within the noise
+// (50 fleets 699 and 670), in PostgreSQL's own format, which is not the one to be answered, 569.
+const style = pieces('to_char');
 const read = reads(style);
 const write = writes(style);
 

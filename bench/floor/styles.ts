@@ -75,11 +75,26 @@ export const rows = (written: Times): Style => {
 };
 
 /** `format` with the object as it will look. `joined` says how a list is put together. */
-export const format = (written: Times, joined: 'string_agg' | 'array' = 'string_agg'): Style => {
+export const format = (written: Times, joined: 'string_agg' | 'array' = 'string_agg'): Style =>
+  texts(written, joined, (shape, values) => `format('${shape}', ${values.join(', ')})`);
+
+/** The same, piece by piece. */
+export const pieces = (written: Times): Style =>
+  texts(written, 'string_agg', (shape, values) => {
+    const [first, ...others] = shape.split('%s');
+    return `('${first}'${others.map((piece, at) => ` || (${values[at]}) || '${piece}'`).join('')})`;
+  });
+
+/** Objects as text; `write` is given one as it will look, with `%s` for each of its values. */
+function texts(
+  written: Times,
+  joined: 'string_agg' | 'array',
+  write: (shape: string, values: string[]) => string,
+): Style {
   const object = (members: Members): string => {
     const values: string[] = [];
     const shape = shapeOf(members, values);
-    return `format('${shape}', ${values.join(', ')})`;
+    return write(shape, values);
   };
   const shapeOf = (members: Members, values: string[]): string =>
     `{${Object.entries(members)
@@ -99,4 +114,4 @@ export const format = (written: Times, joined: 'string_agg' | 'array' = 'string_
         ? `('[' || array_to_string(array(select ${object(members)} from ${source}), ',') || ']')`
         : `(select '[' || coalesce(string_agg(x.o, ','), '') || ']' from (select ${object(members)} as o from ${source}) x)`,
   };
-};
+}

@@ -1,6 +1,7 @@
+import { createFleet } from '../core/fleets/create-fleet.ts';
 import { deleteFleet } from '../core/fleets/delete-fleet.ts';
 import { type Fleet, fleet, fleetOrders } from '../core/fleets/fleet.ts';
-import { createFleet, fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
+import { fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/row-writer.ts';
 import { pick } from '../core/sql/selection.ts';

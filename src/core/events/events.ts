@@ -101,7 +101,7 @@ type EventPageInput = { after?: string | null | undefined; before?: string | nul
 >;
 
 const eventVehicles: ValueSql = {
-  sql: `(select '[' || coalesce(string_agg(format('{"id":"%s","vin":"%s"}', u.id, u.vin), ',' order by u.n), '') || ']'
+  sql: `(select '[' || coalesce(string_agg(${jsonText({ id: json.code('u.id'), vin: json.code('u.vin') })}, ',' order by u.n), '') || ']'
     from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
 };
 

@@ -1,10 +1,9 @@
-import { type QueryCreator, type Selectable, sql } from 'kysely';
+import { type QueryCreator, sql } from 'kysely';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { eligibilityStatuses } from '../../entities/vehicle.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
-import { knowCompany } from '../events/log.ts';
-import { announceEvents, type By, byCaller, record } from '../events/record-events.ts';
+import { record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
@@ -14,71 +13,9 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import type { RowWriter, TextPage } from '../sql/row-writer.ts';
 import { isoOf, type JsonTable, json } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyOf, isId, newId } from '../sql/sql.ts';
+import { anyOf, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { together } from '../sql/together.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
-
-/** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
-export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
-  const company = authorize(ctx, 'fleets:write');
-  const fields = readInput(createFleetInput, input);
-  const by = byCaller(ctx);
-  const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
-  const { id, name, companyAddress: company_address, email, vat } = made;
-  await addFleet(ctx, { id, company, name, company_address, email, vat, ...by, data: fields });
-  announceEvents(ctx);
-  return made;
-}
-
-const rowColumns = ['id', 'name', 'company_address', 'email', 'vat'] as const;
-type NewFleet = Pick<Selectable<Tables['fleet']>, (typeof rowColumns)[number]> & By & { data: object };
-
-// One statement is a transaction by itself: a flush within one, and the event after it, are four ways to the database.
-const insertFleets = prepare((p: { company: string; rows: string }) =>
-  db
-    .with('new', (q) =>
-      q
-        .selectFrom(
-          sql<NewFleet>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
-            sql`r(id uuid, name text, company_address text, email text, vat text, actor text, request_id text, at timestamptz, data jsonb)`,
-          ),
-        )
-        .selectAll(),
-    )
-    .with('made', (q) =>
-      q
-        .insertInto('fleet')
-        .columns(['company', ...rowColumns, 'created_at', 'updated_at'])
-        .expression((from) =>
-          from
-            .selectFrom('new')
-            .select(({ cast, val }) => [
-              cast<string>(val(p.company), 'text').as('company'),
-              ...rowColumns,
-              'at as created_at',
-              'at as updated_at',
-            ]),
-        ),
-    )
-    .with('known', knowCompany(p.company))
-    .insertInto('event')
-    .columns(['type', 'company', 'fleet_id', 'actor', 'request_id', 'at', 'data'])
-    .expression((from) =>
-      from
-        .selectFrom('new')
-        .select(({ cast, val }) => [
-          cast<string>(val('fleet.created'), 'text').as('type'),
-          cast<string>(val(p.company), 'text').as('company'),
-          'id as fleet_id',
-          ...(['actor', 'request_id', 'at', 'data'] as const),
-        ]),
-    ),
-);
-
-const addFleet = together<NewFleet & { company: string }>((send, company, rows) =>
-  insertFleets(send, { company, rows: JSON.stringify(rows) }),
-);
 
 /**
  * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,

@@ -12,6 +12,7 @@ import {
   type ValueField,
 } from './resource.ts';
 import type { ValueSql } from './selection.ts';
+import { TextSql } from './text-sql.ts';
 
 /** What stands under each name, in the order in which it is to appear; `chosen`, where the caller has made the name. */
 export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
@@ -48,37 +49,6 @@ export interface Check {
   read: number;
   path: 'after' | 'before';
   sql: string;
-}
-
-/** PostgreSQL's functions take a hundred values at most. */
-const MOST_VALUES = 90;
-
-/** An object as `format` is given it: its text with places for values. What is long becomes several such. */
-class Format {
-  readonly #calls: string[] = [];
-  #shape = '';
-  #values: string[] = [];
-
-  text(text: string): void {
-    this.#shape += text;
-  }
-
-  value({ sql, bare }: Pick<ValueSql, 'sql' | 'bare'>): void {
-    if (this.#values.length === MOST_VALUES) this.#end();
-    this.#shape += bare ? '"%s"' : '%s';
-    this.#values.push(sql);
-  }
-
-  sql(): string {
-    this.#end();
-    return this.#calls.length === 1 ? (this.#calls[0] ?? '') : `(${this.#calls.join(' || ')})`;
-  }
-
-  #end(): void {
-    this.#calls.push(`format(${[`'${this.#shape}'`, ...this.#values].join(', ')})`);
-    this.#shape = '';
-    this.#values = [];
-  }
 }
 
 /** Stands for a row that must be there but is not: the statement fails, rather than leave a hole in its text. */
@@ -144,28 +114,28 @@ export class Writer {
 
   /** An expression for an object of the row that is there. */
   object(members: Members, list?: ListSql): string {
-    const format = new Format();
-    this.#members(format, members, list);
-    return format.sql();
+    const text = new TextSql();
+    this.#members(text, members, list);
+    return text.sql();
   }
 
-  #members(format: Format, members: Members, list?: ListSql): void {
+  #members(text: TextSql, members: Members, list?: ListSql): void {
     for (const [at, [name, part, chosen]] of members.entries()) {
-      format.text(at === 0 ? '{' : ',');
-      if (chosen) format.value({ sql: this.#name(name), bare: true });
-      else format.text(`"${name}"`);
-      format.text(':');
-      if (part.kind === 'text') format.text(part.text);
-      else if (part.kind === 'value') format.value(part.value);
-      else if (part.kind === 'cursor') format.value({ sql: list?.rowCursor() ?? '', bare: true });
-      else if (part.kind === 'object' && !part.unless) this.#members(format, part.members, list);
+      text.text(at === 0 ? '{' : ',');
+      if (chosen) text.value({ sql: this.#name(name), bare: true });
+      else text.text(`"${name}"`);
+      text.text(':');
+      if (part.kind === 'text') text.text(part.text);
+      else if (part.kind === 'value') text.value(part.value);
+      else if (part.kind === 'cursor') text.value({ sql: list?.rowCursor() ?? '', bare: true });
+      else if (part.kind === 'object' && !part.unless) this.#members(text, part.members, list);
       else if (part.kind === 'items') {
-        format.text('[');
-        format.value({ sql: this.part(part, list) });
-        format.text(']');
-      } else format.value({ sql: this.part(part, list) });
+        text.text('[');
+        text.value({ sql: `coalesce(${this.part(part, list)}, '')` });
+        text.text(']');
+      } else text.value({ sql: this.part(part, list) });
     }
-    format.text(members.length === 0 ? '{}' : '}');
+    text.text(members.length === 0 ? '{}' : '}');
   }
 
   #name(name: string): string {

@@ -1,6 +1,7 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import type { RowValue } from './row-values.ts';
 import * as write from './row-values.ts';
+import { TextSql } from './text-sql.ts';
 
 /** Which members of T are wanted, in the order in which they are to appear. */
 export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNullable<T[Name]>> };
@@ -83,23 +84,20 @@ export const rowValueOf = ({ sql, bare, row }: ValueSql): RowValue =>
 /** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);
 
-/**
- * The same as text. `format` is given the object as it will look: half of what json_build_object takes, which looks at the
- * type of each value it is given, for every row.
- */
+/** The same as text. */
 export function jsonText(table: JsonTable): string {
-  const values: string[] = [];
-  const text = shapeOf(table, values);
-  return `format('${text}', ${values.join(', ')})`;
+  const text = new TextSql();
+  writeObject(text, table);
+  return text.sql();
 }
 
-/** The object with a place for each value, which go into `values` in their order. */
-function shapeOf(table: JsonTable, values: string[]): string {
-  const members = Object.entries(table).map(([name, made]) => {
-    if (isValue(made)) values.push(made.sql);
-    return `"${name}":${isValue(made) ? (made.bare ? '"%s"' : '%s') : shapeOf(made, values)}`;
-  });
-  return `{${members.join(',')}}`;
+function writeObject(text: TextSql, table: JsonTable): void {
+  for (const [at, [name, made]] of Object.entries(table).entries()) {
+    text.text(`${at === 0 ? '{' : ','}"${name}":`);
+    if (isValue(made)) text.value(made);
+    else writeObject(text, made);
+  }
+  text.text('}');
 }
 
 export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';

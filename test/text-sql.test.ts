@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { TextSql } from '../src/core/sql/text-sql.ts';
+import { startGateway } from './support/gateway.ts';
+
+// Whatever a text is put together of, the database makes of it what is written there.
+
+const { execute } = await startGateway();
+
+/** A value in SQL with its text. */
+const value = fc.oneof(
+  fc.integer().map((number) => ({ sql: `${number}::bigint`, text: `${number}` })),
+  fc.uuid().map((id) => ({ sql: `'${id}'::uuid`, text: id })),
+  fc.boolean().map((is) => ({ sql: `${is}::text`, text: `${is}` })),
+  fc.string().map((words) => ({
+    sql: `to_json('${words.replaceAll('\0', '').replaceAll("'", "''")}'::text)`,
+    text: JSON.stringify(words.replaceAll('\0', '')),
+  })),
+  // Beside something that is not known to be text, these operators are JSON's own.
+  fc.constantFrom('{}', '[1, 2]', 'null').map((json) => ({ sql: `'${json}'::jsonb`, text: json })),
+);
+const piece = fc.oneof(
+  fc.string({ unit: fc.constantFrom('{', '"', "'", '\\', '%', '%s', ',', 'é') }).map((text) => ({ text })),
+  fc.record({ value, bare: fc.boolean() }),
+);
+
+test('any pieces and values, however many, are the text that they look like', async () => {
+  const someOrMany = fc.oneof(fc.array(piece, { maxLength: 8 }), fc.array(piece, { minLength: 150, maxLength: 160 }));
+  await fc.assert(
+    fc.asyncProperty(someOrMany, async (pieces) => {
+      const made = new TextSql();
+      let expected = '';
+      for (const one of pieces) {
+        if ('text' in one) {
+          made.text(one.text);
+          expected += one.text;
+        } else {
+          made.value({ sql: one.value.sql, ...(one.bare && { bare: true }) });
+          expected += one.bare ? `"${one.value.text}"` : one.value.text;
+        }
+      }
+      const [row] = await execute<{ text: string }>(`select ${made.sql()} as text`);
+      expect(row?.text).toBe(expected);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('two thousand values are not too many', async () => {
+  const made = new TextSql();
+  for (let left = 2000; left > 0; left--) made.value({ sql: '1', bare: true });
+  const [row] = await execute<{ length: number }>(`select length(${made.sql()}) as length`);
+  expect(row?.length).toBe(6000);
+});
