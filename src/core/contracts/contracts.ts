@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
-import { fleetIsThere, itsFleetIsThere } from '../fleets/there.ts';
+import { allFleetsAreThere, fleetIsThere, itsFleetIsThere } from '../fleets/there.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
@@ -78,6 +78,7 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
 export const contractRows: Resource = {
   table: 'contract c',
   where: fleetIsThere('c'),
+  whereForAll: allFleetsAreThere,
   whereOfAny: itsFleetIsThere('c'),
   id: 'c.id',
   joins: {

@@ -22,7 +22,10 @@ const isNoneOf = (row: string, company: string) => `coalesce(${row}.fleet_id <> 
 /** The condition that the fleet of a row of this name (a vehicle, a contract, an import) is there; `$company` is the company. */
 export const fleetIsThere = (row: string): string => isNoneOf(row, '$company');
 
-/** The same, looked up for each row: where the company is not known. */
+/** Whether that is so of all rows of the company. */
+export const allFleetsAreThere = `${gone('$company')} = '{}'`;
+
+/** fleetIsThere, looked up for each row: where the company is not known. */
 export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 

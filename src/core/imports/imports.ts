@@ -1,7 +1,7 @@
 import { expressionBuilder } from 'kysely';
 import { authorize, type Context, callerOf } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
+import { allFleetsAreThere, fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -108,6 +108,7 @@ const countNow = (name: keyof Counts) =>
 export const importRows: Resource = {
   table: 'import n',
   where: fleetIsThere('n'),
+  whereForAll: allFleetsAreThere,
   id: 'n.id',
   members: jsonTable('import', 'n', importSchema, {
     received: countNow('received'),

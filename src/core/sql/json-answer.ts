@@ -157,11 +157,12 @@ export class Writer {
     return field.by ? row : `coalesce(${row}, ${NO_ROW})`;
   }
 
-  #where(field: OneField | ListField, names: readonly string[], read: number): string {
+  /** The conditions of a field's rows; `ofAll`: also of those that are there for nobody. */
+  #where(field: OneField | ListField, names: readonly string[], read: number, { ofAll = false } = {}): string {
     const { on } = field;
     const of = field.of();
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
-    const holds = !of.where || ('within' in field && field.within && !this.#ofRows);
+    const holds = ofAll || !of.where || ('within' in field && field.within && !this.#ofRows);
     const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
     return [ofCompany(of), ...(holds ? [] : [of.where]), ...(on ? [on] : []), ...conditions, ...hidden].join(' and ');
   }
@@ -171,7 +172,8 @@ export class Writer {
     if (!given?.page) return `'null'`;
     const { field, read } = part;
     const where = this.#where(field, given.names, read);
-    const list = new ListSql(part, given as Required<Given>, where);
+    const wherever = this.#where(field, given.names, read, { ofAll: true });
+    const list = new ListSql(part, given as Required<Given>, { where, wherever });
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
       if (list.sort.lost && given.page[path] !== null)

@@ -10,18 +10,20 @@ export class ListSql {
   readonly #part: ListPart;
   readonly #given: Required<Given>;
   readonly #where: string;
+  readonly #wherever: string;
   readonly #items: string[] = [];
   /** What the order's columns are called among what was read. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
 
-  /** `where` are the conditions of its rows. */
-  constructor(part: ListPart, given: Required<Given>, where: string) {
+  /** `where` are the conditions of its rows, `wherever` the same without that of being there. */
+  constructor(part: ListPart, given: Required<Given>, { where, wherever }: { where: string; wherever: string }) {
     this.#part = part;
     this.#given = given;
     this.#of = part.field.of();
     this.sort = sortOf(given.page.order, this.#of.id, this.#of.order);
     this.#where = where;
+    this.#wherever = wherever;
     this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
   }
 
@@ -41,7 +43,14 @@ export class ListSql {
       const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
     }
-    return `(select count(*) from (select from ${fromSql(this.#of, this.#where)} where ${this.#where} limit ${COUNTED_MOST}) n)`;
+    const those = this.#counted(this.#where);
+    const { whereForAll } = this.#of;
+    if (this.#wherever === this.#where || !whereForAll) return those;
+    return `(case when ${whereForAll} then ${this.#counted(this.#wherever)} else ${those} end)`;
+  }
+
+  #counted(where: string): string {
+    return `(select count(*) from (select from ${fromSql(this.#of, where)} where ${where} limit ${COUNTED_MOST}) n)`;
   }
 
   /** A fact of the page `p` as JSON. */

@@ -21,7 +21,9 @@ export interface Resource {
   id: string;
   /** Which rows of the table are there for anybody; all of them without it. */
   where?: string;
-  /** The same where the company is not known, if it is asked otherwise then. */
+  /** Whether that is so of all rows of the company: asked once, where rows are only counted. */
+  whereForAll?: string;
+  /** `where` for rows of any company, if it is asked otherwise then. */
   whereOfAny?: string;
   /** What stands beside the table, by the alias that whatever needs it mentions. */
   joins?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
-import { fleetIsThere } from '../fleets/there.ts';
+import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readText } from '../sql/read.ts';
@@ -87,6 +87,7 @@ const eligibilityFields: Fields = {
 export const vehicleRows: Resource = {
   table: 'vehicle v',
   where: fleetIsThere('v'),
+  whereForAll: allFleetsAreThere,
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
