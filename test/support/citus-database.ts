@@ -33,9 +33,18 @@ export async function createOn(cluster: Cluster, name: string): Promise<string> 
   );
   const own = Object.assign(new URL(url), { pathname: name }).href;
   await run(url, `alter database ${name} set citus.shard_count to 4`);
-  for (const { host, port, coordinator } of nodes) {
-    const call = coordinator ? 'citus_set_coordinator_host' : 'citus_add_node';
-    await run(own, `select ${call}('${host}', ${port})`);
+  // One at a time: each tells the nodes of all roles, whose rows all databases share ("tuple concurrently updated").
+  const calls = nodes.map(
+    ({ host, port, coordinator }) =>
+      `${coordinator ? 'citus_set_coordinator_host' : 'citus_add_node'}('${host}', ${port})`,
+  );
+  const turn = new pg.Client(url);
+  await turn.connect();
+  try {
+    await turn.query('select pg_advisory_lock(1)');
+    for (const call of calls) await run(own, `select ${call}`);
+  } finally {
+    await turn.end();
   }
   const config: DatabaseConfig = { DATABASE_URL: own, DATABASE_READ_URLS: [], DATA_DIR: '' };
   const database = await openDatabase(config);

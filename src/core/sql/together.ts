@@ -1,13 +1,14 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
 import type { Context } from '../context.ts';
+import { brokenRule } from '../database-errors.ts';
 import { gathering } from '../gathering.ts';
 import type { Send } from './prepare.ts';
 import { append, isInTransaction } from './send.ts';
 
 /** Rows of one statement, which is on a shared connection. */
 const MOST_ROWS = 50;
-/** A statement that is held up holds up those behind it for so long. */
+/** A statement holds up those behind it for so long, which is about what it and its commit take. */
 const PATIENCE_MS = 2;
 
 interface Queue<Row> {
@@ -52,6 +53,6 @@ export function together<Row extends { company: string }>(
   };
 }
 
-/** Whether the server refused values (SQLSTATE classes 22 and 23), so that it has undone the statement. */
+/** Whether the server refused values (SQLSTATE classes 22 and 23, which Citus does not tell of all), so that it has undone the statement. */
 const isRefused = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^2[23]/.test(String(error.code));
+  error instanceof Error && (brokenRule(error) !== undefined || ('code' in error && /^2[23]/.test(String(error.code))));

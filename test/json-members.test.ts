@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { nodes } from '../src/core/reads/reads.ts';
+import { numbered } from '../src/core/sql/named.ts';
+import { fromSql, ofCompany } from '../src/core/sql/resource.ts';
+import { isValue, type JsonTable } from '../src/core/sql/selection.ts';
+import { makeWorld } from './documents/world.ts';
+import { startGateway } from './support/gateway.ts';
+
+// A null would make the whole text null that it stands in, and a list would pass over the row.
+
+const gateway = await startGateway();
+await makeWorld(gateway, 'acme');
+
+const values: Record<string, string> = { company: `'acme'`, now: 'now()', running: `'{}'` };
+
+/** The members with the paths to them. */
+const membersOf = (table: JsonTable): [path: string, sql: string][] =>
+  Object.entries(table).flatMap(([name, made]): [string, string][] =>
+    isValue(made)
+      ? [[name, made.sql]]
+      : membersOf(made).map(([path, sql]): [string, string] => [`${name}.${path}`, sql]),
+  );
+
+test.each(Object.entries(nodes))('no member of any %s is null as text', async (_, of) => {
+  const members = membersOf(of.members);
+  const counts = members.map(([, sql], at) => `count(*) filter (where (${sql}) is null)::int as m${at}`).join(', ');
+  const { text, names } = numbered(
+    `select count(*)::int as rows, ${counts} from ${fromSql(of, counts)} where ${ofCompany(of)}`,
+  );
+  const statement = text.replaceAll(/\$(\d+)/g, (_, number) => values[names[number - 1] ?? ''] ?? 'null');
+  const [row] = await gateway.execute<Record<string, number>>(statement);
+  expect(row?.rows).toBeGreaterThan(1);
+  expect(members.filter((_, at) => row?.[`m${at}`] !== 0).map(([path]) => path)).toEqual([]);
+});
