@@ -30,7 +30,7 @@ interface Options {
 const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
 /** What follows a claim, asking and storing, takes more of a busy process than the claim does: so there are fewer of them. */
-const CLAIM_PAUSE_MS = 500;
+const CLAIM_PAUSE_MS = 1000;
 
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log, activity }: Options): Runner {
