@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { nodes } from '../src/core/reads/reads.ts';
 import { numbered } from '../src/core/sql/named.ts';
-import { fromSql, ofCompany } from '../src/core/sql/resource.ts';
-import { isValue, type JsonTable } from '../src/core/sql/selection.ts';
+import { type Fields, fromSql, ofCompany } from '../src/core/sql/resource.ts';
+import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
 import { makeWorld } from './documents/world.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -13,6 +13,15 @@ await makeWorld(gateway, 'acme');
 
 const values: Record<string, string> = { company: `'acme'`, now: 'now()', running: `'{}'` };
 
+/** What hangs on a row and is made of it alone. */
+const ownFields = (fields: Fields = {}): JsonTable =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, field]): [string, ValueSql | JsonTable][] => {
+      if (field.kind === 'value') return [[name, field.value]];
+      return field.kind === 'object' && !field.unless ? [[name, { ...field.members, ...ownFields(field.fields) }]] : [];
+    }),
+  );
+
 /** The members with the paths to them. */
 const membersOf = (table: JsonTable): [path: string, sql: string][] =>
   Object.entries(table).flatMap(([name, made]): [string, string][] =>
@@ -22,7 +31,7 @@ const membersOf = (table: JsonTable): [path: string, sql: string][] =>
   );
 
 test.each(Object.entries(nodes))('no member of any %s is null as text', async (_, of) => {
-  const members = membersOf(of.members);
+  const members = membersOf({ ...of.members, ...ownFields(of.fields) });
   const counts = members.map(([, sql], at) => `count(*) filter (where (${sql}) is null)::int as m${at}`).join(', ');
   const { text, names } = numbered(
     `select count(*)::int as rows, ${counts} from ${fromSql(of, counts)} where ${ofCompany(of)}`,

@@ -48,3 +48,19 @@ test('who brought an item hears of the work that took it, and the next goes on',
   await expect(bad).rejects.toThrow('not 1');
   await expect(good).resolves.toBeUndefined();
 });
+
+test('where the work before takes too long the next begins, and what is left waits for that as long again', async () => {
+  const began: number[] = [];
+  const add = gathering<number>(
+    async () => {
+      began.push(performance.now());
+      await new Promise(() => {});
+    },
+    { most: 1, patience: 40 },
+  );
+  for (const item of [1, 2, 3]) void add(item);
+  await delay(150);
+  const [first = 0, second = 0, third = 0] = began;
+  expect(second - first).toBeGreaterThan(30);
+  expect(third - second).toBeGreaterThan(30);
+});

@@ -16,7 +16,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const by = byCaller(ctx);
   const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
   const { id, name, companyAddress: company_address, email, vat } = made;
-  await addFleet(ctx, { id, company, name, company_address, email, vat, ...by, data: fields });
+  await addFleet(ctx, company, { id, name, company_address, email, vat, ...by, data: fields });
   announceEvents(ctx);
   return made;
 }
@@ -66,6 +66,6 @@ const insertFleets = prepare((p: { company: string; rows: string }) =>
     ),
 );
 
-const addFleet = together<NewFleet & { company: string }>((send, company, rows) =>
+const addFleet = together<NewFleet>((send, company, rows) =>
   insertFleets(send, { company, rows: JSON.stringify(rows) }),
 );

@@ -134,7 +134,8 @@ function callerOf(claims: JWTPayload, config: Config): Caller {
   const scope = typeof claims.scope === 'string' ? claims.scope : '';
   return {
     company,
-    subject: typeof claims.sub === 'string' ? claims.sub : '',
+    // It is written beside what its owner does, so it has to be a text to the database, too.
+    subject: typeof claims.sub === 'string' ? claims.sub.toWellFormed().replaceAll('\0', '\uFFFD') : '',
     scopes: config.AUTH_SCOPES ? new Set(scope.split(' ').filter(Boolean)) : null,
     expiresAt: ((claims.exp ?? 0) + TOLERANCE) * 1000,
   };
