@@ -224,6 +224,13 @@ test('A fleet that the database refuses fails alone', async () => {
   expect(answers.map(({ body }) => body.vat)).toEqual(vats.map((vat) => (vat === 'refused' ? undefined : vat)));
 });
 
+test('Whose name is no text to the database makes a fleet all the same', async () => {
+  const odd = await gateway.as('acme', { sub: 'a\ud800\0b' });
+  const { id } = await createFleet(odd);
+  const told = await gateway.execute(`select actor from event where fleet_id = '${id}'`);
+  expect(told).toEqual([{ actor: 'a\ufffd\ufffdb' }]);
+});
+
 // One connection has nobody to wait for.
 test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
   'A write that waits for somebody (%s) is done in the end, and holds up nobody else meanwhile',
