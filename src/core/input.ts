@@ -11,6 +11,9 @@ export const mustBe = (what: string) => ({
 export const storable = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
+/** The same text where nobody can be asked for another: what a row cannot hold is replaced. */
+export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+
 /** Text for people: trimmed, any script. */
 export const text = (max: number) =>
   storable(z.string(mustBe('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));

@@ -1,5 +1,6 @@
 import { type AliasedExpression, type Insertable, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { mended } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -53,7 +54,7 @@ export interface By {
 
 /** The caller, now. */
 export const byCaller = (ctx: Context): By => ({
-  actor: ctx.caller?.subject || 'anonymous',
+  actor: mended(ctx.caller?.subject || 'anonymous'),
   request_id: ctx.requestId,
   at: ctx.now().toISOString(),
 });

@@ -2,6 +2,7 @@ import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/retry-after.ts';
+import { mended } from '../input.ts';
 import { mayBeReached } from './public-address.ts';
 import { faultOf } from './url.ts';
 
@@ -109,8 +110,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
     bytes += chunk.length;
     if (bytes >= ANSWER_BYTES) break;
   }
-  const text = Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS);
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+  return mended(Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS));
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -134,8 +134,7 @@ function callerOf(claims: JWTPayload, config: Config): Caller {
   const scope = typeof claims.scope === 'string' ? claims.scope : '';
   return {
     company,
-    // It is written beside what its owner does, so it has to be a text to the database, too.
-    subject: typeof claims.sub === 'string' ? claims.sub.toWellFormed().replaceAll('\0', '\uFFFD') : '',
+    subject: typeof claims.sub === 'string' ? claims.sub : '',
     scopes: config.AUTH_SCOPES ? new Set(scope.split(' ').filter(Boolean)) : null,
     expiresAt: ((claims.exp ?? 0) + TOLERANCE) * 1000,
   };
