@@ -99,6 +99,40 @@ test('Lists that are added, moved and deleted at once: each vehicle is once ther
   );
 });
 
+// Between the steps of one statement; nobody can be held there on one connection, and Citus has no triggers.
+test.runIf(kind === 'postgresql' && !cluster)(
+  'Two lists add the same VINs, and one of these is deleted between the steps of the first: both are stored',
+  async () => {
+    const fleet = await createFleet(acme);
+    const vins = newVins(2).toSorted();
+    const gone = vins.slice(0, 1);
+    await addVehicles(acme, gone, fleet);
+    await gateway.execute(`create function hold() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock(9001); return new; end $$`);
+    await gateway.execute(`create trigger hold before insert on event for each row
+      when (new.request_id = 'held') execute function hold()`);
+    const waits = (event: string) =>
+      until(async () => {
+        const [row] = await gateway.execute(
+          `select from pg_stat_activity where datname = current_database() and wait_event = '${event}'`,
+        );
+        return row !== undefined;
+      });
+    const add = (headers = {}) => acme.post('/vehicles?mode=atomic', { fleetId: fleet.id, vins }, headers);
+    const answers: Promise<Answer>[] = [];
+    await gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute('select pg_advisory_xact_lock(9001)');
+      answers.push(add({ 'x-request-id': 'held' }));
+      await waits('advisory');
+      expect((await acme.post('/vehicles/delete', { fleetId: fleet.id, vins: gone })).status).toBe(200);
+      answers.push(add());
+      await waits('transactionid');
+    });
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([201, 201]);
+    expect(await told('vehicle.added', vins)).toEqual([2, 1]);
+  },
+);
+
 const contract = fc.record({
   vehicle: fc.nat(1),
   /** Its period is of so many months from this one on. */

@@ -2,28 +2,15 @@ import { sql } from 'kysely';
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
-import { announceEvents, type By, byCaller, eventColumns, eventsOf, inBatches } from '../events/record-events.ts';
-import { holdFleet, holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoOf } from '../sql/selection.ts';
-import { append, onNewest, onPrimary, savepoint } from '../sql/send.ts';
-import { isId, newId } from '../sql/sql.ts';
+import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
-import {
-  type NewVehicles,
-  newVehicle,
-  newVehicleColumns,
-  newVehiclesOf,
-  type ReadVin,
-  shownNew,
-  warningsText,
-} from './new-vehicle.ts';
-import { counting } from './tally.ts';
-import type { Vehicle } from './vehicle.ts';
+import { insertVehicles, NONE, type Vehicles } from './insert-vehicles.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
@@ -100,118 +87,61 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   );
 }
 
-interface Columns {
-  ids: readonly string[];
-  vins: readonly string[];
-  manufacturers: readonly (string | null)[];
-  warnings: readonly (string | null)[];
-  supported: readonly boolean[];
-}
-
-/**
- * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
- * two lists in opposite order cannot wait for each other.
- */
-const insertNew = prepare((p: NewVehicles & Columns & By) =>
-  db
-    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
-    .with('made', (q) =>
-      q
-        .insertInto('vehicle')
-        .columns(newVehicleColumns)
-        .expression(
-          q
-            .selectFrom([
-              'held',
-              sql<ReadVin & { id: string }>`unnest(${p.ids}::uuid[], ${p.vins}::text[], ${p.manufacturers}::text[],
-                ${p.warnings}::text[], ${p.supported}::boolean[])`.as<'r'>(
-                sql`r(id, vin, manufacturer, warnings, supported)`,
-              ),
-            ])
-            .select('r.id')
-            .select(newVehicle(p))
-            .orderBy('r.vin'),
-        )
-        .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
-        .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
-    )
-    .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
-    .with('told', (q) => {
-      const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
-      return q
-        .insertInto('event')
-        .columns(eventColumns)
-        .expression(eventsOf('vehicle.added', p, facts.as('f')));
-    })
-    .selectFrom('made')
-    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),
-);
-
-/** Vehicles of a statement on shared connections: more would hold up those behind it. */
-const MOST_SHARED = 50;
-
-type Vehicles = ReadonlyMap<string, Vehicle>;
-const NONE: Vehicles = new Map();
-
-async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
-  if (wanted.length === 0 || !isId(fleetId)) return NONE;
-  const { manufacturers } = ctx.services;
-  const vehicles = wanted.map(({ vin, warnings }) => ({
-    id: newId(),
-    vin,
-    manufacturer: manufacturers.manufacturerOf(vin),
-    supported: manufacturers.supports(vin),
-    warnings,
-  }));
-  const values = {
-    ...newVehiclesOf(ctx, company, fleetId),
-    ...byCaller(ctx),
-    ids: vehicles.map(({ id }) => id),
-    vins: vehicles.map(({ vin }) => vin),
-    manufacturers: vehicles.map(({ manufacturer }) => manufacturer),
-    warnings: wanted.map(warningsText),
-    supported: vehicles.map(({ supported }) => supported),
-  };
-  const send = wanted.length > MOST_SHARED ? onPrimary : append;
-  const rows = await savepoint(ctx, () => insertNew(send(ctx), values));
-  if (rows.length === 0) return NONE;
-  announceEvents(ctx);
-  ctx.services.changes.announce('due', 'vehicle');
-  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));
-  const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
-  const at = values.now.toISOString();
-  return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
-}
-
 interface Found {
   made: Vehicles;
   /** Others that the company has. */
   known: Vehicles;
 }
 
-/**
- * Adds what the company does not have yet. What is neither added nor there stands in a fleet that is being deleted, and makes
- * way. Throws FleetNotFound.
- */
-async function addMissing(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]): Promise<Found> {
-  const made = await insertVehicles(ctx, company, fleetId, wanted);
-  if (made.size === wanted.length && made.size > 0) return { made, known: NONE };
-  const others = wanted.filter(({ vin }) => !made.has(vin));
-  const { known } = await findKnown(ctx, company, fleetId, others);
-  const unseen = others.filter(({ vin }) => !known.has(vin));
-  if (unseen.length === 0) return { made, known };
-  const more = await ctx.em.transactional(async () => {
-    await holdFleet(ctx, company, fleetId);
-    await makeWay(
-      ctx,
-      company,
-      unseen.map(({ vin }) => vin),
-    );
-    return insertVehicles(ctx, company, fleetId, unseen);
-  });
-  const { known: now } = await findKnown(ctx, company, fleetId, others);
-  return { made: new Map([...made, ...more]), known: now };
+/** Some VINs were there when they were to be added, and a moment later no more. */
+class Missing extends Error {
+  readonly vins: readonly Vin[];
+  readonly found: Found;
+
+  constructor(vins: readonly Vin[], found: Found) {
+    super();
+    this.vins = vins;
+    this.found = found;
+  }
 }
+
+/**
+ * Adds what the company does not have yet, and finds the rest. What is neither added nor there was deleted just now, or stands in
+ * a fleet that is being deleted and makes way: it is tried again. Throws FleetNotFound.
+ */
+async function addMissing(
+  ctx: Context,
+  company: string,
+  fleetId: string,
+  wanted: readonly Vin[],
+  makingWay: readonly Vin[] = [],
+): Promise<Found> {
+  const isUndone = isInTransaction();
+  try {
+    return await savepoint(ctx, async () => {
+      if (makingWay.length > 0) {
+        await holdFleet(ctx, company, fleetId);
+        await makeWay(ctx, company, vinsOf(makingWay));
+      }
+      const made = await insertVehicles(ctx, company, fleetId, wanted);
+      if (made.size === wanted.length && made.size > 0) return { made, known: NONE };
+      const others = wanted.filter(({ vin }) => !made.has(vin));
+      const { known } = await findKnown(ctx, company, fleetId, others);
+      const missing = others.filter(({ vin }) => !known.has(vin));
+      if (missing.length > 0) throw new Missing(missing, { made, known });
+      return { made, known };
+    });
+  } catch (error) {
+    if (!(error instanceof Missing)) throw error;
+    const { vins, found } = error;
+    // A transaction that adds these behind others might wait for somebody who waits for the others: a deadlock.
+    if (isUndone) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
+    const more = await ctx.em.transactional(() => addMissing(ctx, company, fleetId, vins, vins));
+    return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
+  }
+}
+
+const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
 
 const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   db
@@ -225,6 +155,6 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 /** Which of these the company has; throws FleetNotFound. */
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
   await ownerOfFleet(ctx, company, fleetId);
-  const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vins.map(({ vin }) => vin) });
+  const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: NONE, known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }

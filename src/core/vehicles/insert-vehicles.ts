@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { announceEvents, type By, byCaller, eventColumns, eventsOf, inBatches } from '../events/record-events.ts';
+import { holdingFleet } from '../fleets/fleets.ts';
+import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
+import { append, onPrimary } from '../sql/send.ts';
+import { isId, newId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+import type { Vin } from '../vin.ts';
+import {
+  type NewVehicles,
+  newVehicle,
+  newVehicleColumns,
+  newVehiclesOf,
+  type ReadVin,
+  shownNew,
+  warningsText,
+} from './new-vehicle.ts';
+import { counting } from './tally.ts';
+import type { Vehicle } from './vehicle.ts';
+
+interface Columns {
+  ids: readonly string[];
+  vins: readonly string[];
+  manufacturers: readonly (string | null)[];
+  warnings: readonly (string | null)[];
+  supported: readonly boolean[];
+}
+
+/**
+ * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
+ * two lists in opposite order cannot wait for each other.
+ */
+const insertNew = prepare((p: NewVehicles & Columns & By) =>
+  db
+    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
+    .with('made', (q) =>
+      q
+        .insertInto('vehicle')
+        .columns(newVehicleColumns)
+        .expression(
+          q
+            .selectFrom([
+              'held',
+              sql<ReadVin & { id: string }>`unnest(${p.ids}::uuid[], ${p.vins}::text[], ${p.manufacturers}::text[],
+                ${p.warnings}::text[], ${p.supported}::boolean[])`.as<'r'>(
+                sql`r(id, vin, manufacturer, warnings, supported)`,
+              ),
+            ])
+            .select('r.id')
+            .select(newVehicle(p))
+            .orderBy('r.vin'),
+        )
+        .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
+        .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
+    )
+    .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
+    .with('told', (q) => {
+      const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
+      return q
+        .insertInto('event')
+        .columns(eventColumns)
+        .expression(eventsOf('vehicle.added', p, facts.as('f')));
+    })
+    .selectFrom('made')
+    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),
+);
+
+/** Vehicles of a statement on shared connections: more would hold up those behind it. */
+const MOST_SHARED = 50;
+
+/** By VIN. */
+export type Vehicles = ReadonlyMap<string, Vehicle>;
+export const NONE: Vehicles = new Map();
+
+/** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
+export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
+  if (wanted.length === 0 || !isId(fleetId)) return NONE;
+  const { manufacturers } = ctx.services;
+  const vehicles = wanted.map(({ vin, warnings }) => ({
+    id: newId(),
+    vin,
+    manufacturer: manufacturers.manufacturerOf(vin),
+    supported: manufacturers.supports(vin),
+    warnings,
+  }));
+  const values = {
+    ...newVehiclesOf(ctx, company, fleetId),
+    ...byCaller(ctx),
+    ids: vehicles.map(({ id }) => id),
+    vins: vehicles.map(({ vin }) => vin),
+    manufacturers: vehicles.map(({ manufacturer }) => manufacturer),
+    warnings: wanted.map(warningsText),
+    supported: vehicles.map(({ supported }) => supported),
+  };
+  const send = wanted.length > MOST_SHARED ? onPrimary : append;
+  const rows = await insertNew(send(ctx), values);
+  if (rows.length === 0) return NONE;
+  announceEvents(ctx);
+  ctx.services.changes.announce('due', 'vehicle');
+  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));
+  const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
+  const at = values.now.toISOString();
+  return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
+}
