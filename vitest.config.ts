@@ -34,6 +34,8 @@ export default defineConfig({
     isolate: false,
     experimental: { viteModuleRunner: false },
     testTimeout: 20_000,
+    // A busy process looks for work that has come due once a second.
+    expect: { poll: { timeout: 5_000 } },
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },

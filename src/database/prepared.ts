@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { passRows, type Rows, RowsQuery } from './rows.ts';
 import { traceStatement } from './traced-statement.ts';
@@ -14,35 +15,25 @@ const MOST_NEW = 300;
 const USES_UNNAMED = 2;
 
 class Names {
-  readonly #names = new Map<string, string>();
-  readonly #uses = new Map<string, number>();
   /** Those that a connection may keep. */
   readonly live = new Set<string>();
+  readonly #names = new LRUCache<string, string>({ max: MOST_NAMES, dispose: (name) => this.live.delete(name) });
+  readonly #uses = new LRUCache<string, number>({ max: MOST_NEW });
   #count = 0;
 
   of(text: string): string | undefined {
-    const name = this.#names.get(text) ?? this.#newName(text);
-    if (name === undefined) return undefined;
-    // Those used last are kept.
-    this.#names.delete(text);
-    this.#names.set(text, name);
-    return name;
+    return this.#names.get(text) ?? this.#newName(text);
   }
 
   #newName(text: string): string | undefined {
     const uses = this.#uses.get(text) ?? 0;
-    this.#uses.delete(text);
     if (uses < USES_UNNAMED) {
       this.#uses.set(text, uses + 1);
-      for (const [oldest] of this.#uses) if (this.#uses.size > MOST_NEW) this.#uses.delete(oldest);
       return undefined;
     }
-    for (const [oldest, name] of this.#names) {
-      if (this.#names.size < MOST_NAMES) break;
-      this.#names.delete(oldest);
-      this.live.delete(name);
-    }
+    this.#uses.delete(text);
     const name = `s${this.#count++}`;
+    this.#names.set(text, name);
     this.live.add(name);
     return name;
   }

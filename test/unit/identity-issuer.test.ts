@@ -208,7 +208,7 @@ describe('Verified tokens', () => {
     expect(accept).toHaveBeenCalledTimes(2);
   });
 
-  test('are bounded: 40,000 usual ones are kept, the oldest gives way, and oversized ones are verified each time', async () => {
+  test('are bounded: 40,000 usual ones are kept, those not used for longest give way, and oversized ones are verified each time', async () => {
     const tokens = new VerifiedTokens<string>();
     const verify = vi.fn(async () => ({ value: 'acme', expiresAt: Date.now() + 3_600_000 }));
     const token = (number: number) => String(number).padStart(700, 'x');
@@ -217,6 +217,8 @@ describe('Verified tokens', () => {
     expect(verify).toHaveBeenCalledTimes(41_000);
     for (let number = 41_000; number < 42_000; number++) await tokens.get(token(number), verify);
     await tokens.get(token(0), verify);
+    expect(verify).toHaveBeenCalledTimes(42_000);
+    await tokens.get(token(1), verify);
     expect(verify).toHaveBeenCalledTimes(42_001);
     await tokens.get(token(41_000), verify);
     expect(verify).toHaveBeenCalledTimes(42_001);

@@ -8,11 +8,11 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
 import { bounds, parseDocument } from './guards.ts';
 import { PreparedOperation } from './prepared-operation.ts';
-import { Texts } from './texts.ts';
 import { isPlainlyValid } from './validity.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
@@ -43,10 +43,13 @@ export class Document {
 
 /** Of documents that are kept: their trees take a hundred times as much. */
 const KEPT_CHARACTERS = 256 * 1024;
-const kept = new Texts<Document>(KEPT_CHARACTERS);
-const seen = new Texts<true>(KEPT_CHARACTERS);
+/** By texts, of which those used last are kept up to a sum of their characters. */
+const byText = <Value extends object | true>(maxSize: number) =>
+  new LRUCache<string, Value>({ maxSize, sizeCalculation: (_, text) => text.length + 1 });
+const kept = byText<Document>(KEPT_CHARACTERS);
+const seen = byText<true>(KEPT_CHARACTERS);
 /** Those that are not valid, for a moment. */
-const invalid = new Texts<Document>(4 * bounds.characters);
+const invalid = byText<Document>(4 * bounds.characters);
 
 /**
  * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GraphQLError, stripIgnoredCharacters } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { LRUCache } from 'lru-cache';
 import { ValidationFailed } from '../../core/errors.ts';
 import type { GraphqlContext } from './context.ts';
 import { bounds } from './guards.ts';
@@ -12,10 +13,11 @@ interface Asked {
 }
 
 /** Documents by the hash that clients may send in their place. Bounded, and of this process: clients send the text again. */
-const kept = new Map<string, string>();
-const MOST_KEPT = 10_000;
-const MOST_CHARACTERS = 8 * 1024 * 1024;
-let characters = 0;
+const kept = new LRUCache<string, string>({
+  max: 10_000,
+  maxSize: 8 * 1024 * 1024,
+  sizeCalculation: ({ length }) => length + 1,
+});
 
 /**
  * The text of the document that is asked for, where there is one: as sent, or as kept for its hash (Apollo's automatic
@@ -29,7 +31,7 @@ export function textOf({ query, extensions }: Asked, trusted?: ReadonlyMap<strin
   // A text that is too long is refused for that.
   if (query.length > bounds.characters) return query;
   if (hash('sha256', query) !== asked) throw wrong('provided sha does not match query');
-  keep(asked, query);
+  kept.set(asked, query);
   return query;
 }
 
@@ -54,21 +56,7 @@ function hashIn(persistedQuery: unknown): string | undefined {
 function knownText(asked: string): string {
   const text = kept.get(asked);
   if (text === undefined) throw refused('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
-  // Those used last are kept.
-  kept.delete(asked);
-  kept.set(asked, text);
   return text;
-}
-
-function keep(asked: string, text: string): void {
-  if (kept.has(asked)) return;
-  kept.set(asked, text);
-  characters += text.length;
-  for (const [oldest, { length }] of kept) {
-    if (kept.size <= MOST_KEPT && characters <= MOST_CHARACTERS) return;
-    kept.delete(oldest);
-    characters -= length;
-  }
 }
 
 /** Trusted texts without what GraphQL ignores: a client that was refused once sends texts from then on. */

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** What a verified token stands for, and the time (ms since 1970) at which it expires. */
 export interface Verified<T> {
   value: T;
@@ -11,10 +13,17 @@ const BYTES_BESIDE = 300;
 /** Longer tokens are verified each time: few of them would take the place of many. */
 const MOST_CHARACTERS = 4_096;
 
+interface Entry<T> {
+  value: Promise<T>;
+  until: number;
+}
+
 /** Remembers tokens until they expire, a minute at most: checking a signature costs more than a small request. */
 export class VerifiedTokens<T> {
-  readonly #entries = new Map<string, { value: Promise<T>; until: number }>();
-  #bytes = 0;
+  readonly #entries = new LRUCache<string, Entry<T>>({
+    maxSize: MOST_BYTES,
+    sizeCalculation: (_, token) => token.length + BYTES_BESIDE,
+  });
 
   /** What `verify` says of this token, now or a moment ago. Concurrent first uses verify once; errors are forgotten. */
   get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
@@ -27,31 +36,19 @@ export class VerifiedTokens<T> {
   /** For when the keys have changed; verifications under way are not remembered either. */
   clear(): void {
     this.#entries.clear();
-    this.#bytes = 0;
   }
 
   #remember(token: string, verification: Promise<Verified<T>>): Promise<T> {
-    const entry = { until: Number.POSITIVE_INFINITY, value: verification.then(({ value }) => value) };
-    // Taken out first: a Map keeps the order of insertion, so its first entry is the oldest.
-    this.#forget(token);
+    const entry: Entry<T> = { until: Number.POSITIVE_INFINITY, value: verification.then(({ value }) => value) };
     this.#entries.set(token, entry);
-    this.#bytes += token.length + BYTES_BESIDE;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= MOST_BYTES) break;
-      this.#forget(oldest);
-    }
     verification.then(
       ({ expiresAt }) => {
         entry.until = Math.min(expiresAt, Date.now() + LONGEST);
       },
       () => {
-        if (this.#entries.get(token) === entry) this.#forget(token);
+        if (this.#entries.peek(token) === entry) this.#entries.delete(token);
       },
     );
     return entry.value;
-  }
-
-  #forget(token: string): void {
-    if (this.#entries.delete(token)) this.#bytes -= token.length + BYTES_BESIDE;
   }
 }
