@@ -18,8 +18,8 @@ export interface RowWriter extends Columns {
   /** Bytes that a row may take beside those of its values. */
   most: number;
   write(out: Utf8, row: Row): void;
-  /** What stands before all rows, between two, and behind all. */
-  frame: readonly [before: string, between: string, behind: string];
+  /** The rows stand in a JSON array. */
+  isArray: boolean;
 }
 
 /** A row in the bytes that it came in: where each of its values begins and ends. */
@@ -54,6 +54,8 @@ export class Row {
   }
 }
 
+const [OPENING, COMMA, CLOSING] = Buffer.from('[,]') as unknown as [number, number, number];
+
 /** Everything is written here, one after the other: nothing waits in between. */
 const out = new Utf8();
 
@@ -65,27 +67,27 @@ export interface WrittenRows {
 
 /** Has `writer` write at most `limit` rows; gives the last of them, and whether there was one more. */
 export function writeRows(rows: Rows, writer: RowWriter, limit: number): WrittenRows {
-  const [before, between, behind] = writer.frame;
+  const { isArray } = writer;
   const total = rows.reduce((sum, { length }) => sum + length, 0);
   const row = new Row();
   let [count, read, more] = [0, 0, false];
   out.clear();
-  out.text(before);
+  if (isArray) out.byte(OPENING);
   for (const bytes of rows) {
     for (let at = 0; at < bytes.length && !more; ) {
       more = count === limit;
       if (more) break;
       const next = row.read(bytes, at);
       out.reserve(writer.most + (next - at) * MOST_PER_BYTE, read > 0 ? (out.length / read) * (total + LITTLE) : 0);
-      if (count > 0) out.text(between);
+      if (isArray && count > 0) out.byte(COMMA);
       writer.write(out, row);
       count += 1;
       read += next - at;
       at = next;
     }
   }
-  out.reserve(behind.length, 0);
-  out.text(behind);
+  out.reserve(1, 0);
+  if (isArray) out.byte(CLOSING);
   return { text: out.written, last: count > 0 ? row : null, more };
 }
 
@@ -122,16 +124,16 @@ const LITTLE = 2048;
 /** Writes rows as a JSON array of objects with these members. */
 export const jsonWriter = (table: JsonTable, selection: object): RowWriter => ({
   ...objectWriter(table, selection),
-  frame: ['[', ',', ']'],
+  isArray: true,
 });
 
 /** Writes each row as an object with `behind` behind it. */
 export const jsonRowWriter = (table: JsonTable, selection: object, behind = ''): RowWriter => ({
   ...objectWriter(table, selection, behind),
-  frame: ['', '', ''],
+  isArray: false,
 });
 
-function objectWriter(table: JsonTable, selection: object, behind = ''): Omit<RowWriter, 'frame'> {
+function objectWriter(table: JsonTable, selection: object, behind = ''): Omit<RowWriter, 'isArray'> {
   const pieces: Piece[] = [];
   let text = '';
   const add = (members: JsonTable, selected: object) => {
@@ -156,7 +158,7 @@ function objectWriter(table: JsonTable, selection: object, behind = ''): Omit<Ro
 export type Piece = readonly [before: string, value: RowValue];
 
 /** Writes the pieces of each row. */
-export function pieceWriter(pieces: readonly Piece[], end: string): Omit<RowWriter, 'frame'> {
+export function pieceWriter(pieces: readonly Piece[], end: string): Omit<RowWriter, 'isArray'> {
   // Some stand in two places.
   const columns = [...new Set(pieces.map(([, { sql }]) => sql))];
   const values = pieces.map(([before, { sql, write }]) => ({

@@ -35,5 +35,5 @@ export const vehicleCsvWriter: RowWriter = {
     Object.values(columns).map((value, at) => [at > 0 ? DELIMITER : '', value]),
     '\n',
   ),
-  frame: ['', '', ''],
+  isArray: false,
 };

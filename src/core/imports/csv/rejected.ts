@@ -58,7 +58,7 @@ export function rejectedWriter(names: readonly string[], delimiter: string): Row
     columns,
     select: rejectedColumns,
     most: names.length + ERROR_COLUMNS.length,
-    frame: ['', '', ''],
+    isArray: false,
     write(out, row) {
       const count = cells.read(row);
       for (const at of own) {
@@ -72,12 +72,12 @@ export function rejectedWriter(names: readonly string[], delimiter: string): Row
         out.byte(separator);
         cells.write(out, at, cell);
       }
-      out.text('\n');
+      out.byte(LINE_FEED);
     },
   };
 }
 
-const [QUOTE, BACKSLASH] = ['"', '\\'].map((one) => one.charCodeAt(0)) as [number, number];
+const [QUOTE, BACKSLASH, LINE_FEED] = Buffer.from('"\\\n') as unknown as [number, number, number];
 
 /** Where the cells of a row begin and end. */
 class Cells {
