@@ -1,7 +1,7 @@
 /**
  * Whether reads scale with a second process and with a second database, and creates with four processes. Two cores are full
  * with one of each, so every process gets a small share of a core (control groups), and the share is what limits it.
- * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4] [--what processes,databases,creates]     (Linux, as root)
+ * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4] [--connections 16] [--what processes,databases,creates]     (Linux, as root)
  * Read: requests per second of one and of two (four), in turns, and the ratio of a round (median). First gateways have the
  * share and the database all it wants, then the other way about: reads of the primary alone, and of the primary and a
  * standby. PostgreSQL waits for its disk.
@@ -21,10 +21,10 @@ const { values: options } = parseArgs({
     share: { type: 'string', default: '20' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
+    connections: { type: 'string', default: '16' },
     what: { type: 'string', default: 'processes,databases,creates' },
   },
 });
-const CONNECTIONS = 16;
 const OTHERS = 10_000;
 const CREATORS = 4;
 const what = new Set(options.what.split(','));
@@ -80,7 +80,12 @@ async function compare(name: string, requests: readonly Workload[], one: Started
 async function rateOf({ request }: Workload, targets: Started[]): Promise<number> {
   const results = await Promise.all(
     targets.map(({ url }) =>
-      closedLoop({ url, request, connections: CONNECTIONS / targets.length, seconds: Number(options.seconds) }),
+      closedLoop({
+        url,
+        request,
+        connections: Number(options.connections) / targets.length,
+        seconds: Number(options.seconds),
+      }),
     ),
   );
   // What is left of a share must not be there for the next round.
