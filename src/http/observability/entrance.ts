@@ -18,7 +18,7 @@ export function entrance(log: Logger, observe: Observe): RequestHandler {
     localsOf(res).requestId = requestId;
     res.setHeader('X-Request-Id', requestId);
     for (const [name, value] of securityHeaders) res.setHeader(name, value);
-    res.once('close', () => {
+    res.on('close', () => {
       const milliseconds = performance.now() - start;
       observe(req, res, milliseconds);
       logRequest(log, req, res, milliseconds);

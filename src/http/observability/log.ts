@@ -25,11 +25,15 @@ const secrets: readonly Secret[] = [
 const VIN_LENGTH = 17;
 const isAlphanumeric = Array.from({ length: 128 }, (_, code) => /[A-Za-z0-9]/.test(String.fromCharCode(code)));
 
-/** Whether so many letters and digits stand side by side. */
+/** Whether so many letters and digits stand side by side: looked for from behind, so that most of the text is passed over. */
 function hasWord(text: string, length: number): boolean {
-  let run = 0;
-  for (let at = 0; at < text.length && run < length; at++) run = isAlphanumeric[text.charCodeAt(at)] ? run + 1 : 0;
-  return run === length;
+  for (let end = length; end <= text.length; ) {
+    let at = end - 1;
+    while (at >= end - length && isAlphanumeric[text.charCodeAt(at)]) at -= 1;
+    if (at < end - length) return true;
+    end = at + 1 + length;
+  }
+  return false;
 }
 
 /** The service's log: a line for each event, for programs or for people, without tokens, e-mail addresses and all but the end of VINs. */
