@@ -16,6 +16,7 @@ import { type Answered, closedLoop, openLoop } from './support/load.ts';
 import {
   cpuMicroseconds,
   figure,
+  forgetPeak,
   inTurns,
   median,
   medianRatio,
@@ -105,6 +106,8 @@ async function compare(question: Question, those: Workload[]): Promise<void> {
   const rows: string[][] = [];
   for (const workload of those) {
     await checkSame(world, workload, contenders);
+    // The peak that is told is that of this row, on top of what those before it have left.
+    if (workload.large) for (const { pid } of [floor, gateway]) if (pid) forgetPeak(pid);
     const samples = await inTurns(contenders, ROUNDS, (contender, round) => measure(workload, contender, round));
     const of = (contender: Contender, key: keyof Sample) => (samples.get(contender) ?? []).map((sample) => sample[key]);
     for (const contender of contenders.slice(1)) {

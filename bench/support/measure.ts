@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { childrenOf } from '../../test/support/postgres-server.ts';
 
 const CLOCK_TICKS = 100;
@@ -40,6 +40,9 @@ export function megabytes(pid: number, which: 'VmHWM' | 'VmRSS'): number {
   const [, kilobytes] = new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1024;
 }
+
+/** Has VmHWM begin again at what the process holds now. */
+export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
 /**
  * Measures each of several in turn, `rounds` times after once for warming up, forwards and backwards by turns, so that a
