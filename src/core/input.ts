@@ -14,6 +14,10 @@ export const storable = (string: z.ZodString) =>
 /** The same text where nobody can be asked for another: what a row cannot hold is replaced. */
 export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
+/** A value as JSON, mended likewise in all its texts and names: in JSON both of what a row cannot hold are escapes. */
+export const mendedJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
+
 /** Text for people: trimmed, any script. */
 export const text = (max: number) =>
   storable(z.string(mustBe('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));

@@ -90,17 +90,23 @@ function encoded({ method, headers, json, form }: UpstreamRequest) {
   return { method, headers: accept };
 }
 
-/** null for an empty body, undefined for what is not JSON. Text a database cannot store (NUL, half characters) is mended. */
+/** Of arrays and objects within each other: whoever writes or stores an answer calls itself for each. */
+const MOST_LEVELS = 100;
+
+/** null for an empty body, undefined for what is not JSON, or has too many levels. */
 function parse(text: string): unknown {
   if (text === '') return null;
   try {
-    return JSON.parse(text, (_key, value) =>
-      typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\uFFFD') : value,
-    );
+    const body = JSON.parse(text);
+    return hasLevels(body, MOST_LEVELS) ? body : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** Whether a value has so many levels at most. */
+const hasLevels = (value: unknown, most: number): boolean =>
+  !(value instanceof Object) || (most > 0 && Object.values(value).every((one) => hasLevels(one, most - 1)));
 
 /** The code alone: messages of the network stack may quote what was sent. */
 function codeOf(error: unknown): string {

@@ -314,11 +314,6 @@ describe('High Mobility: a moody upstream gives no answer, and is asked again', 
     upstream = await UpstreamServer.start();
   });
 
-  test('what a database cannot store is mended in the raw answer', async () => {
-    upstream.next('eligibility', text(200, '{"eligible":true,"data_delivery":[],"note":"\\u0000\\ud800"}'));
-    expect(await ask()).toMatchObject({ outcome: 'ANSWERED', raw: { note: '\uFFFD\uFFFD' } });
-  });
-
   test('no failure names the VIN', async () => {
     for (const behaviour of [silence, hangUp, json(500, {}), json(429, {}, { 'retry-after': '0' })]) {
       upstream.next('eligibility', behaviour);

@@ -1,6 +1,7 @@
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
+import { mendedJson } from '../input.ts';
 import { onPrimary } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckHours } from './eligibility.ts';
@@ -56,7 +57,8 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
     const rows = await storeFacts(onPrimary(ctx), {
       company,
-      facts: JSON.stringify(own.map(factOf)),
+      // What a provider sent is in it.
+      facts: mendedJson(own.map(factOf)),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
       eligible: hours.ELIGIBLE,

@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { mended, mendedJson } from '../../src/core/input.ts';
+
+const unit = fc.constantFrom('\0', '\ud83d', '\ude00', '\\', 'u', '0000', 'd83d', '"', '\n', 'a', 'é');
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.string({ unit }),
+    fc.integer(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(fc.string({ unit }), tie('value'), { maxKeys: 4 }),
+  ),
+}));
+
+/** Value by value. */
+function slowly(one: unknown): unknown {
+  if (typeof one === 'string') return mended(one);
+  if (Array.isArray(one)) return one.map(slowly);
+  if (one instanceof Object)
+    return Object.fromEntries(Object.entries(one).map(([key, of]) => [mended(key), slowly(of)]));
+  return one;
+}
+
+test('JSON is mended in every text and every name, and nowhere else', () => {
+  fc.assert(
+    fc.property(value, (one) => {
+      expect(JSON.parse(mendedJson(one))).toEqual(slowly(JSON.parse(JSON.stringify(one))));
+    }),
+    { numRuns: 3000 },
+  );
+});
