@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts';
 import { type BrandId, highMobilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
@@ -5,23 +6,9 @@ import type { Provider } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
 
-/** The settings that say which providers there are and how they are asked; `config.ts` reads and judges them. */
-interface ManufacturerSettings {
-  HIGH_MOBILITY_URL?: string;
-  HIGH_MOBILITY_CLIENT_ID?: string;
-  HIGH_MOBILITY_CLIENT_SECRET?: string;
-  HIGH_MOBILITY_BRANDS?: readonly string[];
-  MERCEDES_URL?: string;
-  MERCEDES_TOKEN_URL?: string;
-  MERCEDES_CLIENT_ID?: string;
-  MERCEDES_CLIENT_SECRET?: string;
-  PROVIDER_CONCURRENCY: number;
-  PROVIDER_TIMEOUT_SECONDS: number;
-}
-
 /** The providers the settings name; where they name none, the sandbox, on a port of its own of this machine. */
 export async function openManufacturers(
-  config: ManufacturerSettings,
+  config: Config,
   clock: () => number = () => Date.now(),
 ): Promise<Manufacturers> {
   const narrowed = (served: readonly BrandId[]) =>
