@@ -2,15 +2,7 @@ import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands } from './brands.ts';
 import { type Lane, lanesOf } from './lanes.ts';
 import { LastMinute } from './last-minute.ts';
-import type {
-  Asker,
-  ConnectivityStatus,
-  DataDelivery,
-  Provider,
-  ProviderAnswer,
-  ProviderState,
-  Reason,
-} from './provider.ts';
+import type { Asker, Eligible, NoAnswer, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
 import { candidateBrands, wmiTable } from './wmi.ts';
 
 export interface Manufacturer {
@@ -24,28 +16,17 @@ export interface Manufacturer {
 }
 
 /** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
-export interface Verified {
+export type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
   status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
   /** The brand that answered; the likeliest one where none did. */
   manufacturer: string | null;
-  dataDelivery: DataDelivery[];
-  connectivityStatus: ConnectivityStatus | null;
-  primaryUserAssigned: boolean | null;
-  reason: Reason | null;
-  raw: unknown;
-}
+};
 
 /**
  * No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent; without
  * a reason the one before still holds.
  */
-export interface Unanswered {
-  status: 'PENDING';
-  reason: Reason | null;
-  retryAfter?: number | undefined;
-  asked: boolean;
-  raw: unknown;
-}
+export type Unanswered = Omit<NoAnswer, 'outcome'> & { status: 'PENDING' };
 
 export type Verification = Verified | Unanswered;
 
