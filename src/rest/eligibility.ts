@@ -1,5 +1,5 @@
 import { selectionOf } from '../core/sql/json-table.ts';
-import { jsonRowWriter } from '../core/sql/row-writer.ts';
+import { jsonWriter } from '../core/sql/row-writer.ts';
 import { pick } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { type Eligibility, eligibility } from '../core/vehicles/vehicle.ts';
@@ -8,7 +8,7 @@ import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 
 const fields = selectionOf(eligibility);
-const asJson = jsonRowWriter(eligibilityRows.members, fields);
+const asJson = jsonWriter(eligibilityRows.members, fields, '');
 const shape = (one: Eligibility) => pick(one, fields);
 
 const LONGEST_WAIT = 30;

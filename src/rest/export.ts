@@ -1,7 +1,7 @@
 import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import type { Page } from '../core/sql/page.ts';
-import { jsonRowWriter, jsonWriter, type RowWriter, type TextPage } from '../core/sql/row-writer.ts';
+import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/row-writer.ts';
 import type { Utf8Text } from '../core/sql/utf8.ts';
 import { vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
@@ -20,7 +20,7 @@ interface Format {
 const formats: Readonly<Record<'text/csv' | 'application/x-ndjson', Format>> = {
   'text/csv': { writer: vehicleCsvWriter, head: BYTE_ORDER_MARK + vehicleCsvHeader, file: 'vehicles.csv' },
   'application/x-ndjson': {
-    writer: jsonRowWriter(vehicleRows.members, selectionOf(exportedVehicle), '\n'),
+    writer: jsonWriter(vehicleRows.members, selectionOf(exportedVehicle), '\n'),
     head: '',
     file: 'vehicles.ndjson',
   },

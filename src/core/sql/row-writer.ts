@@ -121,19 +121,8 @@ export function firstOf([bytes, ...others]: Rows): { row: Row; rest: Rows } | nu
 /** Rows are not all of one length. */
 const LITTLE = 2048;
 
-/** Writes rows as a JSON array of objects with these members. */
-export const jsonWriter = (table: JsonTable, selection: object): RowWriter => ({
-  ...objectWriter(table, selection),
-  isArray: true,
-});
-
-/** Writes each row as an object with `behind` behind it. */
-export const jsonRowWriter = (table: JsonTable, selection: object, behind = ''): RowWriter => ({
-  ...objectWriter(table, selection, behind),
-  isArray: false,
-});
-
-function objectWriter(table: JsonTable, selection: object, behind = ''): Omit<RowWriter, 'isArray'> {
+/** Writes rows as JSON objects with these members: in an array, or each with `behind` behind it. */
+export function jsonWriter(table: JsonTable, selection: object, behind?: string): RowWriter {
   const pieces: Piece[] = [];
   let text = '';
   const add = (members: JsonTable, selected: object) => {
@@ -151,7 +140,7 @@ function objectWriter(table: JsonTable, selection: object, behind = ''): Omit<Ro
     text += '}';
   };
   add(table, selection);
-  return pieceWriter(pieces, text + behind);
+  return { ...pieceWriter(pieces, text + (behind ?? '')), isArray: behind === undefined };
 }
 
 /** A value, and what stands before it. */
