@@ -5,7 +5,7 @@ import { readIdempotencyKey } from '../http/idempotency.ts';
 import { localsOf } from '../http/locals.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
 import { chargeOnce } from './execution/charge.ts';
-import { type GraphqlContext, GraphqlRequest } from './execution/context.ts';
+import { GraphqlContext } from './execution/context.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
 import { jsonRequests } from './execution/json-requests.ts';
 import { persistedDocuments } from './execution/persisted-documents.ts';
@@ -51,10 +51,10 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 /** Who asks, before anything else is read; then what, where it is JSON. */
 function opening(services: HttpServices) {
   const readBody = bodyReader(services);
-  return async (req: Request, res: Response): Promise<GraphqlRequest> => {
+  return async (req: Request, res: Response): Promise<GraphqlContext> => {
     localsOf(res).route = PATH;
     const ctx = await openContext(services, req, res);
-    const context = new GraphqlRequest({
+    const context = new GraphqlContext({
       ctx,
       closed: () => closedOf(res, services.ending, ctx.caller),
       charge: chargeOnce(services.rateLimit, payerOf(ctx.caller, req), res),
@@ -89,7 +89,7 @@ async function openYoga({ config, log }: HttpServices) {
 /** What jsonRequests leaves to Yoga. */
 function operations(services: HttpServices) {
   let yoga: ReturnType<typeof openYoga> | undefined;
-  return async (req: Request, res: Response, context: GraphqlRequest): Promise<void> => {
+  return async (req: Request, res: Response, context: GraphqlContext): Promise<void> => {
     // Yoga makes a URL of them; where it cannot, it answers with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');

@@ -4,27 +4,16 @@ import { Budget } from './budget.ts';
 import { Reads } from './reads.ts';
 
 /** What every resolver gets beside its arguments. */
-export interface GraphqlContext {
-  ctx: Context;
-  reads: Reads;
-  /** What its answer may still hold. */
-  budget: Budget;
-  /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
-  closed(): AbortSignal;
-  idempotencyKey: string | undefined;
-  /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
-  charge(cost: number): void;
-  /** Its `locals` tell the log what was asked for. */
-  res: AnswerHead;
-}
-
-/** The GraphqlContext of one request. */
-export class GraphqlRequest implements GraphqlContext {
+export class GraphqlContext {
   readonly ctx: Context;
+  /** What its answer may still hold. */
   readonly budget: Budget;
+  /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
+  /** Counts what an operation of this cost is worth beyond a request, once however often it is called; throws RateLimited. */
   readonly charge: (cost: number) => void;
+  /** Its `locals` tell the log what was asked for. */
   readonly res: AnswerHead;
   readonly reads: Reads;
 

@@ -2,7 +2,7 @@ import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscri
 import type { Logger } from 'pino';
 import { readInput } from '../../core/input.ts';
 import { schema } from '../schema/schema.ts';
-import { type GraphqlContext, GraphqlRequest } from './context.ts';
+import { GraphqlContext } from './context.ts';
 import { prepare } from './document.ts';
 import { resultForWire } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
@@ -31,7 +31,7 @@ export interface OperationRequest extends Pick<GraphqlContext, 'ctx' | 'idempote
 export async function operate(asked: unknown, { over, log, onEnd, ...request }: OperationRequest): Promise<Outcome> {
   const ended = new AbortController();
   const closed = AbortSignal.any([over, ended.signal]);
-  const context = new GraphqlRequest({ ...request, closed: () => closed });
+  const context = new GraphqlContext({ ...request, closed: () => closed });
   const shown = (result: ExecutionResult) => resultForWire(result, context, log);
   if (closed.aborted) onEnd();
   else closed.addEventListener('abort', onEnd, { once: true });
@@ -52,7 +52,7 @@ export const refusal = (error: Error, context: Pick<GraphqlContext, 'ctx' | 'res
 
 async function begin(
   asked: unknown,
-  context: GraphqlRequest,
+  context: GraphqlContext,
 ): Promise<ExecutionResult | AsyncGenerator<ExecutionResult, void, void>> {
   const params = readInput(operationParams, asked);
   const text = textOf(params, context.ctx.services.config.TRUSTED_DOCUMENTS);

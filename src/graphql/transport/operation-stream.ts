@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Caller } from '../../core/context.ts';
 import { ValidationFailed } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
-import type { GraphqlRequest } from '../execution/context.ts';
+import type { GraphqlContext } from '../execution/context.ts';
 import type { Outcome } from '../execution/operation.ts';
 import { needRoom, SharedConnection } from './shared-connection.ts';
 
@@ -61,7 +61,7 @@ export class OperationStream {
   }
 
   /** Begins the operation that a request asks for; resolves when it has begun. Throws ValidationFailed. */
-  async begin(asked: unknown, { ctx, charge, idempotencyKey, res }: GraphqlRequest, caller: Caller): Promise<void> {
+  async begin(asked: unknown, { ctx, charge, idempotencyKey, res }: GraphqlContext, caller: Caller): Promise<void> {
     const { operationId: id } = readInput(identified, asked).extensions;
     if (this.#operations.has(id)) throw new ValidationFailed([], 'There is an operation with this id.');
     needRoom(this.#operations.size, MOST_UNTOLD);

@@ -4,7 +4,7 @@ import type { Caller } from '../../core/context.ts';
 import { NotFound, Unauthenticated, Unavailable } from '../../core/errors.ts';
 import { closedOf } from '../../http/connections/closed.ts';
 import type { HttpServices } from '../../http/request-context.ts';
-import type { GraphqlRequest } from '../execution/context.ts';
+import type { GraphqlContext } from '../execution/context.ts';
 import { OperationStream } from './operation-stream.ts';
 
 const TOKEN = 'x-graphql-event-stream-token';
@@ -25,7 +25,7 @@ export function singleConnection({ config, ending, log }: HttpServices) {
     return token;
   }
 
-  return async (req: Request, res: Response, context: GraphqlRequest): Promise<boolean> => {
+  return async (req: Request, res: Response, context: GraphqlContext): Promise<boolean> => {
     const { method, query } = req;
     const token = req.headers[TOKEN] ?? (method === 'GET' ? query.token : undefined);
     if (method !== 'PUT' && token === undefined) return false;
