@@ -1,19 +1,17 @@
 import { z } from 'zod';
-import { type Contract, contract, contractOrders } from '../core/contracts/contract.ts';
+import { contract, contractOrders } from '../core/contracts/contract.ts';
 import { contractRows, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
+import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/row-writer.ts';
-import { pick } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
 
-const fields = selectionOf(contract);
-const asJson = jsonWriter(contractRows.members, fields);
-const shape = (one: Contract) => pick(one, fields);
+const asJson = jsonWriter(contractRows.members, selectionOf(contract));
+const shape = shapeOf(contract);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });
 const conditionsFields = z.object(

@@ -1,15 +1,13 @@
-import { selectionOf } from '../core/sql/json-table.ts';
+import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/row-writer.ts';
-import { pick } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
-import { type Eligibility, eligibility } from '../core/vehicles/vehicle.ts';
+import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
 import { eligibilityDocs } from './openapi/eligibility.ts';
 import type { Route } from './route.ts';
 
-const fields = selectionOf(eligibility);
-const asJson = jsonWriter(eligibilityRows.members, fields, '');
-const shape = (one: Eligibility) => pick(one, fields);
+const asJson = jsonWriter(eligibilityRows.members, selectionOf(eligibility), '');
+const shape = shapeOf(eligibility);
 
 const LONGEST_WAIT = 30;
 

@@ -1,17 +1,15 @@
 import { createFleet } from '../core/fleets/create-fleet.ts';
 import { deleteFleet } from '../core/fleets/delete-fleet.ts';
-import { type Fleet, fleet, fleetOrders } from '../core/fleets/fleet.ts';
+import { fleet, fleetOrders } from '../core/fleets/fleet.ts';
 import { fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
+import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/row-writer.ts';
-import { pick } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 
-const fields = selectionOf(fleet);
-const asJson = jsonWriter(fleetRows.members, fields);
-const shape = (one: Fleet) => pick(one, fields);
+const asJson = jsonWriter(fleetRows.members, selectionOf(fleet));
+const shape = shapeOf(fleet);
 
 export const fleetRoutes: Route[] = [
   {

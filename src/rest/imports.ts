@@ -7,8 +7,7 @@ import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { readInput } from '../core/input.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
-import { pick } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/json-table.ts';
 import type { Utf8Text } from '../core/sql/utf8.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
@@ -16,8 +15,7 @@ import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
-const fields = selectionOf(importSchema);
-const shape = (run: Import) => pick(run, fields);
+const shape = shapeOf(importSchema);
 
 const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
 

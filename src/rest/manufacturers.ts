@@ -1,15 +1,13 @@
 import { authorize } from '../core/context.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
-import { pick } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/json-table.ts';
 import { manufacturer } from '../core/vehicles/manufacturer.ts';
 import { provider } from '../core/vehicles/provider.ts';
 import { listProviders } from '../core/vehicles/providers.ts';
 import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';
 
-const fields = selectionOf(manufacturer);
-
-const providerFields = selectionOf(provider);
+const shape = shapeOf(manufacturer);
+const providerShape = shapeOf(provider);
 
 export const manufacturerRoutes: Route[] = [
   {
@@ -19,7 +17,7 @@ export const manufacturerRoutes: Route[] = [
     docs: manufacturerDocs.list,
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
-      return { status: 200, body: ctx.services.manufacturers.list().map((one) => pick(one, fields)) };
+      return { status: 200, body: ctx.services.manufacturers.list().map(shape) };
     },
   },
   {
@@ -29,7 +27,7 @@ export const manufacturerRoutes: Route[] = [
     docs: manufacturerDocs.providers,
     answer: async (ctx) => ({
       status: 200,
-      body: (await listProviders(ctx)).map((one) => pick(one, providerFields)),
+      body: (await listProviders(ctx)).map(providerShape),
     }),
   },
 ];

@@ -1,20 +1,18 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
-import { pick } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/json-table.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
-import { type Vehicle, type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
+import { type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
 import { expectedBy, getAnswer } from './etag.ts';
 import { vehiclesAnswer } from './export.ts';
 import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
 import { commaList, membersOf, once, pathWith, type RestRequest, type Route, readAddQuery } from './route.ts';
 
-const fields = selectionOf(vehicleJson);
-const shape = (vehicle: Vehicle) => pick(vehicle, fields);
+const shape = shapeOf(vehicleJson);
 
 const filterQuery = z.object({
   eligibility: commaList,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
-import { pick } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/json-table.ts';
 import { listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
-import { type Delivery, type DeliveryState, delivery, deliveryState } from '../core/webhooks/delivery.ts';
-import { type Webhook, type WebhookWithSecret, webhook } from '../core/webhooks/webhook.ts';
+import { type DeliveryState, delivery, deliveryState } from '../core/webhooks/delivery.ts';
+import { type WebhookWithSecret, webhook } from '../core/webhooks/webhook.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -17,12 +16,10 @@ import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { webhookDocs } from './openapi/webhooks.ts';
 import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
 
-const fields = selectionOf(webhook);
-const shape = (one: Webhook) => pick(one, fields);
+const shape = shapeOf(webhook);
 const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape(made), secret });
 
-const deliveryFields = selectionOf(delivery);
-const deliveryShape = (one: Delivery) => pick(one, deliveryFields);
+const deliveryShape = shapeOf(delivery);
 
 const deliveryQuery = z.object({
   state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),

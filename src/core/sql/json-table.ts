@@ -1,7 +1,7 @@
 import type { SnakeCase } from '@mikro-orm/sql';
 import { z } from 'zod';
 import { kindOf } from '../fields.ts';
-import { type JsonSql, json, type Selection, type ValueSql } from './selection.ts';
+import { type JsonSql, json, pick, type Selection, type ValueSql } from './selection.ts';
 import type { Tables } from './tables.ts';
 
 /** How the other members are made: at least those that no column of the table is called like. */
@@ -43,4 +43,10 @@ export function selectionOf<Schema extends z.ZodObject>({ shape }: Schema): Sele
     schema instanceof z.ZodObject ? selectionOf(schema) : true,
   ]);
   return Object.fromEntries(members);
+}
+
+/** What shows, of a value that may have more: all that the schema has. */
+export function shapeOf<Schema extends z.ZodObject>(schema: Schema) {
+  const fields = selectionOf(schema);
+  return (value: z.output<Schema>) => pick(value, fields);
 }
