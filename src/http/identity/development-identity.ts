@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWTVerifyGetKey, SignJWT } from 'jose';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 
@@ -25,17 +25,8 @@ export interface TokenClaims {
   expiresIn?: string | undefined;
 }
 
-export interface DevelopmentIdentity {
-  issuer: string;
-  audience: string;
-  findKey: JWTVerifyGetKey;
-  /** A signed token; throws TypeError for a time span that cannot be read. */
-  issue(claims: TokenClaims): Promise<string>;
-}
-
 /** The gateway as its own issuer, by a key kept in DATA_DIR: tokens made once go on working after a restart. */
-export async function openDevelopmentIdentity(config: Config): Promise<DevelopmentIdentity> {
-  if (!config.developmentIdentity) throw new Error('With a database or an issuer named, the gateway issues no tokens.');
+export async function openDevelopmentIdentity(config: Config) {
   const jwk = await readOrMakeKey(config.DATA_DIR);
   const { d: _, ...publicJwk } = jwk;
   const [signingKey, verifyingKey] = [await importJWK(jwk, ALGORITHM), await importJWK(publicJwk, ALGORITHM)];
@@ -44,7 +35,8 @@ export async function openDevelopmentIdentity(config: Config): Promise<Developme
     issuer: ISSUER,
     audience: AUDIENCE,
     findKey: async () => verifyingKey,
-    issue: async ({ company, scope, expiresIn = '30 days' }) =>
+    /** A signed token; throws TypeError for a time span that cannot be read. */
+    issue: async ({ company, scope, expiresIn = '30 days' }: TokenClaims) =>
       new SignJWT({ [config.AUTH_COMPANY_CLAIM]: company, ...(scope !== undefined && { scope }) })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'at+jwt', kid })
         .setIssuer(ISSUER)
