@@ -24,18 +24,6 @@ export interface DocumentPlan extends Plan {
   isWhole: boolean;
 }
 
-/** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
-export const planQuery = (type: GraphQLObjectType, set: SelectionSetNode, around: Around): DocumentPlan =>
-  new Planner(around).query(type, set);
-
-/** Plans one field of a resource. */
-export const planField = (field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[], around: Around) =>
-  new Planner(around).field(field, type, nodes);
-
-/** Plans what a field selects of a node, for each type that this may be: a part under the name of each. */
-export const planNode = (type: GraphQLObjectType, nodes: readonly FieldNode[], around: Around) =>
-  new Planner(around).node(type, nodes);
-
 /** After fragments are spread, which multiply what a short document asks for. */
 const MOST_RELATIONS = 100;
 const MOST_FIELDS = 2000;
@@ -54,7 +42,8 @@ interface Nodes {
   type: unknown;
 }
 
-class Planner {
+/** Plans one part of a document: each part has a planner of its own. */
+export class Planner {
   readonly #around: Around;
   readonly #fields: (OneField | ListField)[] = [];
   readonly #given: ReadArguments[] = [];
@@ -66,14 +55,17 @@ class Planner {
     this.#around = around;
   }
 
+  /** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
     return this.#plan(this.#members(type, [set], (nodes) => this.#root(queries[nodes.field.name], nodes)));
   }
 
+  /** Plans one field of a resource. */
   field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan([['', this.#part(field, this.#nodesOf(type, nodes))]]);
   }
 
+  /** Plans what a field selects of a node, for each type that this may be: a part under the name of each. */
   node(type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan(this.#nodeParts(this.#nodesOf(type, nodes)));
   }

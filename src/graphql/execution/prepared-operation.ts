@@ -2,7 +2,7 @@ import { type GraphQLObjectType, Kind, type OperationDefinitionNode, OperationTy
 import { schema } from '../schema/schema.ts';
 import { costOf } from './cost.ts';
 import { asksOnlyForSchema, fragmentOf, type Parsed } from './guards.ts';
-import { type DocumentPlan, planQuery } from './plan.ts';
+import { type DocumentPlan, Planner } from './plan.ts';
 import type { Variables } from './selected.ts';
 import { type ReadVariables, variablesOf } from './variables.ts';
 
@@ -62,11 +62,9 @@ export class PreparedOperation {
   }
 
   #plan(variables: Variables | null): DocumentPlan {
-    return planQuery(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet, {
-      schema,
-      fragment: (name) => fragmentOf(this.#document.tree, name),
-      variables,
-    });
+    const fragment = (name: string) => fragmentOf(this.#document.tree, name);
+    const planner = new Planner({ schema, fragment, variables });
+    return planner.query(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
   }
 }
 

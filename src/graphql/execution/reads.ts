@@ -14,7 +14,7 @@ import type { Members, Part } from '../../core/sql/json-answer.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
 import { Utf8Text } from '../../core/sql/utf8.ts';
 import type { GraphqlContext } from './context.ts';
-import { type DocumentPlan, planField, planNode, planQuery } from './plan.ts';
+import { type DocumentPlan, Planner } from './plan.ts';
 import type { Variables } from './selected.ts';
 
 /** An object that was read as a plan has it: its members stand under the names of the answer. */
@@ -129,7 +129,7 @@ export class Reads {
   /** A field of Query. */
   async root(info: GraphQLResolveInfo): Promise<unknown> {
     const { operation, variableValues, parentType } = info;
-    this.#query ??= this.#begin(planQuery(parentType, operation.selectionSet, aroundOf(info)), variableValues);
+    this.#query ??= this.#begin(new Planner(aroundOf(info)).query(parentType, operation.selectionSet), variableValues);
     const { plan, answer } = this.#query;
     const at = plan.parts.findIndex(([name]) => name === info.path.key);
     const part = plan.parts[at]?.[1] as Part;
@@ -148,7 +148,7 @@ export class Reads {
 
   /** What of the caller's company has these ids, in their order; null for none. */
   async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
-    const plan = planNode(info.parentType, info.fieldNodes, aroundOf(info));
+    const plan = new Planner(aroundOf(info)).node(info.parentType, info.fieldNodes);
     const reads = readsOf(this.#ctx, plan, info.variableValues);
     const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
     return answers.map(({ texts, reads: judged }) => {
@@ -174,7 +174,7 @@ export class Reads {
 
   #loaderOf(field: Field, info: GraphQLResolveInfo): DataLoader<object, unknown> {
     const type = info.parentType as GraphQLObjectType;
-    const plan = planField(field, type, info.fieldNodes, aroundOf(info));
+    const plan = new Planner(aroundOf(info)).field(field, type, info.fieldNodes);
     const [[, part]] = plan.parts as [Members[number]];
     const { id = '', lookups = {} } = resources[type.name] ?? {};
     const [alias = ''] = id.split('.');
