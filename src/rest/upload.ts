@@ -5,6 +5,7 @@ import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import { mayBeTable, noTable } from '../core/imports/csv/csv.ts';
 import type { TemporaryFile } from '../core/imports/temporary-file.ts';
+import { piecesOf, tornForm } from '../http/multipart.ts';
 import { spool } from './spool.ts';
 
 export interface Upload {
@@ -159,17 +160,3 @@ const tooMany = () =>
   new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`);
 
 const noFile = (message: string) => new ValidationFailed([{ path: 'vins', code: 'INVALID_TYPE', message }]);
-
-const tornForm = (cause: unknown) =>
-  cause instanceof DomainError
-    ? cause
-    : Object.assign(new ValidationFailed([], 'The multipart form is torn or cut off.'), { cause });
-
-async function* piecesOf(file: AsyncIterable<Buffer>, whole: Promise<void>): AsyncGenerator<Buffer> {
-  try {
-    yield* file;
-    await whole;
-  } catch (error) {
-    throw tornForm(error);
-  }
-}

@@ -1,15 +1,9 @@
-import type { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
-import {
-  DomainError,
-  MalformedJson,
-  PayloadTooLarge,
-  UnsupportedMediaType,
-  ValidationFailed,
-} from '../../core/errors.ts';
+import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
 import { mayBeTable, noTable } from '../../core/imports/csv/csv.ts';
 import { localsOf } from '../../http/locals.ts';
+import { piecesOf, tornForm } from '../../http/multipart.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import { operationIn } from './body.ts';
 
@@ -62,20 +56,4 @@ export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable
   } catch (error) {
     throw tornForm(error);
   }
-}
-
-async function* piecesOf(stream: Readable): AsyncGenerator<Buffer> {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw tornForm(error);
-  }
-}
-
-function tornForm(cause: unknown): DomainError {
-  if (cause instanceof DomainError) return cause;
-  const { message, status, expose } = cause as { message: string; status?: number; expose?: boolean };
-  // What the parser of the specification says is meant for callers; what the form's says is not.
-  const text = expose && status !== 500 ? message : 'The multipart form is torn or cut off.';
-  return Object.assign(status === 413 ? new PayloadTooLarge(text) : new ValidationFailed([], text), { cause });
 }
