@@ -7,7 +7,7 @@ import { headersOf, statusOf } from '../../http/status.ts';
 import type { GraphqlContext } from './context.ts';
 
 /** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
-interface Http {
+export interface Http {
   status: number;
   headers?: Record<string, string>;
   spec?: boolean;

@@ -8,7 +8,7 @@ import { schema } from '../schema/schema.ts';
 import { MOST_BYTES, tooLarge } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
-import { noteCode, withWireErrors } from './errors.ts';
+import { type Http, noteCode, withWireErrors } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
 import { type Guarded, guard } from './plugins.ts';
@@ -127,11 +127,6 @@ function prepareValid(query: string): Document | null {
   } catch {
     return null;
   }
-}
-
-interface Http {
-  status: number;
-  headers?: Record<string, string>;
 }
 
 function sendResult(res: Response, type: string, { errors, ...result }: ExecutionResult): void {
