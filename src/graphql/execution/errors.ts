@@ -166,7 +166,8 @@ function rejectedByGraphql(error: GraphQLError, origin: GraphQLError, requestId:
   return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
 }
 
-function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
+/** The same error, as far as its place goes, with another message and other extensions. */
+export function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
   const { nodes, source, positions, path } = error;
   return new GraphQLError(message, { nodes, source, positions, path, extensions });
 }

@@ -4,7 +4,7 @@ import { readInput } from '../../core/input.ts';
 import { schema } from '../schema/schema.ts';
 import { GraphqlContext } from './context.ts';
 import { prepare } from './document.ts';
-import { resultForWire } from './errors.ts';
+import { resultForWire, rewritten } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { operationParams } from './json-requests.ts';
 import { textOf } from './persisted-documents.ts';
@@ -85,12 +85,7 @@ function prepared(text: string) {
   }
 }
 
-const coded =
-  (code: string) =>
-  (error: GraphQLError): GraphQLError => {
-    const { message, nodes, source, positions, path } = error;
-    return new GraphQLError(message, { nodes, source, positions, path, extensions: { code } });
-  };
+const coded = (code: string) => (error: GraphQLError) => rewritten(error, error.message, { code });
 
 const asGraphqlError = (error: Error): GraphQLError =>
   error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error });
