@@ -176,10 +176,7 @@ export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
 
 /** The error of a document that asks for too much; the bound is in its message. */
 export const outOfBounds = (what: string, bound: number): GraphQLError =>
-  rejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
-
-/** The error of a document that GraphQL itself would let pass. */
-export const rejectedDocument = (message: string): GraphQLError => new RejectedDocument(message);
+  new RejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
 
 /** Whether an operation asks for nothing but the schema: what everybody may, without a token. */
 export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: OperationDefinitionNode): boolean {

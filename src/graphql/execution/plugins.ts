@@ -5,8 +5,7 @@ import { CostExceeded, Unauthenticated } from '../../core/errors.ts';
 import { localsOf } from '../../http/locals.ts';
 import type { GraphqlContext } from './context.ts';
 import { type Document, prepare } from './document.ts';
-import { noted, type Result } from './errors.ts';
-import { rejectedDocument } from './guards.ts';
+import { noted, RejectedDocument, type Result } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import type { PreparedOperation } from './prepared-operation.ts';
 import type { Variables } from './selected.ts';
@@ -84,7 +83,7 @@ export function guard(
     throw asGraphqlError(new Unauthenticated('This needs a bearer token.', null));
   }
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
-  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
+  if (!INTROSPECTION && operation.asksForSchema) throw new RejectedDocument('The schema cannot be asked for here.');
   const variables = operation.readVariables(given ?? {}, { longest: LIMIT_VINS, hints: INTROSPECTION });
   const cost = operation.costFor(variables);
   try {
