@@ -7,7 +7,7 @@ import { type HttpServices, openContext, payerOf } from '../http/request-context
 import { chargeOnce } from './execution/charge.ts';
 import { GraphqlContext } from './execution/context.ts';
 import { earlyAnswer, noteCode } from './execution/errors.ts';
-import { jsonRequests } from './execution/json-requests.ts';
+import { jsonRequests, RESPONSE } from './execution/json-requests.ts';
 import { persistedDocuments } from './execution/persisted-documents.ts';
 import { guards, shortRejection, wireErrors } from './execution/plugins.ts';
 import { schema } from './schema/schema.ts';
@@ -111,5 +111,3 @@ function answerError(error: Error, req: Request, res: Response, log: HttpService
   noteCode(res, errors);
   res.status(status).set(headers).type(type).send(JSON.stringify({ errors }));
 }
-
-const RESPONSE = 'application/graphql-response+json';

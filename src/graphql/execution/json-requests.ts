@@ -49,7 +49,7 @@ export function jsonRequests({ log }: HttpServices) {
   };
 }
 
-const RESPONSE = 'application/graphql-response+json';
+export const RESPONSE = 'application/graphql-response+json';
 
 /** The media type of the answer, where both the request and its answer are plain JSON. */
 function answerType(req: Request): string | null {
