@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { ValidationFailed } from '../core/errors.ts';
+import { loadedOnce } from '../http/assets.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { localsOf } from '../http/locals.ts';
@@ -88,17 +89,13 @@ async function openYoga({ config, log }: HttpServices) {
 
 /** What jsonRequests leaves to Yoga. */
 function operations(services: HttpServices) {
-  let yoga: ReturnType<typeof openYoga> | undefined;
+  const yoga = loadedOnce(() => openYoga(services));
   return async (req: Request, res: Response, context: GraphqlContext): Promise<void> => {
     // Yoga makes a URL of them; where it cannot, it answers with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
-    yoga ??= openYoga(services).catch((error) => {
-      yoga = undefined;
-      throw error;
-    });
-    const answer = await yoga;
+    const answer = await yoga();
     await answer(req, res, context);
   };
 }
