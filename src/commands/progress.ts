@@ -1,3 +1,5 @@
+import type { ImportState } from './follow-import.ts';
+
 /** Where progress is shown: process.stderr. */
 interface Screen {
   isTTY?: boolean;
@@ -6,12 +8,7 @@ interface Screen {
 }
 
 /** Counts of rows, as far as they are known. */
-interface Rows {
-  received: number;
-  created: number;
-  existing: number;
-  rejected: number;
-}
+type Rows = Omit<ImportState, 'state'>;
 
 const SHORTEST_BAR = 10;
 const number = new Intl.NumberFormat('en');
