@@ -18,9 +18,6 @@ export class Html {
   constructor(text: string) {
     this.text = text;
   }
-  toString(): string {
-    return this.text;
-  }
 }
 
 function written(value: unknown): string {
