@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Caller } from '../../core/context.ts';
 import { ValidationFailed } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
+import { msLeft } from '../../http/connections/closed.ts';
 import type { GraphqlContext } from '../execution/context.ts';
 import type { Outcome } from '../execution/operation.ts';
 import { needRoom, SharedConnection } from './shared-connection.ts';
@@ -16,7 +17,6 @@ const MOST_UNTOLD = 100;
 const RESERVED_MS = 10_000;
 /** A comment shows proxies that the stream is open. */
 const BEAT_MS = 15_000;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const identified = z.object({ extensions: z.object({ operationId: z.string().min(1) }) });
 
@@ -82,8 +82,7 @@ export class OperationStream {
 
   async #tell(id: string, outcome: Outcome, { expiresAt }: Caller): Promise<void> {
     // The token of this request may expire before that of the stream.
-    const left = Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
-    const timer = setTimeout(() => this.end(id), left);
+    const timer = setTimeout(() => this.end(id), msLeft(expiresAt));
     for await (const payload of Symbol.asyncIterator in outcome ? outcome : [outcome]) {
       if (this.#operations.has(id)) await this.#send('next', { id, payload });
     }

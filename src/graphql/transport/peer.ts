@@ -1,5 +1,6 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
+import { msLeft } from '../../http/connections/closed.ts';
 import type { Outcome } from '../execution/operation.ts';
 
 /** A sign of life, for proxies; who does not answer it has gone. */
@@ -10,8 +11,6 @@ const MOST_WAITING_BYTES = 1024 * 1024;
 const LONGEST_END_MS = 5_000;
 /** For the other side to say goodbye, too. */
 const GOODBYE_MS = 1_000;
-/** Timers take no more. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Of a close frame. */
 const LONGEST_REASON = 123;
 
@@ -57,8 +56,7 @@ export class Peer {
   /** From now on it may ask for operations, until the token expires. */
   begin(run: Operate, expiresAt: number): void {
     this.#run = run;
-    const left = Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
-    const timer = setTimeout(() => this.close(FORBIDDEN, 'The token has expired.'), left);
+    const timer = setTimeout(() => this.close(FORBIDDEN, 'The token has expired.'), msLeft(expiresAt));
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 

@@ -4,6 +4,9 @@ import type { Caller } from '../../core/context.ts';
 /** Timers take no more. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** For how long the caller's token goes on, as far as a timer can wait. */
+export const msLeft = (expiresAt: number): number => Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
+
 /**
  * Aborts when the client has gone or has its whole answer, when the process is to end, and when the caller's token
  * expires or `longestMs` have passed: whoever waits stops waiting, and no stream outlives its token.
@@ -16,7 +19,7 @@ export function closedOf(
 ): AbortSignal {
   const closed = new AbortController();
   const expired = new AbortController();
-  const left = caller ? Math.max(0, caller.expiresAt - Date.now()) : longestMs;
+  const left = caller ? msLeft(caller.expiresAt) : longestMs;
   const timer = setTimeout(() => expired.abort(), Math.min(left, longestMs));
   res.once('close', () => {
     clearTimeout(timer);
