@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { request } from 'undici';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import { ProviderError, type ProviderErrorKind } from './provider-error.ts';
+import { ProviderError } from './provider-error.ts';
 import { secondsToWait } from './retry-after.ts';
 
 /** One call to an upstream; at most one of `json` and `form` is its body. */
@@ -19,8 +19,6 @@ export interface Reply {
   status: number;
   body: unknown;
 }
-
-const kindOf = new Map<string, ProviderErrorKind>([['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'BAD_ANSWER']]);
 
 /** What of a body that is not JSON is kept for support. */
 const KEPT_TEXT = 1000;
@@ -65,7 +63,8 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
     text = await response.body.text();
   } catch (error) {
     const code = codeOf(error);
-    throw new ProviderError(signal.aborted ? 'TIMEOUT' : (kindOf.get(code) ?? 'UNREACHABLE'), { raw: { fault: code } });
+    const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
+    throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
   }
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;
