@@ -47,8 +47,8 @@ export interface Route {
   body?: 'json' | 'upload';
   /** What the token must have, where scopes are in use; some requests need more, as core finds. */
   scope: Scope;
-  /** `optional` where contracts may be open to callers without a token; core decides. `none` asks nobody. */
-  token?: 'optional' | 'none';
+  /** `optional` where contracts may be open to callers without a token; core decides. */
+  token?: 'optional';
   docs: RouteDocs;
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }

@@ -57,8 +57,7 @@ function* places(): Generator<Place> {
 export function restApi(services: HttpServices): RequestHandler {
   const router = Router({ caseSensitive: true });
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
-  const needsToken = ({ token }: Route) =>
-    token === undefined || (token === 'optional' && services.config.CONTRACTS_AUTH === 'required');
+  const needsToken = ({ token }: Route) => token !== 'optional' || services.config.CONTRACTS_AUTH === 'required';
 
   async function answer(place: Place, req: Request, res: Response): Promise<void> {
     const route = place.routes.get(req.method);

@@ -28,8 +28,7 @@ export function operationOf(route: Route, schemas: Schemas): Json {
 }
 
 const bearer = { bearer: [] };
-const securityOf = ({ token }: Route): Json[] =>
-  token === 'none' ? [] : token === 'optional' ? [bearer, {}] : [bearer];
+const securityOf = ({ token }: Route): Json[] => (token === 'optional' ? [bearer, {}] : [bearer]);
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
@@ -76,7 +75,7 @@ function answerOf(answer: AnswerDocs, { method, docs }: Route, schemas: Schemas)
 }
 
 /** Errors that follow from what kind of operation it is. */
-function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
+function codesOf({ method, body, docs }: Route): ErrorCode[] {
   const reads = docs.query || docs.body || method === 'POST';
   return [
     ...(docs.errors ?? []),
@@ -84,7 +83,8 @@ function codesOf({ method, body, token, docs }: Route): ErrorCode[] {
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
     ...(body === 'json' ? (['MALFORMED_JSON'] as const) : []),
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
-    ...(token === 'none' ? [] : (['UNAUTHENTICATED', 'FORBIDDEN'] as const)),
+    'UNAUTHENTICATED',
+    'FORBIDDEN',
     ...(method === 'POST' ? (['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
     'RATE_LIMITED',
     'INTERNAL',
