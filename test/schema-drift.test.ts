@@ -238,7 +238,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
       (step) => step(),
     );
     await job.run(new AbortController().signal);
-    await job.stop();
+    await job.stop?.();
   },
   'DELETE /contracts/{id}': () => acme.delete(`/contracts/${contract.id}`),
   'DELETE /vehicles/{vehicleId}': () => acme.delete(`/vehicles/${vehicle.id}`),

@@ -23,6 +23,5 @@ export function deleteFleets(open: () => Context, atLeisure: Steps): Job {
       }
       return null;
     },
-    stop: async () => {},
   };
 }

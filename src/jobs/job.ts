@@ -4,6 +4,6 @@ export interface Job {
   kind: string;
   /** Does what is due, until there is no more or the signal aborts; gives when more comes due (ISO 8601), if it knows. */
   run(signal: AbortSignal): Promise<string | null>;
-  /** Resolves when nothing is under way any more. */
-  stop(): Promise<void>;
+  /** Resolves when nothing is under way any more; a job that leaves nothing behind its runs has none. */
+  stop?(): Promise<void>;
 }

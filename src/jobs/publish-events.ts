@@ -44,6 +44,5 @@ export function publish(open: () => Context, atLeisure: Steps): Job {
         if (!more) await delay(PAUSE_MS);
       }
     },
-    stop: async () => {},
   };
 }

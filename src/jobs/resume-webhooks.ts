@@ -16,6 +16,5 @@ export function resumeWebhooks(open: () => Context, atLeisure: Steps): Job {
       }
       return null;
     },
-    stop: async () => {},
   };
 }

@@ -53,7 +53,7 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
   return {
     async stop() {
       end.abort();
-      await Promise.all([...loops, ...jobs.map((job) => job.stop())]);
+      await Promise.all([...loops, ...jobs.map((job) => job.stop?.())]);
     },
   };
 }

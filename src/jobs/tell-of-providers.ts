@@ -11,6 +11,5 @@ export function tellProviders(open: () => Context): Job {
       tellOfProviders(ctx);
       return new Date(ctx.now().getTime() + TOLD_EVERY_SECONDS * 1000).toISOString();
     },
-    stop: async () => {},
   };
 }

@@ -24,6 +24,5 @@ export function upkeep(open: () => Context): Job {
       await refreshStatistics(ctx);
       return null;
     },
-    stop: async () => {},
   };
 }
