@@ -4,7 +4,7 @@ import type { Context, Scope } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
-import { cursorOf, firstPage, type Page, pageSize, placeOf, readPage, type Slice } from '../core/sql/page.ts';
+import { cursorOf, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { TextPage } from '../core/sql/row-writer.ts';
 import { Utf8Text } from '../core/sql/utf8.ts';
@@ -70,11 +70,11 @@ const listQuery = z.object({
 });
 
 /** A page for listAnswer of items that core gave as such. */
-export const jsonPageOf = <T extends { id: string }>(slice: Slice<T>, shape: (item: T) => unknown): TextPage => ({
-  text: Utf8Text.of(JSON.stringify(slice.items.map(shape))),
-  last: placeOf(slice, -1),
-  hasNext: slice.more,
-});
+export function jsonPageOf<T extends { id: string }>({ items, more }: Slice<T>, shape: (item: T) => unknown): TextPage {
+  const last = items.at(-1);
+  const text = Utf8Text.of(JSON.stringify(items.map(shape)));
+  return { text, last: last ? { id: last.id, text: null } : null, hasNext: more };
+}
 
 /** Reads a page of some list as JSON. */
 type ReadPage = (page: Page) => Promise<TextPage>;
@@ -143,7 +143,7 @@ export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
   read: (page: Page) => Promise<P>,
 ): AsyncGenerator<P, void> {
   const readAfter = (after: Place) => {
-    const page = read({ ...firstPage(STREAM_PAGE, order), after });
+    const page = read({ limit: STREAM_PAGE, order, after, before: null, backward: false });
     page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
     return page;
   };

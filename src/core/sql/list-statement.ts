@@ -54,13 +54,13 @@ interface ListText extends Pick<Numbered, 'names'> {
   textAt: number;
 }
 
-/** The statement for a page, one row longer than it. */
+/** The statement for a page that counts from the beginning of the list, or goes on after a place; one row longer than it. */
 export function listStatement(ctx: Context, of: Resource, columns: Columns, asked: AskedList) {
   const { page, filter, company, on } = asked;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
   const hidden = isHidden(ctx, of);
-  const { after, before, backward, order } = page;
-  const shape = `${order.name} ${after !== null} ${before !== null} ${backward} ${hidden} ${company === null} ${given.names} ${on?.[0]}`;
+  const { after, order } = page;
+  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on?.[0]}`;
   const kept = keptText(of, columns.select, shape, () => writeList(of, columns, asked, given.names, hidden));
   const all: Record<string, unknown> = {
     ...placesOf(page),
@@ -90,18 +90,17 @@ function writeList(
   names: readonly string[],
   hidden: boolean,
 ): ListText {
-  const { after, before, backward, order } = asked.page;
+  const { after, order } = asked.page;
   const sort = sortOf(order, of.id, of.order);
   const where = [
     whereSql(of, asked, names, hidden),
     ...(after === null ? [] : [comparedSql(sort, '>', sort.placeOf('$after', '$after_text'))]),
-    ...(before === null ? [] : [comparedSql(sort, '<', sort.placeOf('$before', '$before_text'))]),
   ].join(' and ');
   const known = columns.indexOf(of.id);
   const idAt = known < 0 ? columns.length : known;
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
-  const sorted = orderSql(sort, sort.columns, backward);
+  const sorted = orderSql(sort, sort.columns, false);
   const { text, names: given } = numbered(firstRows(of, own, where, sorted, LIMIT));
   return { parts: text.split(LIMIT), names: given, idAt, textAt };
 }

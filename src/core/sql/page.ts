@@ -32,8 +32,6 @@ export interface Page {
 export interface Slice<T> {
   items: T[];
   more: boolean;
-  /** The texts of the items' places, where the list is not in the order of creation. */
-  texts?: (string | null)[];
 }
 
 /**
@@ -57,15 +55,6 @@ export function readPage(input: unknown, orders?: Orders): Page {
   };
 }
 
-/** The whole list's first page of `limit` items. */
-export const firstPage = (limit: number, order: Order = BY_CREATION): Page => ({
-  limit,
-  order,
-  after: null,
-  before: null,
-  backward: false,
-});
-
 const ID_BYTES = 16;
 
 /** A cursor says where in the list a row stands; it stays right when rows are added, changed or deleted around it. */
@@ -88,20 +77,4 @@ function placeOfCursor(cursor: string, order: Order, path: string): Place {
       { path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list in this order' },
     ]);
   return { id, text };
-}
-
-/** Makes a slice of the rows of a page, of which one more was read, and of their texts. */
-export function sliceOf<T>(rows: T[], page: Page, texts: (string | null)[] | null = null): Slice<T> {
-  const more = rows.length > page.limit;
-  const cut = <One>(all: One[]) => {
-    const own = more ? all.slice(0, page.limit) : all;
-    return page.backward ? own.reverse() : own;
-  };
-  return { items: cut(rows), more, ...(texts && { texts: cut(texts) }) };
-}
-
-/** Where the item at this place of a slice stands in the list; null where there is none. */
-export function placeOf({ items, texts }: Slice<{ id: string }>, at: number): Place | null {
-  const item = items.at(at);
-  return item ? { id: item.id, text: texts?.at(at) ?? null } : null;
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { type Asked, type AskedList, isHidden, keptText, listStatement, whereSql } from './list-statement.ts';
 import { numbered } from './named.ts';
-import { type Slice, sliceOf } from './page.ts';
+import type { Slice } from './page.ts';
 import { fromSql, givenOf, type Resource } from './resource.ts';
 import { plain, uuid } from './row-values.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
@@ -11,7 +11,6 @@ import type { Utf8Text } from './utf8.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
- * The page counts from the beginning of the list.
  */
 export async function readText(ctx: Context, of: Resource, writer: RowWriter, asked: AskedList): Promise<TextPage> {
   const { text, values, isLong, idAt, textAt } = listStatement(ctx, of, writer, asked);
@@ -22,17 +21,15 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, as
   return { ...written, last: place, hasNext: more };
 }
 
-type Row = Readonly<{ id: string; text?: string | null; json: string }>;
-
-/** Reads a page as objects. */
+/** Reads a page as objects, of a list whose order callers have no choice of. */
 export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
   const json = wholeOf(of.members);
-  const { values, isLong, textAt, ...statement } = listStatement(ctx, of, { columns: [json], select: json }, asked);
-  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, isLong ? ALL_ROWS : asked.page.limit);
-  const rows = (await send(statement.text, values)) as Row[];
-  const texts = textAt < 0 ? null : rows.map(({ text = null }) => text);
-  const { items, ...slice } = sliceOf(rows, asked.page, texts);
-  return { ...slice, items: JSON.parse(`[${items.map((row) => row.json).join()}]`) };
+  const { limit } = asked.page;
+  const { text, values, isLong } = listStatement(ctx, of, { columns: [json], select: json }, asked);
+  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, isLong ? ALL_ROWS : limit);
+  const rows = (await send(text, values)) as { json: string }[];
+  const items = rows.slice(0, limit).map((row) => row.json);
+  return { items: JSON.parse(`[${items.join()}]`), more: rows.length > limit };
 }
 
 const whole = new WeakMap<JsonTable, string>();
