@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { mayBeTable, noTable } from '../core/imports/csv/csv.ts';
+import { mayBeTable, noTable } from '../core/imports/csv/media-type.ts';
 import type { TemporaryFile } from '../core/imports/temporary-file.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 import { spool } from './spool.ts';

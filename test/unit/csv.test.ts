@@ -6,19 +6,13 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
-import {
-  type CsvLimits,
-  type CsvRow,
-  columnsOf,
-  type Delimiter,
-  mayBeTable,
-  type RejectedRow,
-  readCsv,
-  rejectedHeader,
-  rejectedWriter,
-} from '../../src/core/imports/csv/csv.ts';
+import { readCsv } from '../../src/core/imports/csv/csv.ts';
+import type { Delimiter } from '../../src/core/imports/csv/layout.ts';
+import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
+import { mayBeTable } from '../../src/core/imports/csv/media-type.ts';
 import { parseRecords } from '../../src/core/imports/csv/records.ts';
-import { parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
+import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/imports/csv/rejected.ts';
+import { type CsvRow, parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
 import { firstOf, writeRows } from '../../src/core/sql/row-writer.ts';
 import { readVin } from '../../src/core/vin.ts';
 import { rowsOf } from '../support/rows.ts';
@@ -615,6 +609,14 @@ describe('for any file', () => {
     );
   });
 });
+
+/** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
+interface RejectedRow {
+  value: string;
+  cells: readonly string[] | null;
+  code: string;
+  message: string;
+}
 
 function rejected({ columns, delimiter }: Pick<ReadFile, 'columns' | 'delimiter'>, rows: RejectedRow[]): string {
   const stored = rowsOf(

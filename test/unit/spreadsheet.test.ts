@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import writeExcelFile from 'write-excel-file/node';
-import type { CsvLimits, CsvRow } from '../../src/core/imports/csv/csv.ts';
+import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
+import type { CsvRow } from '../../src/core/imports/csv/rows.ts';
 import { readTable } from '../../src/core/imports/table.ts';
 import { workbookOf, zipOf } from '../support/zip.ts';
 

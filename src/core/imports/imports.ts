@@ -9,7 +9,7 @@ import { isoOf, json } from '../sql/selection.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import type { Delimiter } from './csv/csv.ts';
+import type { Delimiter } from './csv/layout.ts';
 import { type Import, importSchema, type RejectedRow } from './import.ts';
 import { type Counts, runningCounts, runningImport } from './running.ts';
 

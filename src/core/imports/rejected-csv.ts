@@ -14,7 +14,7 @@ import {
   rejectedColumns,
   rejectedHeader,
   rejectedWriter,
-} from './csv/csv.ts';
+} from './csv/rejected.ts';
 
 const REJECTIONS_PAGE = 1000;
 

@@ -6,7 +6,7 @@ import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { warningsText } from '../vehicles/new-vehicle.ts';
 import { readVin, type VinError } from '../vin.ts';
-import type { CsvRow } from './csv/csv.ts';
+import type { CsvRow } from './csv/rows.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 

@@ -1,4 +1,5 @@
-import { type CsvLimits, type CsvTable, readCsv, readCsvText } from './csv/csv.ts';
+import { type CsvTable, readCsv, readCsvText } from './csv/csv.ts';
+import type { CsvLimits } from './csv/limits.ts';
 import { firstSheet, isArchive } from './spreadsheet/spreadsheet.ts';
 import { keepOnDisk } from './temporary-file.ts';
 

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
-import { mayBeTable, noTable } from '../../core/imports/csv/csv.ts';
+import { mayBeTable, noTable } from '../../core/imports/csv/media-type.ts';
 import { localsOf } from '../../http/locals.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import type { HttpServices } from '../../http/request-context.ts';

@@ -4,22 +4,6 @@ import { type CsvLayout, type Delimiter, readStart } from './layout.ts';
 import type { CsvLimits } from './limits.ts';
 import { type CsvRow, rowsOf } from './rows.ts';
 
-export type { CsvLayout, Delimiter } from './layout.ts';
-export { bounded, type CsvLimits } from './limits.ts';
-export { mayBeTable, noTable } from './media-type.ts';
-export {
-  columnsOf,
-  LAYOUT_ROW,
-  layoutColumns,
-  layoutIn,
-  type RejectedRow,
-  rejectedAt,
-  rejectedColumns,
-  rejectedHeader,
-  rejectedWriter,
-} from './rejected.ts';
-export type { CsvRow } from './rows.ts';
-
 /** A CSV file as far as its first row tells; its rows are read while they are iterated over, in constant memory. */
 export interface CsvTable extends CsvLayout {
   rows: AsyncIterable<CsvRow[]>;

@@ -4,14 +4,6 @@ import type { Row, RowWriter } from '../../sql/row-writer.ts';
 import type { Utf8 } from '../../sql/utf8.ts';
 import { type CsvLayout, type Delimiter, numberedColumns } from './layout.ts';
 
-/** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
-export interface RejectedRow {
-  value: string;
-  cells: readonly string[] | null;
-  code: string;
-  message: string;
-}
-
 const ERROR_COLUMNS = ['error_code', 'error_message'];
 const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
 
