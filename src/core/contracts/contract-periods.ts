@@ -1,6 +1,6 @@
 import { type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type By, bySystem, contractData, eventColumns, eventsOf } from '../events/record-events.ts';
+import { type By, bySystem, contractData, recording } from '../events/record-events.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -28,10 +28,7 @@ const recordPeriod = (
       contractData.as('data'),
     ])
     .whereRef('c.due_at', '=', column);
-  return q
-    .insertInto('event')
-    .columns(eventColumns)
-    .expression(eventsOf(type, p, facts.as('f')));
+  return recording(q, type, p, facts.as('f'));
 };
 
 const recordDue = prepare((p: By & { company: string }) =>

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { announceEvents, type By, byCaller, contractDataOf, eventColumns, eventsOf } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, contractDataOf, recording } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -129,10 +129,7 @@ const insert = prepare((p: NewContract) =>
           sql<string[]>`array[${p.vin}::text]`.as('vins'),
           sql`${p.data}::jsonb`.as('data'),
         ]);
-      return q
-        .insertInto('event')
-        .columns(eventColumns)
-        .expression(eventsOf('contract.created', p, facts.as('f')));
+      return recording(q, 'contract.created', p, facts.as('f'));
     })
     .selectFrom('v')
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),

@@ -1,4 +1,4 @@
-import { type AliasedExpression, type Insertable, type Selectable, sql } from 'kysely';
+import { type AliasedExpression, type Insertable, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -112,7 +112,14 @@ export const eventsOf = (type: EventType, by: By, facts: AliasedExpression<FactR
       'data',
     ]);
 
-/** Facts for eventsOf: each of at most EVENT_VEHICLES of these vehicles. */
+/** Records an event of this type for each of the facts. */
+export const recording = (q: QueryCreator<Tables>, type: EventType, by: By, facts: AliasedExpression<FactRow, 'f'>) =>
+  q
+    .insertInto('event')
+    .columns(eventColumns)
+    .expression(eventsOf(type, by, facts));
+
+/** Facts for events: each of at most EVENT_VEHICLES of these vehicles. */
 export function inBatches(
   vehicles: AliasedExpression<Pick<Selectable<Tables['vehicle']>, 'company' | 'fleet_id' | 'id' | 'vin'>, 'v'>,
 ) {

@@ -1,6 +1,6 @@
 import { authorize, type Context } from '../context.ts';
 import { type Expected, needExpected } from '../errors.ts';
-import { type By, byCaller, eventColumns, eventsOf, type Fact, inBatches, record } from '../events/record-events.ts';
+import { type By, byCaller, type Fact, inBatches, record, recording } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -50,10 +50,7 @@ const tellOfVehicles = prepare((p: By & { company: string; fleet_id: string }) =
     .select(['company', 'fleet_id', 'id', 'vin'])
     .where('company', '=', p.company)
     .where('fleet_id', '=', p.fleet_id);
-  return db
-    .insertInto('event')
-    .columns(eventColumns)
-    .expression(eventsOf('vehicle.removed', p, inBatches(vehicles.as('v')).as('f')));
+  return recording(db, 'vehicle.removed', p, inBatches(vehicles.as('v')).as('f'));
 });
 
 const markDeleted = prepare((p: { company: string; id: string; deletion: string }) =>

@@ -1,5 +1,5 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
-import { type By, EVENT_VEHICLES, eventColumns, eventsOf } from '../events/record-events.ts';
+import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
 import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -210,8 +210,5 @@ export const tellOfNew = prepare((p: Told) => {
       sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
       sql<unknown>`${p.data}::jsonb`.as('data'),
     ]);
-  return db
-    .insertInto('event')
-    .columns(eventColumns)
-    .expression(eventsOf('vehicle.added', p, facts.as('f')));
+  return recording(db, 'vehicle.added', p, facts.as('f'));
 });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { announceEvents, type By, byCaller, eventColumns, eventsOf, inBatches } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
 import { holdingFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
@@ -58,10 +58,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
       const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
-      return q
-        .insertInto('event')
-        .columns(eventColumns)
-        .expression(eventsOf('vehicle.added', p, facts.as('f')));
+      return recording(q, 'vehicle.added', p, facts.as('f'));
     })
     .selectFrom('made')
     .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),
