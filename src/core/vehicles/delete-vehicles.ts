@@ -11,7 +11,7 @@ import { readOne } from '../sql/read.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { vinOrNull } from '../vin.ts';
+import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
@@ -67,22 +67,16 @@ export async function deleteVehicle(
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
-const lockVehicles = prepare(
-  (p: { company: string; fleetId: string; ids: readonly string[]; vins: readonly string[] }) =>
-    db
-      .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
-      .selectFrom('vehicle as v')
-      .select(['v.id', 'v.vin'])
-      .where('v.company', '=', p.company)
-      .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
-      .where(({ eb }) =>
-        eb.or([
-          eb('v.id', '=', sql<string>`any(${p.ids}::uuid[])`),
-          eb('v.vin', '=', sql<string>`any(${p.vins}::text[])`),
-        ]),
-      )
-      .orderBy('v.vin')
-      .forUpdate(),
+const lockVehicles = prepare((p: Named & { company: string; fleetId: string }) =>
+  db
+    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
+    .selectFrom('vehicle as v')
+    .select(['v.id', 'v.vin'])
+    .where('v.company', '=', p.company)
+    .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
+    .where(isNamed(p))
+    .orderBy('v.vin')
+    .forUpdate(),
 );
 
 /**
@@ -91,27 +85,14 @@ const lockVehicles = prepare(
  */
 export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
   const company = authorize(ctx, 'fleets:write');
-  const { fleetId, ids, vins } = readInput(deleteVehiclesInput, input, {
-    longest: ctx.services.config.LIMIT_VINS,
-  });
-  if (!ids?.length && !vins?.length) throw new NothingToDelete();
+  const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
   return ctx.em.transactional(async () => {
-    const named = {
-      ids: (ids ?? []).filter(isId),
-      vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
-    };
-    const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), { company, fleetId, ...named }) : [];
+    const named = { company, fleetId, ...namedBy(lists) };
+    const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
     if (deleted.length > 0) await removeVehicles(ctx, company, deleted);
     else await ownerOfFleet(ctx, company, fleetId);
-    const goneIds = new Set(deleted.map((row) => row.id));
-    const goneVins = new Set(deleted.map((row) => row.vin));
-    return {
-      deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      notFound: {
-        ids: (ids ?? []).filter((wanted) => !goneIds.has(wanted.toLowerCase())),
-        vins: (vins ?? []).filter((wanted) => !goneVins.has(vinOrNull(wanted) ?? '')),
-      },
-    };
+    return { deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)), notFound: notFoundOf(lists, deleted) };
   });
 }
 

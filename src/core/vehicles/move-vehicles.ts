@@ -1,4 +1,4 @@
-import { expressionBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
@@ -6,9 +6,9 @@ import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
-import { anyOf, isId } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
-import { vinOrNull } from '../vin.ts';
+import { anyOf } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
@@ -20,28 +20,19 @@ import { type MovedVehicles, moveVehiclesInput } from './vin-lists.ts';
  */
 export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
   const company = authorize(ctx, 'fleets:write');
-  const { fleetId, ids, vins } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
-  if (!ids?.length && !vins?.length) throw new NothingToMove();
+  const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
   return ctx.em.transactional(async () => {
     // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
     await oneAtATime(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
-    const named = {
-      company,
-      ids: (ids ?? []).filter(isId),
-      vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
-    };
+    const named = { company, ...namedBy(lists) };
     const held = await holdTheirFleets(onPrimary(ctx), named);
     const found = await lockVehicles(onPrimary(ctx), { ...named, fleets: held.map(({ id }) => id) });
     await move(ctx, company, fleetId.toLowerCase(), found);
-    const foundIds = new Set(found.map((row) => row.id));
-    const foundVins = new Set(found.map((row) => row.vin));
     return {
       moved: found.map(({ id, vin, fleet_id: from }) => ({ id, vin, from })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      notFound: {
-        ids: (ids ?? []).filter((wanted) => !foundIds.has(wanted.toLowerCase())),
-        vins: (vins ?? []).filter((wanted) => !foundVins.has(vinOrNull(wanted) ?? '')),
-      },
+      notFound: notFoundOf(lists, found),
     };
   });
 }
@@ -50,18 +41,11 @@ const oneAtATime = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('locked')),
 );
 
-interface Named {
+interface Own extends Named {
   company: string;
-  ids: readonly string[];
-  vins: readonly string[];
 }
 
-const isNamed = ({ ids, vins }: Named) => {
-  const { eb, or } = expressionBuilder<{ v: Tables['vehicle'] }, 'v'>();
-  return or([eb('v.id', '=', sql<string>`any(${ids}::uuid[])`), eb('v.vin', '=', sql<string>`any(${vins}::text[])`)]);
-};
-
-const holdTheirFleets = prepare((p: Named) =>
+const holdTheirFleets = prepare((p: Own) =>
   db
     .selectFrom('fleet')
     .select('id')
@@ -75,7 +59,7 @@ const holdTheirFleets = prepare((p: Named) =>
 );
 
 /** In the order of the VINs, like whoever adds or deletes them. Those of other fleets were added just now. */
-const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
+const lockVehicles = prepare((p: Own & { fleets: readonly string[] }) =>
   db
     .selectFrom('vehicle as v')
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
