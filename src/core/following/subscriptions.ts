@@ -55,7 +55,8 @@ export async function eligibilityChanges(
     try {
       while (await news.wait({ signal })) {
         if (missedSince) {
-          for (const id of await verifiedSince(ctx, company, fleetId, missedSince)) waiting.add(id);
+          const which = { company, fleetId, since: missedSince };
+          for (const { id } of await findVerified(onPrimary(renewed(ctx)), which)) waiting.add(id);
           missedSince = null;
         }
         if (waiting.size > WAITING_MAX) {
@@ -64,7 +65,7 @@ export async function eligibilityChanges(
         while (waiting.size > 0 && !signal.aborted) {
           const ids = [...waiting.values().take(BATCH)];
           for (const id of ids) waiting.delete(id);
-          yield* await answersOf(renewed(ctx), company, fleetId, ids);
+          for (const { json } of await findVehicles(onPrimary(renewed(ctx)), { company, fleetId, ids })) yield json;
         }
       }
     } finally {
@@ -74,12 +75,7 @@ export async function eligibilityChanges(
   return answers();
 }
 
-// Both read the primary: the news may be ahead of the replicas.
-
-async function answersOf(ctx: Context, company: string, fleetId: string | null, ids: string[]): Promise<Vehicle[]> {
-  const rows = await findVehicles(onPrimary(ctx), { company, fleetId, ids });
-  return rows.map(({ json }) => json);
-}
+// Both are sent to the primary: the news may be ahead of the replicas.
 
 interface Some {
   company: string;
@@ -109,11 +105,6 @@ const findVerified = prepareVariants<{ company: string; fleetId: string | null; 
     return has.fleetId ? verified.where('fleet_id', '=', p.fleetId) : verified;
   },
 );
-
-async function verifiedSince(ctx: Context, company: string, fleetId: string | null, since: Date): Promise<string[]> {
-  const rows = await findVerified(onPrimary(renewed(ctx)), { company, fleetId, since });
-  return rows.map((row) => row.id);
-}
 
 /** Ten events a second at most. */
 const PAUSE_MS = 100;
