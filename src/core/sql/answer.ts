@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { type Context, callerOf, hasScope, needScope, type Scope } from '../context.ts';
+import { type Context, callerOf, needScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, type Given, type Members, type Part, Writer } from './json-answer.ts';
-import { madeIn, placesOf } from './list-statement.ts';
+import { isHidden, madeIn, placesOf } from './list-statement.ts';
 import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
@@ -169,18 +169,12 @@ interface Form {
 
 /** The statement for what is given, from those of the plan. */
 function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
-  const hides = new Map<Scope, boolean>();
-  const isHidden = ({ lacking }: Resource) => {
-    if (!lacking) return false;
-    if (!hides.has(lacking.scope)) hides.set(lacking.scope, !hasScope(ctx, lacking.scope));
-    return hides.get(lacking.scope) ?? true;
-  };
-  const hidden = plan.fields.map((field) => isHidden(field.of()));
+  const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
   const known = statements.get(key);
   if (known) return known;
-  const statement = write(ctx, plan, given, isHidden, form);
+  const statement = write(ctx, plan, given, form);
   for (const oldest of statements.keys()) if (statements.size >= MOST_STATEMENTS) statements.delete(oldest);
   statements.set(key, statement);
   return statement;
@@ -189,16 +183,10 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
 /** Of a plan. */
 const MOST_STATEMENTS = 16;
 
-function write(
-  ctx: Context,
-  plan: Plan,
-  given: readonly (Read | Error)[],
-  isHidden: (of: Resource) => boolean,
-  form: Form,
-): Statement {
+function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const writer = new Writer(
     given.map((read) => (read instanceof Error ? null : read)),
-    { isHidden, manufacturers: manufacturersIn(ctx), ofRows: form.rows !== null },
+    { isHidden: (of) => isHidden(ctx, of), manufacturers: manufacturersIn(ctx), ofRows: form.rows !== null },
   );
   const columns: string[] = [];
   const column = (sql: string): number => columns.push(`${sql} as f${columns.length}`) - 1;
