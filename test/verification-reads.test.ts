@@ -36,7 +36,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
         return [];
       };
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));
-      const hours = { eligible: 720, ineligible: 168, unsupported: 720, failed: 24 };
+      const hours = { ELIGIBLE: 720, INELIGIBLE: 168, UNSUPPORTED: 720, FAILED: 24 };
       await storeFacts(explain, {
         ...{ company: 'acme', facts: JSON.stringify(facts), ids: claimed.map(({ id }) => id) },
         ...{ now: ctx.now(), ...hours },

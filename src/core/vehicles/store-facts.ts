@@ -26,17 +26,13 @@ const factRows = (facts: string) =>
     id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
     retry_after real, manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)`);
 
-interface Facts {
+/** Beside the facts, for how many hours an answer of each status is trusted. */
+interface Facts extends Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   company: string;
   facts: string;
   /** Of the facts. */
   ids: readonly string[];
   now: Date;
-  /** For how many hours each answer is trusted. */
-  eligible: number;
-  ineligible: number;
-  unsupported: number;
-  failed: number;
 }
 
 /** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
@@ -113,9 +109,9 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       verified_at: now,
       claimed: false,
       due_at: ({ ref }) =>
-        sql<Date>`${now} + case when ${ref('fact.status')} = 'ELIGIBLE' then ${recheckAfter(p.eligible, ref('v.vin'))}
-          when ${ref('fact.status')} = 'INELIGIBLE' then ${recheckAfter(p.ineligible, ref('v.vin'))}
-          when ${ref('fact.status')} = 'UNSUPPORTED' then ${recheckAfter(p.unsupported, ref('v.vin'))} else ${recheckAfter(p.failed, ref('v.vin'))} end`,
+        sql<Date>`${now} + case when ${ref('fact.status')} = 'ELIGIBLE' then ${recheckAfter(p.ELIGIBLE, ref('v.vin'))}
+          when ${ref('fact.status')} = 'INELIGIBLE' then ${recheckAfter(p.INELIGIBLE, ref('v.vin'))}
+          when ${ref('fact.status')} = 'UNSUPPORTED' then ${recheckAfter(p.UNSUPPORTED, ref('v.vin'))} else ${recheckAfter(p.FAILED, ref('v.vin'))} end`,
     })
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('mine.id', '=', 'v.id')

@@ -52,7 +52,6 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
 
 /** Each company's by statements of its own. */
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
-  const hours = recheckHours(ctx);
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
     const rows = await storeFacts(onPrimary(ctx), {
@@ -61,10 +60,7 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
       facts: mendedJson(own.map(factOf)),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
-      eligible: hours.ELIGIBLE,
-      ineligible: hours.INELIGIBLE,
-      unsupported: hours.UNSUPPORTED,
-      failed: hours.FAILED,
+      ...recheckHours(ctx),
     });
     stored.push(...rows);
   }
