@@ -13,14 +13,9 @@ export const csvLine = (cells: readonly string[], delimiter: string): string =>
   `${cells.map((cell) => csvCell(cell, delimiter)).join(delimiter)}\n`;
 
 /** One cell of it. */
-export const csvCell = (cell: string, delimiter: string): string => quoted(defused(cell), delimiter);
-
-function defused(cell: string): string {
-  return cell.replace(BEFORE_FORMULA, "'");
-}
-
-function quoted(cell: string, delimiter: string): string {
-  return /["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
+function csvCell(cell: string, delimiter: string): string {
+  const text = cell.replace(BEFORE_FORMULA, "'");
+  return /["\r\n]/.test(text) || text.includes(delimiter) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** What stands in a cell as it is, whatever separates cells and whoever opens the file; by bytes. */
