@@ -14,7 +14,7 @@ import { onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './signature.ts';
-import { haltWebhook, resumeWebhook } from './state.ts';
+import { haltWebhook, resumeWebhook, type WebhookKey } from './state.ts';
 import { readWebhookUrl } from './url.ts';
 import { createWebhookInput, updateWebhookInput, type Webhook, type WebhookWithSecret, webhook } from './webhook.ts';
 
@@ -151,19 +151,13 @@ export const webhookRows: Resource = {
   missing: () => new WebhookNotFound(),
 };
 
-/** Which webhook. */
-interface Place {
-  company: string;
-  id: string;
-}
-
 const countOf = prepare((p: { company: string }) =>
   db.selectFrom('webhook').select(sql<number>`count(*)::int`.as('count')).where('company', '=', p.company),
 );
 
 type Texts = Pick<Selectable<Tables['webhook']>, 'url' | 'description'> & { types: readonly string[] };
 
-const insert = prepare((p: Place & Texts & { secret: string; now: Date }) =>
+const insert = prepare((p: WebhookKey & Texts & { secret: string; now: Date }) =>
   db
     .with('known', knowCompany(p.company))
     .with('w', (q) =>
@@ -185,7 +179,7 @@ const insert = prepare((p: Place & Texts & { secret: string; now: Date }) =>
     .select(asJson),
 );
 
-const change = prepare((p: Place & Texts & { now: Date }) =>
+const change = prepare((p: WebhookKey & Texts & { now: Date }) =>
   db
     .updateTable('webhook')
     .set({ url: p.url, description: p.description, types: p.types, updated_at: p.now })
@@ -193,7 +187,7 @@ const change = prepare((p: Place & Texts & { now: Date }) =>
     .where('id', '=', p.id),
 );
 
-const rotate = prepare((p: Place & { secret: string; now: Date; oldUntil: Date }) =>
+const rotate = prepare((p: WebhookKey & { secret: string; now: Date; oldUntil: Date }) =>
   db
     .updateTable('webhook')
     .set({
@@ -206,9 +200,11 @@ const rotate = prepare((p: Place & { secret: string; now: Date; oldUntil: Date }
     .where('id', '=', p.id),
 );
 
-const remove = prepare((p: Place) => db.deleteFrom('webhook').where('company', '=', p.company).where('id', '=', p.id));
+const remove = prepare((p: WebhookKey) =>
+  db.deleteFrom('webhook').where('company', '=', p.company).where('id', '=', p.id),
+);
 
-const lockOne = prepare((p: Place) =>
+const lockOne = prepare((p: WebhookKey) =>
   db
     .selectFrom('webhook as w')
     .select(asJson)
@@ -218,7 +214,7 @@ const lockOne = prepare((p: Place) =>
 );
 
 /** Whether an event of a contract waits to be sent to a webhook: one row, or none. */
-const contractsWaiting = prepare((p: Place) =>
+const contractsWaiting = prepare((p: WebhookKey) =>
   db
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')
