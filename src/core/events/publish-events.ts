@@ -5,7 +5,7 @@ import { onPrimary } from '../sql/send.ts';
 import { anyOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { holdVersionBefore } from './log.ts';
-import { wanted } from './wanted.ts';
+import { deliveryColumns, newDelivery, wanted } from './wanted.ts';
 
 /**
  * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to
@@ -109,18 +109,12 @@ const publishing = (most: number) =>
       .with('delivered', (q) =>
         q
           .insertInto('delivery')
-          .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+          .columns(deliveryColumns)
           .expression((from) =>
             from
               .selectFrom('published as e')
               .innerJoin('webhook as w', (on) => on.on('w.company', '=', p.company))
-              .select(({ cast, val }) => [
-                'w.company',
-                'w.id as webhook_id',
-                'e.id as event_id',
-                cast<Date>(val(p.now), 'timestamptz').as('due_at'),
-                cast<Date>(val(p.now), 'timestamptz').as('created_at'),
-              ])
+              .select(newDelivery(p.now))
               .where('w.state', '=', 'ACTIVE')
               .where('w.held_from', 'is', null)
               .where(wanted)

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
-import { wanted } from '../events/wanted.ts';
+import { deliveryColumns, newDelivery, wanted } from '../events/wanted.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
@@ -107,18 +107,12 @@ const deliverWaiting = prepare((p: WebhookKey & { now: string }) =>
     .with('delivered', (q) =>
       q
         .insertInto('delivery')
-        .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+        .columns(deliveryColumns)
         .expression((from) =>
           from
             .selectFrom('next as e')
             .innerJoin('webhook as w', (on) => on.on('w.id', '=', p.id).on('w.company', '=', p.company))
-            .select(({ cast, val }) => [
-              'w.company',
-              'w.id as webhook_id',
-              'e.id as event_id',
-              cast<string>(val(p.now), 'timestamptz').as('due_at'),
-              cast<string>(val(p.now), 'timestamptz').as('created_at'),
-            ])
+            .select(newDelivery(p.now))
             .where(wanted)
             .orderBy('e.position'),
         )
