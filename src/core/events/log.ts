@@ -28,11 +28,6 @@ export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
 
 const addCompany = prepare((p: { company: string }) => knowCompany(p.company)(db));
 
-/** Makes the row of a company that has none. */
-export async function ensureCompany(ctx: Context, company: string): Promise<void> {
-  await addCompany(onPrimary(ctx), { company });
-}
-
 /** Any number will do, as long as it is that of the version before. */
 const PUBLISHING_LOCK = 4_071_927;
 
@@ -59,6 +54,6 @@ const lockLog = prepare((p: { company: string }) =>
  */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await holdVersionBefore(onPrimary(ctx), {});
-  await ensureCompany(ctx, company);
+  await addCompany(onPrimary(ctx), { company });
   await lockLog(onPrimary(ctx), { company });
 }
