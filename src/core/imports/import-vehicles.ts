@@ -9,7 +9,7 @@ import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { beginImport } from './begin.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
-import { type ImportRow, listRejections, toImport } from './imports.ts';
+import { firstRejections, type ImportRow, toImport } from './imports.ts';
 import { failImport, keepAlive, startOf } from './run.ts';
 import { beginTelling } from './running.ts';
 import { ImportStaging } from './staging.ts';
@@ -97,8 +97,8 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const rejected =
-    refused > 0 ? await listRejections(ctx, { company: run.company, importId: run.id, limit: ROWS_SHOWN }) : [];
+  const which = { company: run.company, importId: run.id, limit: ROWS_SHOWN };
+  const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), which) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),

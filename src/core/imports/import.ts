@@ -34,7 +34,6 @@ export type Import = z.output<typeof importSchema>;
 export const rejectedRow = z
   .object({ row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4), ...refused })
   .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
-export type RejectedRow = z.output<typeof rejectedRow>;
 
 export const duplicateRow = z
   .object({
@@ -43,7 +42,6 @@ export const duplicateRow = z
     value: field(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
   })
   .meta({ id: 'DuplicateRow', description: 'A row that repeats the VIN of an earlier one; it counts as existing.' });
-export type DuplicateRow = z.output<typeof duplicateRow>;
 
 export const importVehiclesInput = z
   .object({

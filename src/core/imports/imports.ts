@@ -6,11 +6,11 @@ import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { onNewest, onPrimary } from '../sql/send.ts';
+import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import type { Delimiter } from './csv/layout.ts';
-import { type Import, importSchema, type RejectedRow } from './import.ts';
+import { type Import, importSchema } from './import.ts';
 import { type Counts, runningCounts, runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
@@ -21,11 +21,15 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   if (running) return running;
   // It may end while its row is read: what was known before is still newer than the row as it was.
   const known = runningCounts(company)[input.id.toLowerCase()];
-  const read = toImport(await importRow(ctx, input.id));
+  // From the primary: who asks is following one that moves on.
+  const [row] = isId(input.id) ? await readImport(onNewest(ctx), { company, id: input.id }) : [];
+  if (!row) throw new ImportNotFound();
+  const read = toImport(row);
   return read.state === 'RUNNING' ? { ...read, ...known, ...runningCounts(company)[read.id] } : read;
 }
 
-const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
+/** The first rejected rows of an import. */
+export const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message'])
@@ -34,14 +38,6 @@ const firstRejections = prepare((p: { company: string; importId: string; limit: 
     .orderBy('row')
     .limit(p.limit),
 );
-
-/** The first rejected rows of an import. */
-export async function listRejections(
-  ctx: Context,
-  input: { company: string; importId: string; limit: number },
-): Promise<RejectedRow[]> {
-  return firstRejections(onPrimary(ctx), input);
-}
 
 /** Writes conditions on imports. */
 export const oneImport = expressionBuilder<Tables, 'import'>();
@@ -78,14 +74,6 @@ export const readImport = prepare((p: { company: string; id: string }) =>
     .where(ofFleetThatIsThere('import', p.company)),
 );
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
-
-/** An import; throws ImportNotFound. It is read from the primary: who asks is following one that moves on. */
-async function importRow(ctx: Context, id: string): Promise<ImportRow> {
-  const company = authorize(ctx, 'fleets:read');
-  const [row] = isId(id) ? await readImport(onNewest(ctx), { company, id }) : [];
-  if (!row) throw new ImportNotFound();
-  return row;
-}
 
 export const toImport = (row: ImportRow): Import => ({
   id: row.id,
