@@ -4,7 +4,7 @@ import { IdempotencyInProgress, IdempotencyKeyReused, RateLimited, ValidationFai
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { newId } from '../sql/sql.ts';
+import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type ImportRow, importColumns, readImport } from './imports.ts';
 import { forgetRows, LEASE_SECONDS } from './run.ts';
@@ -28,7 +28,8 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
   const now = ctx.now();
   const importId = wanted.importId ?? newId();
   return ctx.em.transactional(async () => {
-    await lockUploads(onPrimary(ctx), { name: JSON.stringify(['uploads', company]) });
+    // One at a time for each company, so that the limit is one.
+    await holdLock(onPrimary(ctx), { name: JSON.stringify(['uploads', company]) });
     await forgetKey(onPrimary(ctx), { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
     const [before] = await findBefore(onPrimary(ctx), { company, id: importId, key, now });
     if (before) {
@@ -61,11 +62,6 @@ const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
     .where('company', '=', p.company)
     .where('idempotency_key', '=', p.key)
     .where('started_at', '<=', sql<string>`${p.before}::timestamptz`),
-);
-
-/** One at a time for each company, so that the limit is one. */
-const lockUploads = prepare((p: { name: string }) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
 const findBefore = prepare((p: { company: string; id: string; key: string; now: Date }) =>

@@ -1,6 +1,8 @@
 import { getRandomValues } from 'node:crypto';
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { v7, validate } from 'uuid';
+import { prepare } from './prepare.ts';
+import { db } from './tables.ts';
 
 /**
  * A number from 0 to 1 for each text, always the same: what is due is spread by it. Citus takes no `random()` in statements
@@ -14,6 +16,11 @@ export const spread = (of: Expression<string>) => sql<number>`((hashtextextended
  */
 export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
   sql<Value>`any(array(${query}))`;
+
+/** Holds the lock of this name until the open transaction ends. */
+export const holdLock = prepare((p: { name: string }) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
+);
 
 /** Random bytes are asked of the system for many ids at once: asking costs more than making an id. */
 const random = new Uint8Array(4096);

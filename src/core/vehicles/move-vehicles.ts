@@ -6,7 +6,7 @@ import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
-import { anyOf } from '../sql/sql.ts';
+import { anyOf, holdLock } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { countVehicles } from './tally.ts';
@@ -24,7 +24,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
   return ctx.em.transactional(async () => {
     // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
-    await oneAtATime(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
+    await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
     const named = { company, ...namedBy(lists) };
     const held = await holdTheirFleets(onPrimary(ctx), named);
@@ -36,10 +36,6 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
     };
   });
 }
-
-const oneAtATime = prepare((p: { name: string }) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('locked')),
-);
 
 interface Own extends Named {
   company: string;
