@@ -18,10 +18,6 @@ const tables: (keyof Tables)[] = [
 /** Whatever the plan, fewer pages are read in no time. */
 const FEW_PAGES = 8;
 
-interface Grown {
-  name: string;
-}
-
 /** Fewer rows that have changed are no matter either. */
 const FEW_ROWS = 1000;
 
@@ -32,7 +28,9 @@ const FEW_ROWS = 1000;
 const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
   db
     .selectFrom(
-      sql<Grown>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
+      sql<{
+        name: string;
+      }>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
         where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
         and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
         and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
