@@ -56,6 +56,6 @@ export async function insertVehicles(
     passed += rows;
     tellOfStored(ctx, run.id, { created, existing: existing + passed - created });
   }
-  await forgetBatches(ctx, { company, id: orderedId });
+  await forgetBatches(onPrimary(ctx), { company, id: orderedId });
   return created;
 }

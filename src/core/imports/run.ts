@@ -93,15 +93,13 @@ const forgetUnowned = prepare(() =>
 
 type Which = Pick<ImportRow, 'company' | 'id'>;
 
-const forgetStaged = prepare((p: Which) =>
+/** Deletes what was set aside for an import. */
+export const forgetBatches = prepare((p: Which) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 const forgetRejected = prepare((p: Which) =>
   db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-
-/** Deletes what was set aside for an import. */
-export const forgetBatches = (ctx: Context, { company, id }: Which) => forgetStaged(onPrimary(ctx), { company, id });
 
 const isThere = prepare((p: { company: string; id: string }) =>
   db.selectFrom('import').select('id').where('id', '=', p.id).where('company', '=', p.company),
@@ -109,7 +107,7 @@ const isThere = prepare((p: { company: string; id: string }) =>
 
 /** Deletes what an earlier start of an import has set aside and rejected. */
 export async function forgetRows(ctx: Context, { company, id }: Which): Promise<void> {
-  await forgetBatches(ctx, { company, id });
+  await forgetBatches(onPrimary(ctx), { company, id });
   await forgetRejected(onPrimary(ctx), { company, id });
 }
 

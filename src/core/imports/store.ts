@@ -133,7 +133,7 @@ async function store(
     const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
     const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
-    await forgetBatches(ctx, run);
+    await forgetBatches(onPrimary(ctx), run);
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
     const [ended] = await endImport(onPrimary(ctx), {
