@@ -230,8 +230,7 @@ export class Unavailable extends DomainError {
   readonly code = 'UNAVAILABLE';
   override readonly retryAfter: number;
   constructor(message: string, retryAfter = 2, options?: ErrorOptions) {
-    super(message);
+    super(message, options);
     this.retryAfter = retryAfter;
-    if (options?.cause !== undefined) this.cause = options.cause;
   }
 }
