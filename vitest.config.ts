@@ -16,8 +16,6 @@ const notOfCitus = {
   'database-session': 'sessions that write times in other ways: `distribute` gives all of them one',
   schema: 'what migrations make, before anything is distributed',
   'schema-drift': 'the same',
-  'tenant-keys': 'the version before, which must be gone before anything is distributed',
-  'publishing-upgrade': 'the same',
   'young-database': 'when PostgreSQL counts rows; the nodes do so by themselves, and keep no plans',
   statements: 'plans of PostgreSQL; those of Citus are in test/citus/plans.test.ts',
 };

@@ -68,7 +68,6 @@ column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
-column import_batch.warned storage e
 column import_batch.warnings storage e
 column import_rejection.company storage x {n_distinct=50}
 column vehicle.company storage x {n_distinct=50}
@@ -80,9 +79,9 @@ CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid
  LANGUAGE sql
 AS $function$
-        select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
-          || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid
-      $function$
+    select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+      || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid
+  $function$
 
 sequence event_seq_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 sequence vehicle_tally_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1

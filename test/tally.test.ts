@@ -1,31 +1,13 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { foldTallies } from '../src/core/operations/upkeep.ts';
-import { connectDatabase, openDatabase } from '../src/database/database.ts';
 import type { Answer, Client, Json } from './support/client.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
 import { createFleet, miscounted, newVins, uploadForm } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
 // What writes vehicles counts them: afterwards the tallies are what can be counted, in the whole and by status.
-
-/** A database that the version before has used, as it is until `npm run migrate -- finish`. */
-async function upgraded() {
-  const env = await databaseEnv();
-  const config = databaseConfig(env);
-  const first = await connectDatabase(config);
-  await first.orm.em.fork().execute('drop schema public cascade; create schema public');
-  await first.orm.migrator.up({ to: 'Migration20261121000160' });
-  await first.orm.em
-    .fork()
-    .execute(`insert into fleet values (gen_random_uuid(), 'acme', 'n', 'a', 'e', 'v', now(), now())`);
-  await first.close();
-  return { env, database: await openDatabase(config) };
-}
 
 const write = fc.record({
   what: fc.constantFrom('add', 'upload', 'move', 'delete', 'delete many', 'delete fleet', 'fold'),
@@ -101,7 +83,7 @@ async function tryWrites(gateway: Gateway, numRuns: number): Promise<Done[]> {
   return done;
 }
 
-const { kind, cluster } = inject('database');
+const { cluster } = inject('database');
 const fresh = await startGateway({ workers: true });
 
 test.skipIf(cluster)('a new database has no trigger', async () => {
@@ -113,30 +95,3 @@ test('whatever is written at once, tallies are what can be counted', { timeout: 
   const did = new Set(done.filter(({ status = 500 }) => status < 300).map(({ what }) => what));
   expect([...did]).toEqual(expect.arrayContaining(['add', 'upload', 'delete many']));
 });
-
-// Citus comes after the version before is gone.
-const before = cluster ? fresh : await startGateway({ on: await upgraded(), workers: true });
-const triggers = () => before.execute('select tgname from pg_trigger where not tgisinternal');
-
-test.skipIf(cluster)('where the version before runs as well, triggers count', { timeout: 90_000 }, async () => {
-  await tryWrites(before, 3);
-  expect(await triggers()).toHaveLength(10);
-});
-
-// The embedded database belongs to one process.
-test.runIf(kind === 'postgresql' && !cluster)(
-  'the triggers can be removed while vehicles are written',
-  {
-    timeout: 90_000,
-  },
-  async () => {
-    const finish = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'finish'], {
-      env: { ...process.env, ...before.env },
-    });
-    await Promise.all([tryWrites(before, 5), finish]);
-    expect(await triggers()).toEqual([]);
-    expect((await finish).stdout).toContain('Removed');
-    expect(await before.execute(`select to_regproc('drop_triggers') as left`)).toEqual([{ left: null }]);
-    await tryWrites(before, 3);
-  },
-);

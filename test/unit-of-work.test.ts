@@ -59,7 +59,6 @@ describe('arrays', () => {
     vins: fc.array(text),
     manufacturers: fc.array(fc.option(text)),
     supported: fc.array(fc.boolean()),
-    warned: fc.array(fc.boolean()),
   });
 
   test('come back as they were given, whether created or changed, alone or with others', async () => {

@@ -51,17 +51,12 @@ const settingsOfNodes = `
 
 /**
  * Spreads the tables over the nodes of a Citus cluster, in one transaction; gives the names of those that were not spread
- * before. Throws where the extension is not there, and where something of the version before still is.
+ * before. Throws where the extension is not there.
  */
 export async function distribute(database: Database): Promise<string[]> {
   const rows = async <Row>(statement: string) => (await database.send(statement, [])) as Row[];
-  const [state] = await rows<{ citus: boolean; unfinished: boolean }>(
-    `select ${hasCitus} as citus, to_regproc('drop_triggers') is not null or to_regclass('event_position') is not null
-       or to_regclass('vehicle_by_id') is not null as unfinished`,
-  );
+  const [state] = await rows<{ citus: boolean }>(`select ${hasCitus} as citus`);
   if (!state?.citus) throw new Error('This database does not have the extension citus, so nothing can be distributed.');
-  if (state.unfinished)
-    throw new Error('The version before has left something behind: run `npm run migrate -- finish` first.');
   const known = new Set(
     (await rows<{ name: string }>('select logicalrelid::text as name from pg_dist_partition')).map(({ name }) => name),
   );

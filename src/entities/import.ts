@@ -63,8 +63,6 @@ export const ImportBatch = defineEntity({
     vins: texts(),
     manufacturers: texts<string | null>(),
     supported: booleans(),
-    /** Of the version before, which has it instead of warnings. */
-    warned: booleans().nullable(),
     /** The warnings of each row, as in add-vehicles.ts. */
     warnings: texts().nullable(),
     /** The cells of each row, for the report on those that are rejected in the end; null in a file of one column. */

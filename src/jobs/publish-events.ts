@@ -12,16 +12,16 @@ const PAUSE_MS = 40;
 export function publish(open: () => Context, atLeisure: Steps): Job {
   let last = '';
   /** Publishes some of each company, beginning after the last one that had its turn; gives whether any may have more. */
-  async function turn(ctx: Context, companies: Awaited<ReturnType<typeof companiesToPublish>>, signal: AbortSignal) {
+  async function turn(ctx: Context, companies: readonly string[], signal: AbortSignal) {
     const inTurn = [
-      ...companies.filter(({ company }) => company > last),
-      ...companies.filter(({ company }) => company <= last),
+      ...companies.filter((company) => company > last),
+      ...companies.filter((company) => company <= last),
     ];
     let more = false;
-    for (const unpublished of inTurn) {
+    for (const company of inTurn) {
       if (signal.aborted) break;
-      last = unpublished.company;
-      more = (await publishEventsOf(ctx, unpublished)).more || more;
+      last = company;
+      more = (await publishEventsOf(ctx, company)).more || more;
     }
     return more;
   }

@@ -6,10 +6,9 @@ import { db, type Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
-/** Where a company's log ends: 0 before its first event. Positions of the version before are not counted in its row. */
-export const endOfLog = (company: string | RawBuilder<string>) => sql<string>`greatest(
-  (select position from company where company = ${company}),
-  (select max(position) from event where company = ${company} and position is not null), 0)`;
+/** The position of a company's last event: 0 before its first. */
+export const endOfLog = (company: string | RawBuilder<string>) =>
+  sql<string>`coalesce((select position from company where company = ${company}), 0)`;
 
 const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLog(p.company).as('end')));
 
@@ -28,21 +27,6 @@ export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
 
 const addCompany = prepare((p: { company: string }) => knowCompany(p.company)(db));
 
-/** Any number will do, as long as it is that of the version before. */
-const PUBLISHING_LOCK = 4_071_927;
-
-/**
- * Keeps processes of the version before from publishing, and each other, until the open transaction ends: as long as
- * these may run, the order is one over all companies. Does nothing once `npm run migrate -- finish` has been run.
- */
-export const holdVersionBefore = prepare((_: object) =>
-  db.selectNoFrom(
-    sql`case when to_regclass('event_position') is not null then pg_advisory_xact_lock(${PUBLISHING_LOCK}::bigint) end`.as(
-      'held',
-    ),
-  ),
-);
-
 const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
@@ -53,7 +37,6 @@ const lockLog = prepare((p: { company: string }) =>
  * to be held in the order of their names.
  */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
-  await holdVersionBefore(onPrimary(ctx), {});
   await addCompany(onPrimary(ctx), { company });
   await lockLog(onPrimary(ctx), { company });
 }

@@ -4,7 +4,6 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { holdVersionBefore } from './log.ts';
 import { deliveryColumns, newDelivery, wanted } from './wanted.ts';
 
 /**
@@ -15,14 +14,11 @@ const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
 const MANY_WEBHOOKS = 10;
 
-/** A company with recorded events that are not in its log yet. */
-export type Unpublished = Awaited<ReturnType<typeof companiesToPublish>>[number];
-
 /** One look into the index for each company, however many events it has. */
 const findCompanies = prepare((_: object) =>
   db
     .selectFrom('company as c')
-    .select(['c.company', sql<boolean>`to_regclass('event_position') is not null`.as('together')])
+    .select('c.company')
     .where(
       (of) =>
         of
@@ -37,7 +33,9 @@ const findCompanies = prepare((_: object) =>
 );
 
 /** The companies that have something to publish. Locks nothing. */
-export const companiesToPublish = (ctx: Context) => findCompanies(onPrimary(ctx), {});
+export async function companiesToPublish(ctx: Context): Promise<string[]> {
+  return (await findCompanies(onPrimary(ctx), {})).map(({ company }) => company);
+}
 
 const lockFreeLog = prepare((p: { company: string }) =>
   db
@@ -76,12 +74,7 @@ const publishing = (most: number) =>
                 .as('next'),
             )
             .crossJoin('log')
-            .select([
-              'next.id',
-              // The sequence is there only as long as processes of the version before may be (see log.ts).
-              sql<string>`coalesce(nextval(to_regclass('event_position')),
-              log.position + row_number() over (order by next.seq))`.as('position'),
-            ]),
+            .select(['next.id', sql<string>`log.position + row_number() over (order by next.seq)`.as('position')]),
       )
       .with('published', (q) =>
         q
@@ -147,9 +140,8 @@ interface Published {
  * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
  * transaction: none where somebody else holds the company's log.
  */
-export async function publishEventsOf(ctx: Context, { company, together }: Unpublished): Promise<Published> {
+export async function publishEventsOf(ctx: Context, company: string): Promise<Published> {
   return ctx.em.transactional(async () => {
-    if (together) await holdVersionBefore(onPrimary(ctx), {});
     const [free] = await lockFreeLog(onPrimary(ctx), { company });
     if (!free) return { events: 0, more: false };
     const [publish, most] = free.webhooks > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];

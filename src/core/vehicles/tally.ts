@@ -21,7 +21,7 @@ export async function countVehicles(ctx: Context, changes: readonly Change[]): P
     ...(same[0] as Change),
     delta: same.reduce((sum, { delta }) => sum + delta, 0),
   }));
-  if (sums.every(({ delta }) => delta === 0) || (await triggersCount(ctx))) return;
+  if (sums.every(({ delta }) => delta === 0)) return;
   await addCounts(ctx, sums);
 }
 
@@ -60,9 +60,6 @@ const insertCounts = prepare((p: Counts) =>
     ),
 );
 
-/** Whether triggers count: see triggersCount. */
-const TRIGGERS_COUNT = sql<boolean>`to_regproc('vehicle_tally_insert') is not null`;
-
 /** As a step of a statement: counts the vehicles that another step has added (1) or deleted (-1). */
 export const counting = (
   q: QueryCreator<Tables>,
@@ -76,23 +73,5 @@ export const counting = (
       db
         .selectFrom(written)
         .select(['company', 'fleet_id', 'status', sql<number>`${sql.lit(sign)} * count(*)`.as('delta')])
-        .where(({ not }) => not(TRIGGERS_COUNT))
         .groupBy(['company', 'fleet_id', 'status']),
     );
-
-/** Databases that have no such triggers any more; they never come back. */
-const withoutTriggers = new WeakSet<object>();
-
-const findTrigger = prepare((_: object) => db.selectNoFrom(TRIGGERS_COUNT.as('counts')));
-
-/**
- * Whether triggers count, as they do until `npm run migrate -- finish`, since processes of the version before rely on it.
- * Whoever has written to the table keeps them from being dropped until its transaction ends, so the answer stays true.
- */
-async function triggersCount(ctx: Context): Promise<boolean> {
-  const { database } = ctx.services;
-  if (withoutTriggers.has(database)) return false;
-  const [found] = await findTrigger(onPrimary(ctx), {});
-  if (!found?.counts) withoutTriggers.add(database);
-  return found?.counts ?? false;
-}

@@ -1,0 +1,35 @@
+/** The last migration of commit 93650d5, whose tables this version takes over. */
+const LAST = 'Migration20261122060000';
+
+/** Removes what earlier versions kept for each other's sake, and what this version no longer reads. */
+const changes = [
+  // Events had positions in one order over all companies. A webhook may be held from any of them.
+  `do $$ begin
+    if to_regclass('event_position') is not null then
+      update company set position = greatest(position, (select last_value from event_position));
+      drop sequence event_position;
+    end if;
+  end $$`,
+  'drop index if exists event_position_key',
+  `drop function if exists vehicle_tally_insert, vehicle_tally_update, vehicle_tally_delete, fleet_vehicles_delete,
+    company_insert, company_of_fleet, company_of_import, company_of_webhook cascade`,
+  'drop procedure if exists drop_triggers',
+  `drop index if exists contract_due, contract_fleet, contract_vehicle, vehicle_by_id, vehicle_list,
+    vehicle_tally_fleet, import_by_id, webhook_by_id`,
+  'alter table import_batch drop column warned',
+];
+
+/**
+ * The statements that bring the tables of commit 93650d5 to those of a new database.
+ * @throws {Error} if an older commit made the tables.
+ */
+export async function takeOver(execute: (statement: string) => Promise<Record<string, unknown>[]>): Promise<string[]> {
+  const rows = await execute('select max(name) as last from mikro_orm_migrations');
+  if (rows[0]?.last !== LAST) {
+    throw new Error(
+      'An older development version made this database. Check out commit 93650d5, run `npm ci`, `npm run migrate -- up` ' +
+        'and `npm run migrate -- finish` there, then start this version again.',
+    );
+  }
+  return [...changes, 'delete from mikro_orm_migrations'];
+}

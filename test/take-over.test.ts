@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { connectDatabase, type Database, openDatabase } from '../src/database/database.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { startGateway } from './support/gateway.ts';
+import { beyondMikroOrm, difference } from './support/schema.ts';
+
+// The fixture is pg_dump's of a database that commit 93650d5 made and used; its migrations are gone.
+
+const dump = await readFile(new URL('./fixtures/commit-93650d5.sql', import.meta.url), 'utf8');
+
+/** What that commit kept for processes of the version before it, until `npm run migrate -- finish`. */
+const unfinished = `
+  create sequence event_position;
+  select setval('event_position', 7);
+  create unique index event_position_key on event (position) where position is not null and company = 'acme';
+  create index vehicle_list on vehicle (fleet_id, id);
+  create function vehicle_tally_insert() returns trigger language plpgsql as $$ begin return null; end $$;
+  create trigger vehicle_tally_insert after insert on vehicle for each statement execute function vehicle_tally_insert();
+  create procedure drop_triggers() language plpgsql as $$ begin end $$`;
+
+async function loaded(more = ''): Promise<{ env: Awaited<ReturnType<typeof databaseEnv>>; database: Database }> {
+  const env = await databaseEnv();
+  const database = await connectDatabase(databaseConfig(env));
+  await execute(database, 'drop schema public cascade; create schema public');
+  await execute(database, dump);
+  if (more) await execute(database, more);
+  return { env, database };
+}
+
+const execute = (database: Database, statements: string) =>
+  database.orm.em.fork().execute<Record<string, unknown>[]>(statements);
+const folded = (text: string) => text.replaceAll(/\s+/g, ' ');
+
+const migrated = await openDatabase(databaseConfig(await databaseEnv()));
+const expected = folded(await beyondMikroOrm(migrated.orm));
+const names = (await migrated.orm.migrator.getExecuted()).map(({ name }) => name);
+await migrated.close();
+
+describe.each([
+  ['finished', '', { acme: '2', globex: '1' }],
+  ['before its `finish`', unfinished, { acme: '7', globex: '7' }],
+])('a database of commit 93650d5, %s,', (_state, more, ends) => {
+  test('becomes what a new one is, and keeps its rows', async () => {
+    const { env, database } = await loaded(more);
+    expect(await database.migrate()).toEqual(names);
+    expect(await difference(database.orm)).toBe('');
+    expect(folded(await beyondMikroOrm(database.orm))).toBe(expected);
+    expect((await database.orm.migrator.getExecuted()).map(({ name }) => name)).toEqual(names);
+    const positions = await execute(database, 'select company, position::text from company');
+    expect(Object.fromEntries(positions.map(({ company, position }) => [company, position]))).toEqual(ends);
+    expect(await database.migrate()).toEqual([]);
+
+    const gateway = await startGateway({ on: { env, database } });
+    const acme = await gateway.as('acme');
+    expect((await acme.get('/fleets')).body).toMatchObject([{ name: 'North', vehicleCount: 1 }]);
+    const { body: vehicles } = await acme.get('/vehicles');
+    expect(vehicles).toMatchObject([{ vin: 'WBA00000000000001', eligibility: { status: 'ELIGIBLE' } }]);
+    const conditions = encodeURIComponent(JSON.stringify({ company: 'acme' }));
+    expect((await acme.get(`/contracts?conditions=${conditions}`)).body).toMatchObject([{ name: 'Data' }]);
+    expect((await acme.get('/events')).body).toMatchObject([{ type: 'fleet.created' }, { type: 'fleet.updated' }]);
+  });
+});
+
+test('a database of an older commit is refused with the way to go', async () => {
+  const { database } = await loaded(`delete from mikro_orm_migrations where name = 'Migration20261122060000'`);
+  await expect(database.migrate()).rejects.toThrow(/Check out commit 93650d5.*npm run migrate -- finish/);
+  expect(await execute(database, 'select name from fleet order by name')).toEqual([
+    { name: 'North' },
+    { name: 'South' },
+  ]);
+  await database.close();
+});
+
+test('a migration that is kept from a lock lets those behind it pass, and comes again', async (context) => {
+  const { database } = await loaded();
+  context.skip(database.kind === 'embedded', 'it has one connection');
+  const em = database.orm.em.fork();
+  await em.begin();
+  await em.execute('update import_batch set rows = rows');
+  const done = database.migrate();
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await vi.waitFor(async () => expect(await execute(database, waiting)).toHaveLength(1), {
+    timeout: 20_000,
+    interval: 5,
+  });
+  await execute(database, 'select from import_batch');
+  expect(await database.pendingMigrations()).toEqual(names);
+  await em.commit();
+  expect(await done).toEqual(names);
+  await database.close();
+});
