@@ -15,8 +15,8 @@ export const tables = [
   )`,
 
   `create table fleet (
-    company text not null check (company <> ''),
     id uuid not null,
+    company text not null check (company <> ''),
     name text not null check (length(name) between 1 and 255),
     company_address text not null check (length(company_address) between 1 and 255),
     email text not null,
@@ -30,8 +30,8 @@ export const tables = [
   // No foreign key to the fleet: the tally's refuses vehicles of a fleet that is gone (docs/decisions/bulk-import.md).
   // VINs are compared by bytes, since a language's order makes indexes and the sorting of imports slower.
   `create table vehicle (
-    company text not null,
     id uuid not null,
+    company text not null,
     fleet_id uuid not null,
     vin text collate "C" not null check (vin ~ '^[A-HJ-NPR-Z0-9]{17}$'),
     manufacturer text,
@@ -64,8 +64,8 @@ export const tables = [
   )`,
 
   `create table contract (
-    company text not null,
     id uuid not null,
+    company text not null,
     fleet_id uuid not null,
     vehicle_id uuid not null,
     name text not null check (length(name) between 1 and 255),
@@ -84,8 +84,8 @@ export const tables = [
   )`,
 
   `create table import (
-    company text not null,
     id uuid not null,
+    company text not null,
     fleet_id uuid not null,
     state text not null default 'RUNNING' check (state in ('RUNNING', 'COMPLETED', 'FAILED')),
     mode text not null check (mode in ('partial', 'atomic')),
@@ -151,10 +151,10 @@ export const tables = [
   )`,
 
   `create table event (
-    company text not null,
     id uuid not null default new_uuid(),
     seq bigint not null generated always as identity,
     position bigint,
+    company text not null,
     type text not null,
     fleet_id uuid,
     contract_id uuid,
@@ -168,8 +168,8 @@ export const tables = [
   )`,
 
   `create table webhook (
-    company text not null,
     id uuid not null,
+    company text not null,
     url text not null,
     description text not null default '',
     types text[] not null default '{}',
