@@ -1,10 +1,10 @@
 import type { Context } from '../core/context.ts';
 import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
+import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
-import type { Steps } from './leisure.ts';
 
 /** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
-export function deleteFleets(open: () => Context, atLeisure: Steps): Job {
+export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
   return {
     kind: 'fleet',
     async run(signal) {
@@ -15,7 +15,7 @@ export function deleteFleets(open: () => Context, atLeisure: Steps): Job {
         left = false;
         for (const fleet of await fleetsBeingDeleted(ctx)) {
           if (signal.aborted) break;
-          const after = await atLeisure(() => deleteSome(ctx, fleet, places.get(fleet.id) ?? FROM_THE_START));
+          const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id) ?? FROM_THE_START));
           if (after === null) continue;
           left = true;
           places.set(fleet.id, after);

@@ -11,28 +11,31 @@ import {
 } from '../core/webhooks/deliver-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
+import { type Appetite, Shares } from '../fairness/shares.ts';
+import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
-import type { Steps } from './leisure.ts';
-import { Shares } from './shares.ts';
 
-/** Deliveries this process has under way at a time. */
-const IN_FLIGHT = 160;
+/** Deliveries this process has under way at a time. A company holds as many as it leaves free. */
+const PLACES = { capacity: 160, reserve: 40 };
+const SOUND: Appetite = { leaves: 1, reserved: true };
+/** Webhooks that failed, or that are asked although they are paused, may hold their places for long. */
+const CAUTIOUS: Appetite = { leaves: 7, reserved: false };
 /** At the end, receivers that have not answered are not waited for any longer. */
 const LONGEST_STOP_MS = 3_000;
 
 const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
-export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, atLeisure: Steps): Job =>
-  new Deliverer(open, onError, atLeisure);
+export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, withBackoff: Steps): Job =>
+  new Deliverer(open, onError, withBackoff);
 
 class Deliverer implements Job {
   readonly kind = 'delivery';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
-  readonly #atLeisure: Steps;
+  readonly #withBackoff: Steps;
   readonly #sender: ReturnType<typeof openSender>;
-  readonly #shares = new Shares(IN_FLIGHT);
+  readonly #shares = new Shares(PLACES);
   /** How many each webhook has under way. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
@@ -42,10 +45,10 @@ class Deliverer implements Job {
   #waiting = false;
   #cut = false;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, atLeisure: Steps) {
+  constructor(open: () => Context, onError: (error: unknown) => void, withBackoff: Steps) {
     this.#open = open;
     this.#onError = onError;
-    this.#atLeisure = atLeisure;
+    this.#withBackoff = withBackoff;
     this.#sender = openSender({ loopback: open().services.config.WEBHOOK_LOOPBACK });
   }
 
@@ -53,7 +56,7 @@ class Deliverer implements Job {
     const ctx = this.#open();
     for (;;) {
       const now = ctx.now();
-      const started = signal.aborted ? 0 : await this.#atLeisure(() => this.#startDue(ctx, now, signal));
+      const started = signal.aborted ? 0 : await this.#withBackoff(() => this.#startDue(ctx, now, signal));
       if (started === 0) return nextDeliveryDue(ctx, now);
     }
   }
@@ -71,7 +74,8 @@ class Deliverer implements Job {
     this.#waiting = true;
     const parties = this.#shares.inTurn(await partiesDue(ctx, now, this.#busy), nameOf);
     for (const party of parties) {
-      const limit = party.room ? this.#shares.room(nameOf(party), { cautious: party.kind !== 'sound' }) : 0;
+      const appetite = party.kind === 'sound' ? SOUND : CAUTIOUS;
+      const limit = party.room ? this.#shares.room(nameOf(party), appetite) : 0;
       if (limit === 0 || signal.aborted) continue;
       for (const one of await claimDeliveries(ctx, party, { limit, busy: this.#busy })) {
         this.#start(ctx, nameOf(party), one);
@@ -85,13 +89,12 @@ class Deliverer implements Job {
   #start({ services: { changes } }: Context, party: string, claimed: ClaimedDelivery): void {
     const id = claimed.webhook_id;
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
-    this.#shares.take(party);
     // What could not be stored comes due again when its claim ends.
-    const one = this.#deliver(party, claimed).catch(this.#onError);
+    const one = this.#shares.run(party, () => this.#deliver(party, claimed)).catch(this.#onError);
     this.#sending.add(one);
     void one.then(() => {
       this.#sending.delete(one);
-      if (this.#shares.giveBack(party) === 0) this.#stores.delete(party);
+      if (this.#shares.held(party) === 0) this.#stores.delete(party);
       const left = (this.#busy.get(id) ?? 1) - 1;
       if (left > 0) this.#busy.set(id, left);
       else this.#busy.delete(id);

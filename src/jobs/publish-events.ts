@@ -3,13 +3,13 @@ import type { Context } from '../core/context.ts';
 import { recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/publish-events.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
+import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
-import type { Steps } from './leisure.ts';
 
 const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
-export function publish(open: () => Context, atLeisure: Steps): Job {
+export function publish(open: () => Context, withBackoff: Steps): Job {
   let last = '';
   /** Publishes some of each company, beginning after the last one that had its turn; gives whether any may have more. */
   async function turn(ctx: Context, companies: readonly string[], signal: AbortSignal) {
@@ -38,7 +38,7 @@ export function publish(open: () => Context, atLeisure: Steps): Job {
         }
         const companies = await companiesToPublish(ctx);
         if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
-        const more = await atLeisure(() => turn(ctx, companies, signal));
+        const more = await withBackoff(() => turn(ctx, companies, signal));
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
         if (!more) await delay(PAUSE_MS);

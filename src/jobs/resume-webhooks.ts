@@ -1,10 +1,10 @@
 import type { Context } from '../core/context.ts';
 import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
+import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
-import type { Steps } from './leisure.ts';
 
 /** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
-export function resumeWebhooks(open: () => Context, atLeisure: Steps): Job {
+export function resumeWebhooks(open: () => Context, withBackoff: Steps): Job {
   return {
     kind: 'webhook',
     async run(signal) {
@@ -12,7 +12,7 @@ export function resumeWebhooks(open: () => Context, atLeisure: Steps): Job {
       for (let left = true; left && !signal.aborted; ) {
         left = false;
         for (const webhook of await webhooksToResume(ctx))
-          left = (await atLeisure(() => resumeStep(ctx, webhook))) || left;
+          left = (await withBackoff(() => resumeStep(ctx, webhook))) || left;
       }
       return null;
     },

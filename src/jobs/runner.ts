@@ -3,10 +3,10 @@ import type { ChangeFeed } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { type Activity, Backoff } from './backoff.ts';
 import { deleteFleets } from './delete-fleets.ts';
 import { deliverWebhooks } from './deliver-webhooks.ts';
 import type { Job } from './job.ts';
-import { type Activity, Leisure } from './leisure.ts';
 import { publish } from './publish-events.ts';
 import { resumeWebhooks } from './resume-webhooks.ts';
 import { tellProviders } from './tell-of-providers.ts';
@@ -39,13 +39,13 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
     if (waitedInVain(error)) log.info('a job left rows that somebody else has locked for long; they come due again');
     else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
   };
-  const leisure = new Leisure(activity);
+  const backoff = new Backoff(activity);
   const jobs = [
-    verifyEligibility(open, onError, leisure.steps(CLAIM_PAUSE_MS)),
-    publish(open, leisure.steps()),
-    deliverWebhooks(open, onError, leisure.steps()),
-    resumeWebhooks(open, leisure.steps()),
-    deleteFleets(open, leisure.steps()),
+    verifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
+    publish(open, backoff.steps()),
+    deliverWebhooks(open, onError, backoff.steps()),
+    resumeWebhooks(open, backoff.steps()),
+    deleteFleets(open, backoff.steps()),
     upkeep(open),
     tellProviders(open),
   ];

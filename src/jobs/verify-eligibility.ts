@@ -4,8 +4,8 @@ import { gathering } from '../core/gathering.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
+import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
-import type { Steps } from './leisure.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 
@@ -35,14 +35,14 @@ interface Look {
  * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
-export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, atLeisure: Steps): Job =>
-  new Verifier(open, onError, atLeisure);
+export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, withBackoff: Steps): Job =>
+  new Verifier(open, onError, withBackoff);
 
 class Verifier implements Job {
   readonly kind = 'vehicle';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
-  readonly #atLeisure: Steps;
+  readonly #withBackoff: Steps;
   readonly #asking = new Set<Promise<void>>();
   readonly #store = gathering<Verified>((answers) => storeVerifications(this.#open(), answers), {
     most: STORED_AT_ONCE,
@@ -53,14 +53,11 @@ class Verifier implements Job {
   #paidUntil = 0;
   /** Something is due for which there was no place. */
   #waiting = false;
-  /** Whose turn was when: a number that rises. */
-  readonly #served = new Map<string, number>();
-  #turns = 0;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, atLeisure: Steps) {
+  constructor(open: () => Context, onError: (error: unknown) => void, withBackoff: Steps) {
     this.#open = open;
     this.#onError = onError;
-    this.#atLeisure = atLeisure;
+    this.#withBackoff = withBackoff;
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -83,7 +80,6 @@ class Verifier implements Job {
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
     const found = await companiesDue(ctx, 'vehicle');
-    for (const company of this.#served.keys()) if (!found.companies.includes(company)) this.#served.delete(company);
     this.#spent(at);
     return { ...found, done: new Map(), at };
   }
@@ -102,7 +98,7 @@ class Verifier implements Job {
     const done = found.done.get(lane) ?? new Set();
     found.done.set(lane, done);
     let turn = found.companies.filter((one) => !done.has(one));
-    while (turn.length > 0 && !signal.aborted) turn = await this.#atLeisure(() => this.#take(ctx, lane, turn, done));
+    while (turn.length > 0 && !signal.aborted) turn = await this.#withBackoff(() => this.#take(ctx, lane, turn, done));
   }
 
   /** One turn: a share for each of these companies; gives those that may have more. */
@@ -110,19 +106,13 @@ class Verifier implements Job {
     const { capacity } = lane;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
-    for (const company of this.#inTurn(turn, lane)) {
+    for (const company of capacity.inTurn(turn)) {
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
       if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
       else if (limit > 0) done.add(company);
     }
     return again;
-  }
-
-  /** Those with the fewest under way first, and of these whoever was served longest ago. */
-  #inTurn(companies: readonly string[], { capacity }: Lane): string[] {
-    const turnOf = (company: string) => this.#served.get(company) ?? 0;
-    return companies.toSorted((a, b) => capacity.held(a) - capacity.held(b) || turnOf(a) - turnOf(b));
   }
 
   /** Starts up to `limit` vehicles of a company; false when there were fewer. */
@@ -134,7 +124,6 @@ class Verifier implements Job {
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) this.#begin(ctx, vehicle);
     if (claimed.length === 0) this.#spent(start);
-    this.#served.set(company, ++this.#turns);
     return claimed.length === limit;
   }
 

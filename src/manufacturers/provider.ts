@@ -81,8 +81,8 @@ export interface Asker {
 export interface Capacity {
   /** For this company, with what starts within a moment. */
   room(company: string): number;
-  /** How many of this company's are under way. */
-  held(company: string): number;
+  /** These companies in their turn: those with the fewest vehicles under way first. */
+  inTurn(companies: readonly string[]): string[];
   /** Whether it is time to claim more. */
   readonly wanting: boolean;
 }

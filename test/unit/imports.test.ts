@@ -63,7 +63,16 @@ const allowed: Record<string, readonly string[]> = {
       'core/imports',
     ],
   ],
-  jobs: ['core', 'core/contracts', 'core/events', 'core/imports', 'core/operations', 'core/vehicles', 'core/webhooks'],
+  jobs: [
+    'fairness',
+    'core',
+    'core/contracts',
+    'core/events',
+    'core/imports',
+    'core/operations',
+    'core/vehicles',
+    'core/webhooks',
+  ],
   http: ['http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
   'http/identity': ['http', 'core'],
@@ -82,13 +91,14 @@ const allowed: Record<string, readonly string[]> = {
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql'],
   'core/sql': ['core', 'database', 'entities'],
-  manufacturers: [],
+  manufacturers: ['fairness'],
   database: ['entities'],
   entities: [],
   migrations: [],
   config: ['manufacturers', 'trusted-documents'],
   'trusted-documents': [],
   telemetry: [],
+  fairness: [],
 };
 /** What every room may import. */
 const everyones = 'telemetry';

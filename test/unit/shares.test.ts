@@ -1,64 +1,79 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Shares } from '../../src/jobs/shares.ts';
+import { type Appetite, Shares } from '../../src/fairness/shares.ts';
 
-const SLOTS = 160;
+const PLACES = { capacity: 160, reserve: 40 };
+const sound: Appetite = { leaves: 1, reserved: true };
+const cautious: Appetite = { leaves: 7, reserved: false };
 
-/** Takes whatever there is room for. */
-function fill(shares: Shares, party: string, cautious = false): number {
+/** Takes a place, and gives what gives it back. */
+function take(shares: Shares, holder: string): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  void shares.run(holder, () => promise);
+  return resolve;
+}
+
+/** Takes as many places as there is room for. */
+function fill(shares: Shares, holder: string, appetite = sound): number {
   let taken = 0;
-  for (let room = shares.room(party, { cautious }); room > 0; room = shares.room(party, { cautious })) {
-    for (let index = 0; index < room; index++) shares.take(party);
+  for (let room = shares.room(holder, appetite); room > 0; room = shares.room(holder, appetite)) {
+    for (let index = 0; index < room; index++) take(shares, holder);
     taken += room;
   }
   return taken;
 }
 
-test('Who is alone gets half of what is not kept, a cautious one less', () => {
-  expect(fill(new Shares(SLOTS), 'a')).toBe(60);
-  expect(fill(new Shares(SLOTS), 'a', true)).toBe(15);
+test('a holder that is alone gets half of what is not reserved, a cautious one less', () => {
+  expect(fill(new Shares(PLACES), 'a')).toBe(60);
+  expect(fill(new Shares(PLACES), 'a', cautious)).toBe(15);
 });
 
-test('Whoever comes finds something free, however much the ones before have taken and keep', () => {
-  const shares = new Shares(SLOTS);
+test('a holder that has none finds a place, however much those before it have taken', () => {
+  const shares = new Shares(PLACES);
   const taken = Array.from({ length: 40 }, (_, index) => fill(shares, `${index}`));
   expect(Math.min(...taken)).toBe(1);
 });
 
-test('Cautious parties, however many, leave a quarter to the others', () => {
-  const shares = new Shares(SLOTS);
-  for (let index = 0; index < 1000; index++) fill(shares, `${index}`, true);
+test('cautious holders, however many, leave a quarter to the others', () => {
+  const shares = new Shares(PLACES);
+  for (let index = 0; index < 1000; index++) fill(shares, `${index}`, cautious);
   expect(shares.free).toBe(40);
   for (let index = 0; index < 40; index++) expect(fill(shares, `sound ${index}`)).toBe(1);
 });
 
-test('No more are taken than there are, and all come back', () => {
-  const step = fc.record({ party: fc.nat(20), cautious: fc.boolean(), gives: fc.boolean() });
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
-      const shares = new Shares(SLOTS);
-      const held: string[] = [];
-      for (const { party, cautious, gives } of steps) {
-        const name = `${party}`;
-        if (gives) for (const one of held.splice(0, 10)) shares.giveBack(one);
-        const room = shares.room(name, { cautious });
+test('no more are taken than there are, and all come back', async () => {
+  const step = fc.record({ holder: fc.nat(20), cautious: fc.boolean(), gives: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 300 }), async (steps) => {
+      const shares = new Shares(PLACES);
+      const ends: (() => void)[] = [];
+      const returned = () => new Promise((resolve) => setImmediate(resolve));
+      for (const { holder, cautious: careful, gives } of steps) {
+        const name = `${holder}`;
+        if (gives) {
+          for (const end of ends.splice(0, 10)) end();
+          await returned();
+        }
+        const held = shares.held(name);
+        const room = shares.room(name, careful ? cautious : sound);
         expect(room).toBeLessThanOrEqual(shares.free);
-        expect(room > 0 || cautious || held.includes(name) || shares.free === 0).toBe(true);
-        for (let index = 0; index < room; index++) shares.take(name);
-        held.push(...Array(room).fill(name));
+        expect(room > 0 || careful || held > 0 || shares.free === 0).toBe(true);
+        for (let index = 0; index < room; index++) ends.push(take(shares, name));
+        expect(shares.held(name)).toBe(held + room);
       }
-      for (const one of held) shares.giveBack(one);
-      expect(shares.free).toBe(SLOTS);
+      for (const end of ends) end();
+      await returned();
+      expect(shares.free).toBe(PLACES.capacity);
     }),
   );
 });
 
-test('Parties come in turn: who took some last comes last', () => {
-  const shares = new Shares(SLOTS);
-  const parties = ['a', 'b', 'c'];
-  shares.take('a');
-  shares.take('b');
-  expect(shares.inTurn(parties, String)).toEqual(['c', 'a', 'b']);
-  shares.take('a');
-  expect(shares.inTurn(parties, String)).toEqual(['c', 'b', 'a']);
+test('holders come in turn: the one with the fewest places first, then the one that was served longest ago', () => {
+  const shares = new Shares(PLACES);
+  const holders = ['a', 'b', 'c'];
+  take(shares, 'a');
+  take(shares, 'b');
+  expect(shares.inTurn(holders, String)).toEqual(['c', 'a', 'b']);
+  take(shares, 'a');
+  expect(shares.inTurn(holders, String)).toEqual(['c', 'b', 'a']);
 });

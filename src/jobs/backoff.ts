@@ -23,7 +23,7 @@ export type Steps = <T>(step: () => Promise<T>) => Promise<T>;
  * Background work yields to requests. While there are any, a step waits before it begins: the longer the busier the process is,
  * and as long as the step before it took, which is longer the busier the database is. Without requests it waits for nothing.
  */
-export class Leisure {
+export class Backoff {
   readonly #activity: Activity;
   readonly #wait: (ms: number) => Promise<unknown>;
   #lookedAt = Number.NEGATIVE_INFINITY;

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Activity, activityOf, Leisure } from '../../src/jobs/leisure.ts';
+import { type Activity, activityOf, Backoff } from '../../src/jobs/backoff.ts';
 
 /** How long steps of no work waited with this activity before them. */
 async function pauses(activity: Activity, steps = 1): Promise<number[]> {
   const waited: number[] = [];
-  const step = new Leisure(activity, async (ms) => void waited.push(ms)).steps();
+  const step = new Backoff(activity, async (ms) => void waited.push(ms)).steps();
   for (let at = 0; at < steps; at++) await step(async () => {});
   return waited;
 }
@@ -33,8 +33,8 @@ test('beside requests it waits the longer the busier the process is, and never f
 
 test('a job may wait longer than others', async () => {
   const waited: number[] = [];
-  const leisure = new Leisure({ requests: () => 1, utilisation: () => 1 }, async (ms) => void waited.push(ms));
-  const [usual, patient] = [leisure.steps(), leisure.steps(500)];
+  const backoff = new Backoff({ requests: () => 1, utilisation: () => 1 }, async (ms) => void waited.push(ms));
+  const [usual, patient] = [backoff.steps(), backoff.steps(500)];
   await usual(async () => {});
   await patient(async () => {});
   expect(waited).toEqual([50, 500]);
@@ -44,7 +44,7 @@ test('beside requests it waits as long as the step before took', async () => {
   const waited: number[] = [];
   let requests = 0;
   const activity = { requests: () => ++requests, utilisation: () => 0 };
-  const step = new Leisure(activity, async (ms) => void waited.push(ms)).steps();
+  const step = new Backoff(activity, async (ms) => void waited.push(ms)).steps();
   await step(() => new Promise((resolve) => setTimeout(resolve, 30)));
   expect(waited).toEqual([]);
   await step(async () => {});
@@ -55,7 +55,7 @@ test('beside requests it waits as long as the step before took', async () => {
 });
 
 test('a step that fails fails its caller', async () => {
-  const step = new Leisure({ requests: () => 1, utilisation: () => 1 }, async () => {}).steps();
+  const step = new Backoff({ requests: () => 1, utilisation: () => 1 }, async () => {}).steps();
   await expect(step(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
 });
 

@@ -1,0 +1,113 @@
+/** How much one holder may take at a time. */
+export interface Appetite {
+  /** For each place that it holds, it leaves so many free; 0 takes all that are not reserved. */
+  leaves: number;
+  /** Whether it may take a reserved place when it holds none. */
+  reserved: boolean;
+  /** How many may wait beside those under way. Without it, nobody waits. */
+  queue?: number;
+}
+
+/**
+ * Places that several holders (companies) share, so that nobody waits long because others hold all of them. Some places are
+ * reserved for holders that have none. A place that comes free goes to the waiting holder that has the fewest.
+ */
+export class Shares {
+  readonly #capacity: number;
+  readonly #reserve: number;
+  readonly #running = new Map<string, number>();
+  /** What waits, by holder; the holder that was served last stands last. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  /** When each holder last took a place, in turns. */
+  readonly #served = new Map<string, number>();
+  #taken = 0;
+  #queued = 0;
+  #turn = 0;
+
+  constructor({ capacity, reserve }: { capacity: number; reserve: number }) {
+    this.#capacity = capacity;
+    this.#reserve = reserve;
+  }
+
+  get free(): number {
+    return this.#capacity - this.#taken;
+  }
+
+  /** How many places a holder has or waits for. */
+  held(holder: string): number {
+    return (this.#running.get(holder) ?? 0) + (this.#waiting.get(holder)?.length ?? 0);
+  }
+
+  /** How many more a holder may begin now. A holder that has none may begin one, as far as there are reserved places. */
+  room(holder: string, { leaves, reserved, queue }: Appetite): number {
+    const held = this.held(holder);
+    const open = this.free - this.#reserve - this.#queued + (queue ?? 0);
+    const share = Math.floor((open - leaves * held) / (leaves + 1));
+    const mayBegin = queue === undefined ? this.free > 0 : this.#queued < queue + this.#capacity;
+    return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
+  }
+
+  /** Runs `work` in a place, as soon as it is this holder's turn. */
+  async run<T>(holder: string, work: () => Promise<T>): Promise<T> {
+    await this.#enter(holder);
+    try {
+      return await work();
+    } finally {
+      this.#leave(holder);
+    }
+  }
+
+  /** These holders in their turn: those with the fewest places first, then those that were served longest ago. */
+  inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[] {
+    const names = new Set(holders.map(nameOf));
+    for (const name of this.#served.keys()) if (!names.has(name)) this.#served.delete(name);
+    const turnOf = (name: string) => this.#served.get(name) ?? 0;
+    const compared = (a: string, b: string) => this.held(a) - this.held(b) || turnOf(a) - turnOf(b);
+    return holders.toSorted((a, b) => compared(nameOf(a), nameOf(b)));
+  }
+
+  #enter(holder: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const queue = this.#waiting.get(holder);
+    if (queue) queue.push(resolve);
+    else this.#waiting.set(holder, [resolve]);
+    this.#queued += 1;
+    this.#startNext();
+    return promise;
+  }
+
+  #leave(holder: string): void {
+    this.#taken -= 1;
+    const left = (this.#running.get(holder) ?? 1) - 1;
+    if (left > 0) this.#running.set(holder, left);
+    else this.#running.delete(holder);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (let next = this.#next(); next; next = this.#next()) {
+      const [holder, queue] = next;
+      this.#waiting.delete(holder);
+      queue.shift()?.();
+      if (queue.length > 0) this.#waiting.set(holder, queue);
+      this.#queued -= 1;
+      this.#taken += 1;
+      this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1);
+      this.#served.set(holder, ++this.#turn);
+    }
+  }
+
+  /** The queue of the holder with the fewest places, if there is a place for it. */
+  #next(): [holder: string, queue: (() => void)[]] | undefined {
+    if (this.free === 0 || this.#queued === 0) return undefined;
+    let next: [string, (() => void)[]] | undefined;
+    let fewest = this.free > this.#reserve ? Number.POSITIVE_INFINITY : 1;
+    for (const one of this.#waiting) {
+      const running = this.#running.get(one[0]) ?? 0;
+      if (running >= fewest) continue;
+      next = one;
+      fewest = running;
+    }
+    return next;
+  }
+}
