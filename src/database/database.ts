@@ -1,8 +1,10 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Config } from '../config.ts';
 import { openEmbedded } from './embedded.ts';
-import type { Rows } from './rows.ts';
 import { connectServer } from './server.ts';
+
+/** The values of a row as PostgreSQL writes them, in the order of its columns. */
+export type Row = readonly (string | null)[];
 
 /** The open database; the same for the embedded one and for a server. */
 export interface Database {
@@ -29,10 +31,10 @@ export interface Database {
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /**
-   * Like read, and gives the rows as the server sends them. What is `long` gets a connection of its own; `newest` is read from
-   * the primary in any case.
+   * Like read, and gives the values of rows as texts. What is `long` gets a connection of its own; `newest` is read from the
+   * primary in any case.
    */
-  rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Rows>;
+  rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Row[]>;
   /**
    * Runs, in the same way on the primary, a short statement that adds rows; what has waited 50 ms for others goes on on the pool.
    * Gives its rows.

@@ -1,13 +1,9 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { PGlite } from '@electric-sql/pglite';
+import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
 
-/** What the main thread asks for. Without parameters `sql` may hold several statements, as with a server. */
-export type Request =
-  | { id: number; sql: string; parameters: readonly unknown[] }
-  /** Messages of PostgreSQL's protocol. */
-  | { id: number; messages: Uint8Array }
-  | 'close';
+/** A statement of the main thread; without parameters, `sql` may hold several, as with a server. `asTexts`: rows are arrays of texts. */
+export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
 /** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
 export interface Fault {
@@ -23,12 +19,14 @@ export interface Fault {
 
 export type Reply =
   | 'ready'
-  | { id: number; result: { command: string; rowCount: number; rows: unknown[] } | Uint8Array }
+  | { id: number; result: { command: string; rowCount: number; rows: unknown[] } }
   | { id: number; fault: Fault };
 
 // Large numbers and times as text, exactly as the driver for a server is set up to give them.
 const text = (value: string) => value;
 const parsers = { 20: text, 1082: text, 1114: text, 1184: text, 1186: text };
+const TEXT_ARRAY = 1009;
+const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((type) => [type, text]));
 
 const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
@@ -37,8 +35,10 @@ const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 
-async function run(sql: string, parameters: readonly unknown[]) {
-  const result = parameters.length > 0 ? await pg.query(sql, [...parameters]) : (await pg.exec(sql)).at(-1);
+async function run(sql: string, parameters: readonly unknown[], asTexts: boolean) {
+  const options: QueryOptions = asTexts ? { rowMode: 'array', parsers: asText } : {};
+  const result =
+    parameters.length > 0 ? await pg.query(sql, [...parameters], options) : (await pg.exec(sql, options)).at(-1);
   return { command: result?.command ?? '', rowCount: result?.rowCount ?? 0, rows: result?.rows ?? [] };
 }
 
@@ -54,12 +54,8 @@ port.on('message', async (request: Request) => {
     port.close();
     return;
   }
-  const { id } = request;
-  const answer =
-    'sql' in request
-      ? run(request.sql, request.parameters)
-      : pg.execProtocol(request.messages).then(({ data }) => data.slice());
-  await answer.then(
+  const { id, sql, parameters, asTexts } = request;
+  await run(sql, parameters, asTexts).then(
     (result) => reply({ id, result }),
     (error) => reply({ id, fault: faultOf(error) }),
   );

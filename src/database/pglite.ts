@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import type { Row } from './database.ts';
 import type { Reply, Request } from './pglite-worker.ts';
-import { messagesOf, type Rows, rowsAmong } from './rows.ts';
 import { StartError } from './start-error.ts';
 import { traceStatement } from './traced-statement.ts';
 import { isInsideTransaction } from './transactions.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
-type Question = { sql: string; parameters: readonly unknown[] } | { messages: Uint8Array };
+type Question = Omit<Exclude<Request, 'close'>, 'id'>;
 
 /**
  * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
@@ -61,16 +61,16 @@ export class PGlitePool implements PostgresPool {
     this.#turn = turn.promise;
     await before;
     const query = (sql: string, parameters: readonly unknown[] = []) =>
-      traceStatement(sql, () => this.#ask({ sql, parameters }));
+      traceStatement(sql, () => this.#ask({ sql, parameters, asTexts: false }));
     return { query, release: turn.resolve } as PostgresPoolClient;
   }
 
-  /** The rows of a statement as PostgreSQL sends them, outside of transactions. */
-  async rows(statement: string, values: readonly unknown[]): Promise<Rows> {
+  /** The rows of a statement outside of transactions, all values as texts. */
+  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
     const { release } = await this.connect();
-    const question = { messages: new Uint8Array(messagesOf(statement, values)) };
-    const messages = await Promise.resolve(traceStatement(statement, () => this.#ask(question))).finally(release);
-    return rowsAmong(Buffer.from(messages as Uint8Array));
+    const question = { sql: statement, parameters: values, asTexts: true };
+    const answer = await Promise.resolve(traceStatement(statement, () => this.#ask(question))).finally(release);
+    return answer.rows as Row[];
   }
 
   async end(): Promise<void> {

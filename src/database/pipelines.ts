@@ -1,7 +1,7 @@
 import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import pg from 'pg';
+import type { Row } from './database.ts';
 import { type PreparingClient, socketOf } from './prepared.ts';
-import type { Rows } from './rows.ts';
 
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
@@ -57,8 +57,8 @@ export class Pipelines {
     return this.#send(async (client: pg.Client) => (await client.query(statement, values as unknown[])).rows);
   }
 
-  /** The same as the server sends them. */
-  rows(statement: string, values: readonly unknown[]): Promise<Rows | null> {
+  /** The same with each row as texts. */
+  rows(statement: string, values: readonly unknown[]): Promise<Row[] | null> {
     return this.#send((client) => client.rows(statement, values));
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
-import { passRows, type Rows, RowsQuery } from './rows.ts';
+import type { Row } from './database.ts';
 import { traceStatement } from './traced-statement.ts';
 
 /**
@@ -41,6 +41,9 @@ class Names {
 
 const names = new Names();
 
+const asText = (value: string) => value;
+const asTexts = { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig;
+
 /** What pg keeps of its own protocol; it offers no way to close a statement. */
 interface Wire {
   stream: Socket;
@@ -56,21 +59,13 @@ export class PreparingClient extends pg.Client {
   /** What is sent for `begin`. */
   begin = 'begin';
 
-  constructor(config?: string | pg.ClientConfig) {
-    super(config);
-    passRows(this);
-  }
-
-  /** The rows of a statement as they come. */
-  rows(text: string, values: readonly unknown[]): Promise<Rows> {
+  /** The rows of a statement, all values as texts. */
+  rows(text: string, values: readonly unknown[]): Promise<Row[]> {
     const name = names.of(text);
     if (name !== undefined) this.#makeRoom(name);
-    const send = () =>
-      new Promise<Rows>((resolve, reject) => {
-        const query = new RowsQuery(text, values, name, (error) => (error ? reject(error) : resolve(query.found)));
-        super.query(query);
-      });
-    return traceStatement(text, send) as Promise<Rows>;
+    const query = { text, values: values as unknown[], name, rowMode: 'array' as const, types: asTexts };
+    const send = () => promised((done) => super.query(query, done)).then(({ rows }) => rows);
+    return traceStatement(text, send) as Promise<Row[]>;
   }
 
   override query(...args: unknown[]): never {

@@ -3,12 +3,11 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ClientConfig, Pool, PoolClient } from 'pg';
 import { hasCitus } from './citus.ts';
-import type { Database, DatabaseConfig } from './database.ts';
+import type { Database, DatabaseConfig, Row } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
 import type { PreparingClient } from './prepared.ts';
-import type { Rows } from './rows.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
 import { traceStatement } from './traced-statement.ts';
@@ -75,7 +74,7 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   };
 }
 
-async function rowsAlone(pool: Pool, statement: string, values: readonly unknown[]): Promise<Rows> {
+async function rowsAlone(pool: Pool, statement: string, values: readonly unknown[]): Promise<Row[]> {
   const client = (await pool.connect()) as PoolClient & PreparingClient;
   return client.rows(statement, values).finally(() => client.release());
 }

@@ -2,7 +2,6 @@ import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
 import { selectionOf } from '../core/sql/json-table.ts';
 import type { Page } from '../core/sql/page.ts';
 import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/row-writer.ts';
-import type { Utf8Text } from '../core/sql/utf8.ts';
 import { vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';
@@ -60,7 +59,7 @@ export async function vehiclesAnswer(
 async function* fileOf(
   head: string,
   pages: Iterable<TextPage> | AsyncIterable<TextPage>,
-): AsyncGenerator<string | Utf8Text, void> {
+): AsyncGenerator<string, void> {
   if (head) yield head;
-  for await (const { text } of pages) if (text.latin1) yield text;
+  for await (const { text } of pages) if (text) yield text;
 }

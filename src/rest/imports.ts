@@ -8,7 +8,6 @@ import { getImport } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/json-table.ts';
-import type { Utf8Text } from '../core/sql/utf8.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
@@ -59,7 +58,7 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
   return { status: 204 };
 }
 
-async function* behind(first: Utf8Text, rest: AsyncIterable<Utf8Text>) {
+async function* behind(first: string, rest: AsyncIterable<string>) {
   yield first;
   yield* rest;
 }

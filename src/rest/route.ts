@@ -7,7 +7,6 @@ import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.
 import { cursorOf, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { TextPage } from '../core/sql/row-writer.ts';
-import { Utf8Text } from '../core/sql/utf8.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
@@ -35,8 +34,8 @@ export interface Answer {
   headers?: Record<string, string>;
   body?: unknown;
   /** A body that is text already: JSON, unless a header says otherwise. */
-  text?: string | Utf8Text;
-  stream?: { type: string; pieces: AsyncIterable<string | Utf8Text> };
+  text?: string;
+  stream?: { type: string; pieces: AsyncIterable<string> };
 }
 
 export interface Route {
@@ -72,7 +71,7 @@ const listQuery = z.object({
 /** A page for listAnswer of items that core gave as such. */
 export function jsonPageOf<T extends { id: string }>({ items, more }: Slice<T>, shape: (item: T) => unknown): TextPage {
   const last = items.at(-1);
-  const text = Utf8Text.of(JSON.stringify(items.map(shape)));
+  const text = JSON.stringify(items.map(shape));
   return { text, last: last ? { id: last.id, text: null } : null, hasNext: more };
 }
 
@@ -123,18 +122,18 @@ function readSort({ sort }: RestRequest['query'], orders: Orders) {
 /** Rows read at a time for a whole list: enough to keep the database busy. */
 export const STREAM_PAGE = 500;
 
-async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string | Utf8Text> {
+async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string> {
   let before = '[';
   for await (const { text, last } of pagesFrom(first, order, read)) {
     yield before;
-    if (last !== null) yield new Utf8Text(inner(text));
+    if (last !== null) yield inner(text);
     before = ',';
   }
   yield ']';
 }
 
 /** The items of a JSON array, without its brackets. */
-const inner = ({ latin1 }: Utf8Text): string => latin1.slice(1, -1);
+const inner = (text: string): string => text.slice(1, -1);
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
 export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
@@ -171,15 +170,15 @@ export const inSteps =
     for (let size = FIRST_STEP; ; ) {
       const limit = Math.min(size, left);
       const step = await read({ ...page, limit, after: last ?? page.after });
-      length += step.text.latin1.length;
+      length += step.text.length;
       left -= limit;
       if (step.last !== null) {
         texts.push(inner(step.text));
         last = step.last;
       }
       const full = left === 0 || length >= PAGE_LENGTH;
-      if (full || !step.hasNext) return { text: new Utf8Text(`[${texts.join()}]`), last, hasNext: step.hasNext };
-      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.latin1.length / limit)));
+      if (full || !step.hasNext) return { text: `[${texts.join()}]`, last, hasNext: step.hasNext };
+      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.length / limit)));
     }
   };
 

@@ -4,7 +4,6 @@ import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
-import { Utf8Text } from '../core/sql/utf8.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
@@ -118,7 +117,7 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
 const stored = ({ status, headers, body, text }: Answer): StoredAnswer => ({
   status,
   headers: headers ?? {},
-  body: text?.toString() ?? (body === undefined ? '' : JSON.stringify(body)),
+  body: text ?? (body === undefined ? '' : JSON.stringify(body)),
 });
 
 async function send(res: Response, { status, headers, body, stream, ...answer }: Answer): Promise<void> {
@@ -134,15 +133,14 @@ async function send(res: Response, { status, headers, body, stream, ...answer }:
   const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
   if (text === undefined) return void res.end();
   if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  sendText(res, typeof text === 'string' ? Utf8Text.of(text) : text);
+  sendText(res, text);
 }
 
 /** Sends pieces as they come and are taken; ends early where nobody takes them any more, which is no error. */
-async function pour(pieces: AsyncIterable<string | Utf8Text>, res: Response): Promise<void> {
+async function pour(pieces: AsyncIterable<string>, res: Response): Promise<void> {
   for await (const piece of pieces) {
     if (res.destroyed) return;
-    const goesOn = typeof piece === 'string' ? res.write(piece) : res.write(piece.latin1, 'latin1');
-    if (!goesOn && !res.destroyed) await drained(res);
+    if (!res.write(piece) && !res.destroyed) await drained(res);
   }
   if (!res.destroyed) res.end();
 }

@@ -13,9 +13,8 @@ import { mayBeTable } from '../../src/core/imports/csv/media-type.ts';
 import { parseRecords } from '../../src/core/imports/csv/records.ts';
 import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/imports/csv/rejected.ts';
 import { type CsvRow, parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
-import { firstOf, writeRows } from '../../src/core/sql/row-writer.ts';
+import { writeRows } from '../../src/core/sql/row-writer.ts';
 import { readVin } from '../../src/core/vin.ts';
-import { rowsOf } from '../support/rows.ts';
 
 const A = 'WVWZZZ1KZAW000001';
 const B = 'WVWZZZ1KZAW000002';
@@ -619,17 +618,15 @@ interface RejectedRow {
 }
 
 function rejected({ columns, delimiter }: Pick<ReadFile, 'columns' | 'delimiter'>, rows: RejectedRow[]): string {
-  const stored = rowsOf(
-    rows.map(({ value, cells, code, message }, at) => [
-      value,
-      cells && JSON.stringify(cells),
-      code,
-      message,
-      String(at),
-    ]),
-  );
+  const stored = rows.map(({ value, cells, code, message }, at) => [
+    value,
+    cells && JSON.stringify(cells),
+    code,
+    message,
+    String(at),
+  ]);
   const layout = { columns: columns ? [...columns] : null, delimiter: delimiter as Delimiter };
-  const names = columnsOf(layout, firstOf(stored)?.row ?? null);
+  const names = columnsOf(layout, stored[0]);
   const text = rejectedHeader(names, delimiter) + writeRows(stored, rejectedWriter(names, delimiter), rows.length).text;
   expect(text.lastIndexOf('\ufeff')).toBe(0);
   return text.slice(1);

@@ -2,9 +2,8 @@ import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { fleetIsThere } from '../fleets/there.ts';
 import { numbered } from '../sql/named.ts';
-import { firstOf, type WrittenRows, writeRows } from '../sql/row-writer.ts';
+import { type WrittenRows, writeRows } from '../sql/row-writer.ts';
 import { isId } from '../sql/sql.ts';
-import { Utf8Text } from '../sql/utf8.ts';
 import {
   columnsOf,
   LAYOUT_ROW,
@@ -20,8 +19,8 @@ const REJECTIONS_PAGE = 1000;
 
 /** A report as far as it was read, and what follows; null where that is all. */
 export interface RejectedCsv {
-  text: Utf8Text;
-  rest: AsyncIterable<Utf8Text> | null;
+  text: string;
+  rest: AsyncIterable<string> | null;
 }
 
 /** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
@@ -29,20 +28,19 @@ export async function readRejectedCsv(ctx: Context, { importId }: { importId: st
   const company = authorize(ctx, 'fleets:read');
   const read = (statement: string, ...values: unknown[]) =>
     ctx.services.database.rows(statement, [company, importId, ...values], { newest: true });
-  const report = isId(importId) ? firstOf(await read(begin)) : null;
-  const layout = report && layoutIn(report.row);
+  const [begun, ...rows] = isId(importId) ? await read(begin) : [];
+  const layout = begun && layoutIn(begun);
   if (!layout) throw new ImportNotFound();
-  const columns = columnsOf(layout, firstOf(report.rest)?.row ?? null);
+  const columns = columnsOf(layout, rows[0]);
   const writer = rejectedWriter(columns, layout.delimiter);
-  const first = writeRows(report.rest, writer, REJECTIONS_PAGE);
-  const header = Utf8Text.of(rejectedHeader(columns, layout.delimiter));
+  const first = writeRows(rows, writer, REJECTIONS_PAGE);
   return {
-    text: new Utf8Text(header.latin1 + first.text.latin1),
+    text: rejectedHeader(columns, layout.delimiter) + first.text,
     rest: first.more ? rest(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) : null,
   };
 }
 
-async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<Utf8Text> {
+async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<string> {
   for (let page = first; page.more && page.last; ) {
     page = await read(rejectedAt(page.last));
     yield page.text;

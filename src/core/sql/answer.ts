@@ -9,7 +9,6 @@ import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { ALL_ROWS, readTexts } from './send.ts';
-import { Utf8Text } from './utf8.ts';
 
 /** What a field was given, as it was read. */
 export interface Read extends Given {
@@ -38,7 +37,7 @@ interface Statement {
 
 /** What was read: the JSON of each part, null where there is no such row, and the arguments of all fields. */
 export interface Answer {
-  texts: readonly (Utf8Text | null)[];
+  texts: readonly (string | null)[];
   reads: readonly (Read | Error)[];
 }
 
@@ -100,7 +99,7 @@ export async function readAnswers(
   const found = text === '' ? [[]] : await readTexts(ctx, text, taken, { most, newest });
   const reads = given.slice();
   for (const { read, path, column } of checks) {
-    const lost = found.some((row) => row[column]?.latin1 === 'false');
+    const lost = found.some((row) => row[column] === 'false');
     const order = plan.fields[read]?.of().order;
     if (lost && order?.lost) reads[read] = order.lost(path);
   }
@@ -117,11 +116,9 @@ export function ownText({ services }: Context, part: Part): string | null {
   return `[${services.manufacturers.list().map((one) => objectOf(part.members, one))}]`;
 }
 
-function textOf(ctx: Context, part: Part, made: Utf8Text | null | undefined): Utf8Text | null {
-  if (made?.latin1 === TOO_LARGE) throw tooLong();
-  if (made) return made;
-  const own = ownText(ctx, part);
-  return own === null ? null : Utf8Text.of(own);
+function textOf(ctx: Context, part: Part, made: string | null | undefined): string | null {
+  if (made === TOO_LARGE) throw tooLong();
+  return made ?? ownText(ctx, part);
 }
 
 const tooLong = () =>

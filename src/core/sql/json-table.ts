@@ -11,7 +11,7 @@ type NotColumns<Name extends keyof Tables, T> = {
 }[keyof T & string];
 
 const kinds: Readonly<Record<string, (column: string) => ValueSql>> = {
-  uuid: json.id,
+  uuid: json.code,
   enum: json.code,
   string: json.text,
   number: json.number,

@@ -3,11 +3,9 @@ import { type Asked, type AskedList, isHidden, keptText, listStatement, whereSql
 import { numbered } from './named.ts';
 import type { Slice } from './page.ts';
 import { fromSql, givenOf, type Resource } from './resource.ts';
-import { plain, uuid } from './row-values.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
 import { type JsonTable, jsonText } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
-import type { Utf8Text } from './utf8.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
@@ -17,8 +15,7 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, as
   const rows = await ctx.services.database.rows(text, values, { long: isLong });
   const { last, more, ...written } = writeRows(rows, writer, asked.page.limit);
   if (!last) return { ...written, last, hasNext: more };
-  const place = { id: last.text(idAt, uuid) ?? '', text: textAt < 0 ? null : last.text(textAt, plain) };
-  return { ...written, last: place, hasNext: more };
+  return { ...written, last: { id: last[idAt] ?? '', text: last[textAt] ?? null }, hasNext: more };
 }
 
 /** Reads a page as objects, of a list whose order callers have no choice of. */
@@ -61,7 +58,7 @@ export async function readOneText(
   writer: RowWriter,
   by: object,
   asked: Asked,
-): Promise<Utf8Text> {
+): Promise<string> {
   const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
   const rows = values ? await ctx.services.database.rows(text, values) : [];
   if (rows.length === 0) throw of.missing(by);

@@ -1,6 +1,5 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
-import type { RowValue } from './row-values.ts';
-import * as write from './row-values.ts';
+import pg from 'pg';
 import { TextSql } from './text-sql.ts';
 
 /** Which members of T are wanted, in the order in which they are to appear. */
@@ -12,9 +11,15 @@ export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNu
  */
 export interface ValueSql {
   readonly sql: string;
-  /** The same for a list of rows that Node writes, which costs PostgreSQL less than half: a column, and its value as JSON. */
+  /** The same for a list of rows that Node writes, which costs PostgreSQL less than half. */
   readonly row?: RowValue;
   readonly bare?: true;
+}
+
+/** A column, and the text that Node makes of PostgreSQL's text of its value. */
+export interface RowValue {
+  readonly sql: string;
+  write(value: string | null): string;
 }
 
 /** How each member of T is made: an expression, or such a table for an object. */
@@ -33,34 +38,40 @@ export const isoSql = (column: string): string => `to_char(${column} at time zon
 export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
   sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 
+const TEXT_ARRAY: number = 1009;
+const readTexts: (array: string) => unknown = pg.types.getTypeParser(TEXT_ARRAY);
+
+const plain = (value: string | null): string => `${value}`;
+const quoted = (value: string | null): string => `"${value}"`;
+const textJson = (value: string | null): string => JSON.stringify(value);
+const textsJson = (array: string | null): string =>
+  array === null || array === '{}' ? '[]' : JSON.stringify(readTexts(array));
+
+/** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
+export const timeColumn = (column: string): string => `to_json(${column} at time zone 'UTC')`;
+/** ISO 8601 UTC with milliseconds of the text of a `timeColumn`; smaller digits are cut off, as isoSql does. */
+export const isoOfJson = (json: string): string =>
+  `${json.slice(1, 20)}.${json.slice(21, -1).padEnd(3, '0').slice(0, 3)}Z`;
+const timeJson = (json: string | null): string => (json === null ? 'null' : `"${isoOfJson(json)}"`);
+
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {
   /** What people or other services wrote. */
   text: (column: string): ValueSql => ({
     sql: `to_json(${column})`,
-    row: { sql: `${column}::text`, write: write.jsonString },
+    row: { sql: column, write: textJson },
   }),
-  /** VINs and codes of our own, and ids. */
-  code: (column: string): ValueSql => ({
-    sql: column,
-    bare: true,
-    row: { sql: `${column}::text`, write: write.jsonString },
-  }),
-  /** Ids that are a column of that type. */
-  id: (column: string): ValueSql => ({
-    sql: column,
-    bare: true,
-    row: { sql: column, write: write.quoted(write.uuid) },
-  }),
-  number: (column: string): ValueSql => ({ sql: column, row: { sql: `${column}::text`, write: write.plain } }),
+  /** VINs, ids and codes of our own. */
+  code: (column: string): ValueSql => ({ sql: column, bare: true }),
+  number: (column: string): ValueSql => ({ sql: column }),
   time: (column: string): ValueSql => ({
     sql: isoSql(column),
     bare: true,
-    row: { sql: column, write: write.quoted(write.time) },
+    row: { sql: timeColumn(column), write: timeJson },
   }),
   texts: (column: string): ValueSql => ({
     sql: `to_json(${column})`,
-    row: { sql: column, write: write.jsonStrings },
+    row: { sql: column, write: textsJson },
   }),
   /** Lists, and what is JSON already. */
   value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
@@ -69,17 +80,20 @@ export const json = {
     sql: `case ${column} ${Object.entries(texts)
       .map(([code, text]) => `when '${code}' then '${text}' `)
       .join('')}else '${other}' end`,
-    row: { sql: `${column}::text`, write: write.oneOf(texts, other) },
+    row: { sql: column, write: (code) => texts[code as string] ?? other },
   }),
-  orNull: ({ sql, bare, row }: ValueSql): ValueSql => ({
-    sql: `coalesce(${bare ? `'"' || (${sql}) || '"'` : `(${sql})::text`}, 'null')`,
-    ...(row && { row: { sql: row.sql, write: write.orNull(row.write) } }),
-  }),
+  orNull(value: ValueSql): ValueSql {
+    const { sql, bare } = value;
+    const row = rowValueOf(value);
+    return {
+      sql: `coalesce(${bare ? `'"' || (${sql}) || '"'` : `(${sql})::text`}, 'null')`,
+      row: { sql: row.sql, write: (text) => (text === null ? 'null' : row.write(text)) },
+    };
+  },
 };
 
-/** How Node writes a value; where nobody has said so, from the text that JSON has of it. */
-export const rowValueOf = ({ sql, bare, row }: ValueSql): RowValue =>
-  row ?? { sql: `(${sql})::text`, write: bare ? write.quoted(write.plain) : write.plain };
+/** How Node writes a value: by default from its text in JSON. */
+export const rowValueOf = ({ sql, bare, row }: ValueSql): RowValue => row ?? { sql, write: bare ? quoted : plain };
 
 /** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);

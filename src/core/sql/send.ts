@@ -1,10 +1,9 @@
 import { TransactionContext } from '@mikro-orm/core';
 import { CompiledQuery, type InsertResult } from 'kysely';
+import type { Row } from '../../database/database.ts';
 import type { Context } from '../context.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './prepare.ts';
-import { textRows } from './row-writer.ts';
-import { Utf8Text } from './utf8.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
@@ -30,21 +29,20 @@ export const onNewest = (ctx: Context, rows = 1): Send =>
   ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
 
 /**
- * Reads rows of texts, where onReplica or, for the `newest`, onNewest sends their statement; `most` is how many are read at most. Texts
- * are the same in the server's binary format, and it need not say what rows look like.
+ * Reads rows of texts, where onReplica or, for the `newest`, onNewest sends their statement; `most` is how many are read at most.
  */
 export async function readTexts(
   ctx: Context,
   text: string,
   values: readonly unknown[],
   { most, newest }: { most: number; newest: boolean },
-): Promise<(Utf8Text | null)[][]> {
+): Promise<readonly Row[]> {
   const send = inTransaction(ctx);
   if (send) {
     const rows = (await send(text, values)) as Record<string, string | null>[];
-    return rows.map((row) => Object.values(row).map((one) => (one === null ? null : Utf8Text.of(one))));
+    return rows.map((row) => Object.values(row));
   }
-  return textRows(await ctx.services.database.rows(text, values, { long: most > PAGE_MAX, newest }));
+  return ctx.services.database.rows(text, values, { long: most > PAGE_MAX, newest });
 }
 
 /** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */

@@ -11,7 +11,6 @@ import type { RowWriter } from '../sql/row-writer.ts';
 import { onPrimary, onReplica } from '../sql/send.ts';
 import { spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { Utf8Text } from '../sql/utf8.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject } from './vehicles.ts';
@@ -31,11 +30,11 @@ export async function getAnswer(
 }
 
 /** The same at once, as `writer` writes it: a JSON object with all members. */
-export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<Utf8Text> {
+export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
   // Read where it may be needed.
-  if (NO_ANSWER.some((status) => text.latin1.includes(status))) await needAnswer(ctx, JSON.parse(text.toString()));
+  if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text));
   return text;
 }
 

@@ -1,24 +1,27 @@
-import { cellWriter } from '../csv-line.ts';
-import { time as iso, oneOf, orNull, plain, type RowValue, uuid } from '../sql/row-values.ts';
+import { csvCell } from '../csv-line.ts';
 import { pieceWriter, type RowWriter } from '../sql/row-writer.ts';
+import { isoOfJson, type RowValue, timeColumn } from '../sql/selection.ts';
 import { ELIGIBLE } from './vehicles.ts';
 
 const DELIMITER = ',';
-const EMPTY = Buffer.alloc(0);
+const eligible: Readonly<Record<string, string>> = ELIGIBLE;
 
 /** Most are codes of our own, which need no quotes and are no formulas. */
-const code = (sql: string): RowValue => ({ sql, write: plain });
-const text = (sql: string): RowValue => ({ sql, write: cellWriter(DELIMITER) });
-const time = (sql: string): RowValue => ({ sql, write: orNull(iso, EMPTY) });
+const code = (sql: string): RowValue => ({ sql, write: (value) => value ?? '' });
+const text = (sql: string): RowValue => ({ sql, write: (value) => csvCell(value ?? '', DELIMITER) });
+const time = (column: string): RowValue => ({
+  sql: timeColumn(column),
+  write: (json) => (json === null ? '' : isoOfJson(json)),
+});
 
 /** The columns of a vehicle `v`, in their order. Programs know them by their names, which never change. */
 const columns: Readonly<Record<string, RowValue>> = {
   vin: code('v.vin'),
-  fleet_id: { sql: 'v.fleet_id', write: uuid },
+  fleet_id: code('v.fleet_id'),
   fleet_name: text('(select f.name from fleet f where f.company = v.company and f.id = v.fleet_id)'),
   manufacturer: code('v.manufacturer'),
   status: code('v.status'),
-  eligible: { sql: 'v.status', write: oneOf(ELIGIBLE, '') },
+  eligible: { sql: 'v.status', write: (status) => eligible[status as string] ?? '' },
   reason_code: text(`v.reason->>'code'`),
   reason: text(`v.reason->>'message'`),
   actor: code(`v.reason->>'actor'`),

@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import { type ExecutionResult, execute, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
-import { Utf8Text } from '../../core/sql/utf8.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import { sendText } from '../../http/text-body.ts';
 import { schema } from '../schema/schema.ts';
@@ -39,7 +38,7 @@ export function jsonRequests({ log }: HttpServices) {
     const { success, data } = operationParams.safeParse(req.body);
     const result = success ? await run(data, context) : null;
     if (!result) return false;
-    if (result instanceof Utf8Text) send(res, type, result);
+    if (typeof result === 'string') send(res, type, result);
     else {
       const shown = withWireErrors(result, context.ctx.requestId, log);
       noteCode(res, shown.errors);
@@ -62,7 +61,7 @@ function answerType(req: Request): string | null {
 }
 
 /** The result of an operation, or its text; null for what is to be told by Yoga: nothing has been executed then. */
-async function run(asked: Params, context: GraphqlContext): Promise<ExecutionResult | Utf8Text | null> {
+async function run(asked: Params, context: GraphqlContext): Promise<ExecutionResult | string | null> {
   const { variables, operationName } = asked;
   const query = textIn(asked, context);
   const document = query === undefined ? null : prepareValid(query);
@@ -77,7 +76,7 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   const { extensions } = guarded;
   const args = { schema, document: document.tree, operationName, variableValues: variables, contextValue: context };
   const executeAll = () => execute(args);
-  const work = (): MaybePromise<ExecutionResult | Utf8Text> => {
+  const work = (): MaybePromise<ExecutionResult | string> => {
     if (!operation.isQuery)
       return executeOnce(context, operation.node, { query, variables, operationName }, executeAll);
     const plan = operation.planFor(guarded.variables);
@@ -87,9 +86,9 @@ async function run(asked: Params, context: GraphqlContext): Promise<ExecutionRes
   // Those that wait for the database get their results several at a time anyway.
   if (!(executed instanceof Promise)) await endOfTurn();
   const result = await executed;
-  if (result instanceof Utf8Text) {
-    if (result.latin1.length > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
-    return new Utf8Text(`{"data":${result.latin1},"extensions":${Utf8Text.of(JSON.stringify(extensions)).latin1}}`);
+  if (typeof result === 'string') {
+    if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
+    return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
   }
   // An error without a path came up before anything was resolved.
   const early = result.errors?.some(({ path }) => path === undefined);
@@ -138,10 +137,10 @@ function sendResult(res: Response, type: string, { errors, ...result }: Executio
     extensions,
   }));
   res.status(http?.status ?? 200).set(http?.headers ?? {});
-  send(res, type, Utf8Text.of(JSON.stringify(wired ? { errors: wired, ...result } : result)));
+  send(res, type, JSON.stringify(wired ? { errors: wired, ...result } : result));
 }
 
-function send(res: Response, type: string, text: Utf8Text): void {
+function send(res: Response, type: string, text: string): void {
   res.setHeader('Content-Type', `${type}; charset=utf-8`);
   sendText(res, text);
 }

@@ -12,7 +12,6 @@ import { NODE, resources } from '../../core/reads/reads.ts';
 import { type Answer, ownText, type Read, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part } from '../../core/sql/json-answer.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
-import { Utf8Text } from '../../core/sql/utf8.ts';
 import type { GraphqlContext } from './context.ts';
 import { type DocumentPlan, Planner } from './plan.ts';
 import type { Variables } from './selected.ts';
@@ -56,13 +55,13 @@ function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
 }
 
 /** Like shown, of a part's own text; throws what says that there is no such row. */
-function shownRoot(part: Part, text: Utf8Text | null, { reads }: Answer): unknown {
+function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
   const refused = refusalOf(part, reads);
   if (refused) throw refused;
   if (text === null && part.kind === 'one') {
     throw part.field.of().missing((reads[part.read] as Read).values);
   }
-  return shown(part, text === null ? null : JSON.parse(`${text}`), reads);
+  return shown(part, text === null ? null : JSON.parse(text), reads);
 }
 
 /** The arguments of a plan's fields, as they were read, or what is wrong with them; then what the caller may not. */
@@ -103,20 +102,20 @@ export class Reads {
   }
 
   /** The data of a query that asks for nothing but names of types, at once; null for others. */
-  static textOfNames({ isWhole, parts }: DocumentPlan): Utf8Text | null {
+  static textOfNames({ isWhole, parts }: DocumentPlan): string | null {
     const isNames = isWhole && parts.every(([, { kind }]) => kind === 'text');
     return isNames
-      ? new Utf8Text(`{${parts.map(([name, part]) => `"${name}":${part.kind === 'text' && part.text}`).join(',')}}`)
+      ? `{${parts.map(([name, part]) => `"${name}":${part.kind === 'text' && part.text}`).join(',')}}`
       : null;
   }
 
   /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
-  async text(plan: DocumentPlan, variables: Variables): Promise<Utf8Text | null> {
+  async text(plan: DocumentPlan, variables: Variables): Promise<string | null> {
     try {
       this.#query = this.#begin(plan, variables);
       const { texts, reads } = await this.#query.answer;
       if (!plan.isWhole || texts.includes(null) || reads.some((read) => read instanceof Error)) return null;
-      return new Utf8Text(`{${plan.parts.map(([name], at) => `"${name}":${texts[at]?.latin1}`).join(',')}}`);
+      return `{${plan.parts.map(([name], at) => `"${name}":${texts[at]}`).join(',')}}`;
     } catch (error) {
       const known = domainErrorOf(error);
       // Told at its place in the document, and beside what needs no database where that is away.
