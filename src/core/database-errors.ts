@@ -19,6 +19,7 @@ export const noRoom = () =>
   new Unavailable(
     'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
   );
+const exhausted = () => new Unavailable('The service cannot open another connection or file right now. Try again.');
 const notText = () => new ValidationFailed([], 'The request holds characters that are not text.');
 
 /** SQLSTATEs (or their classes) and Node's codes that mean something to the caller. */
@@ -34,11 +35,23 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
   '57014': () => new Unavailable('The database took too long. Nothing was changed; try again.'),
   '22021': notText,
   '22P05': notText,
+  EAI_AGAIN: unreachable,
+  ECONNABORTED: unreachable,
   ECONNREFUSED: unreachable,
   ECONNRESET: unreachable,
+  EHOSTDOWN: unreachable,
+  EHOSTUNREACH: unreachable,
+  ENETDOWN: unreachable,
+  ENETUNREACH: unreachable,
   ENOTFOUND: unreachable,
-  ETIMEDOUT: unreachable,
   EPIPE: unreachable,
+  ETIMEDOUT: unreachable,
+  EADDRNOTAVAIL: exhausted,
+  EAGAIN: exhausted,
+  EMFILE: exhausted,
+  ENFILE: exhausted,
+  ENOBUFS: exhausted,
+  ENOMEM: exhausted,
   ENOSPC: noRoom, // of our own disk: the database's has a SQLSTATE
   EDQUOT: noRoom,
   EROFS: noRoom,

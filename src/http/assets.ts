@@ -16,7 +16,7 @@ export function assetsOf(files: readonly (readonly [path: string, content: Buffe
   return { version: hash.digest('base64url').slice(0, 16), files: new Map(files) };
 }
 
-/** What is loaded when it is first asked for, and again if that failed. */
+/** Loads at the first call, and again at the next one after a failure: a kept rejection would last as long as the process. */
 export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return () => {

@@ -6,6 +6,7 @@ import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
 import { DomainError, type ErrorCode, Unauthenticated } from '../../core/errors.ts';
+import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { localsOf } from '../../http/locals.ts';
 import { countRequest, type HttpServices, payerOf } from '../../http/request-context.ts';
@@ -20,27 +21,29 @@ const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, 
 const TRY_AGAIN_LATER = 1013;
 const FAULT = 4500;
 
+const LATER = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n';
+const NOT_OPENED = 'a WebSocket could not be opened';
 const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <token>" }.';
 /** What graphql-ws executes in place of a document: the outcome is there already. */
 const NOTHING = parse('{ __typename }');
 
 /** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
 export function webSockets(services: HttpServices): Upgrades {
-  let server: ReturnType<typeof openServer> | undefined;
+  // Loaded when first used, as Yoga is.
+  const server = loadedOnce(() => openServer(services));
   return {
     accepts: ({ headers, url = '' }) =>
       headers.upgrade?.toLowerCase() === 'websocket' && /^\/graphql\/?(?:\?|$)/.test(url),
     accept(req, socket, head) {
       // Until there is somebody who listens.
       socket.on('error', () => {});
-      if (services.ending.aborted) {
-        return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n');
-      }
-      // Loaded when first used, as Yoga is.
-      server ??= openServer(services);
-      server.then(
+      if (services.ending.aborted) return void socket.end(LATER);
+      server().then(
         (open) => open(req, socket, head),
-        () => socket.destroy(),
+        (error) => {
+          services.log.error({ err: error }, NOT_OPENED);
+          socket.end(LATER);
+        },
       );
     },
   };
@@ -80,7 +83,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         return true;
       } catch (error) {
         const known = error instanceof DomainError;
-        if (!known) services.log.error({ err: error }, 'a WebSocket could not be opened');
+        if (!known) services.log.error({ err: error }, NOT_OPENED);
         peer.close(
           known ? (closeCodes[error.code] ?? TRY_AGAIN_LATER) : FAULT,
           known ? error.message : 'Internal error',

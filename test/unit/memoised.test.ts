@@ -1,0 +1,37 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Where a value is kept by its first call, and how a rejection would end there. */
+const known: Record<string, string> = {
+  'src/core/imports/csv/decode.ts decode': 'no promise',
+  'src/graphql/execution/errors.ts .code': 'no promise',
+  'src/rest/upload.ts this.#fleetId': 'no promise',
+  'src/core/context.ts this.#em': 'no promise',
+  'src/core/following/subscriptions.ts missedSince': 'no promise',
+  'src/core/sql/prepare.ts kept[variant]': 'no promise',
+  'src/database/pglite.ts this.#failure': 'no promise',
+  'src/rest/openapi/document.ts made': 'no promise',
+  'src/commands/progress.ts this.#storingSince': 'no promise',
+  'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
+  'src/graphql/execution/json-requests.ts turn': 'forgets itself, and does not fail',
+  'src/graphql/execution/turn.ts turn': 'forgets itself, and does not fail',
+  'src/graphql/execution/reads.ts this.#query': 'of one request',
+  'src/http/identity/issuer.ts this.#reading': 'forgets itself in a finally',
+  'src/http/identity/issuer.ts this.#address': 'awaited: only what came is kept',
+  'src/http/observability/log.ts timer': 'no promise',
+};
+
+/** Assignments to what is not there yet, by calling something, that do not forget a failure in their own statement. */
+const memos = globSync('src/**/*.{ts,js}', { cwd: root }).flatMap((file) =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/([\w.#[\]]+) (?:\?\?|\|\|)= ([^;]*)/g)]
+    .filter(([, , value = '']) => /[(]|\bnew\b|\{/.test(value) && !/\.(?:catch|finally)\(/.test(value))
+    .map(([, name]) => `${file} ${name}`),
+);
+
+test('a promise that is kept is loadedOnce, or forgets its failure', () => {
+  expect(memos).not.toEqual([]);
+  expect(memos.filter((memo) => !(memo in known))).toEqual([]);
+});
