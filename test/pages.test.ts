@@ -98,6 +98,8 @@ describe('/console', () => {
     const other = await get((parts[0] ?? '').replace(/console\/[^/]+/, 'console/older'));
     expect([other.status, other.headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect((await get('/console/x/..%2frouter.ts')).status).toBe(404);
+    expect((await get('/console/%E0%A4%A/app.js')).status).toBe(404);
+    expect((await get('/console/x/%E0%A4%A')).status).toBe(404);
   });
 
   test('has a token in development only, and is off elsewhere unless it is switched on', async () => {

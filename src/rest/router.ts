@@ -85,9 +85,6 @@ export function restApi(services: HttpServices): RequestHandler {
   }
 
   for (const place of places()) router.all(place.path, (req, res) => answer(place, req, res));
-  const notDecoded: ErrorRequestHandler = (error, _req, _res, next) =>
-    next(error instanceof URIError ? new NotFound('There is nothing at this address.') : error);
-  router.use(notDecoded);
   return router;
 }
 
@@ -159,7 +156,9 @@ function drained(res: Response): Promise<void> {
 export function problems({ log }: HttpServices): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const { requestId } = localsOf(res);
-    const domainError = domainErrorOf(error);
+    // An address that the router cannot decode, such as /fleets/%ff.
+    const isNowhere = error instanceof URIError;
+    const domainError = isNowhere ? new NotFound('There is nothing at this address.') : domainErrorOf(error);
     localsOf(res).code = domainError?.code ?? 'INTERNAL';
     if (!domainError) log.error({ requestId, err: error }, 'request failed');
     else if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);

@@ -21,6 +21,13 @@ describe.skipIf(!inBrowser)('the console', { timeout: 120_000 }, async () => {
   const rows = (page: Page) => page.locator('table.rows tbody tr');
   const row = (page: Page, vin: string) => rows(page).filter({ hasText: vin });
 
+  test('an address that leads nowhere says so', async () => {
+    for (const path of ['#/%E0%A4%A', '#/constructor', '#/__proto__/x', '#/nothing?q=%E0%A4%A']) {
+      const page = await openConsole(path);
+      await page.getByText('There is no such page').waitFor();
+    }
+  });
+
   test('a newcomer makes a fleet and adds VINs, by keyboard alone, and sees manufacturers answer', async () => {
     const page = await openConsole();
     const { keyboard } = page;

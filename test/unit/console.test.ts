@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, validate } from 'graphql';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { loadAssets } from '../../src/console/assets.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 
@@ -40,4 +40,11 @@ test('the console is free of what a strict policy forbids', () => {
   const forbidden = /\bstyle="|innerHTML|\beval\(|new Function|https?:\/\/\w/;
   expect(contents.filter(([, text]) => forbidden.test(text)).map(([name]) => name)).toEqual([]);
   expect(contents.filter(([, text]) => text.split('\n').length > 200).map(([name]) => name)).toEqual([]);
+});
+
+test('an address that cannot be decoded is that of no page', async () => {
+  vi.stubGlobal('location', { hash: '#/%E0%A4%A/caf%C3%A9?after=%E0%A4%A' });
+  vi.stubGlobal('addEventListener', () => {});
+  const { route } = await import(`${folder}/router.js`).finally(() => vi.unstubAllGlobals());
+  expect(route.value.parts).toEqual(['%E0%A4%A', 'café']);
 });

@@ -33,7 +33,7 @@ function Nowhere() {
 }
 
 function pageAt([name = '', id, side]) {
-  const component = name === 'webhooks' && id ? Webhook : pages[name];
+  const component = name === 'webhooks' && id ? Webhook : Object.hasOwn(pages, name) && pages[name];
   return component
     ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
     : html`<${Nowhere} key="nowhere" />`;

@@ -10,9 +10,18 @@ addEventListener('hashchange', () => {
 function read() {
   const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
   return {
-    parts: path.split('/').filter(Boolean).map(decodeURIComponent),
+    parts: path.split('/').filter(Boolean).map(decoded),
     query: Object.fromEntries(new URLSearchParams(query)),
   };
+}
+
+/** A part that cannot be decoded stays as it is, and leads to no page. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** The address of a page of the console; what has no value is left out. */
