@@ -8,7 +8,7 @@ import {
   sql,
 } from 'kysely';
 import type { Context } from './context.ts';
-import { type By, byCaller, contractData, eventColumns, eventsOf } from './events/record-events.ts';
+import { type By, byCaller, contractData, recording } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
 import { db, type Tables } from './sql/tables.ts';
@@ -17,9 +17,8 @@ import { db, type Tables } from './sql/tables.ts';
 export const removed = expressionBuilder<{ c: Tables['contract'] }, 'c'>();
 
 /**
- * Step `c` of a statement, which deletes the contracts of a company (of any when null) that fit the condition; contractsGone
- * tells of each that it has deleted itself: one that somebody else is deleting is that one's to tell of, and whoever has it
- * locked tells first.
+ * Step `c` of a statement, which deletes the contracts of a company (of any when null) that fit the condition. A contract that
+ * another transaction is deleting is reported by that transaction.
  */
 export const deletingContracts = (company: string | null, which: Expression<SqlBool>) =>
   db.with('c', (q) =>
@@ -34,15 +33,14 @@ export const deletingContracts = (company: string | null, which: Expression<SqlB
 type Named = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
 
 /**
- * Rows for `insert into event`, of the contracts that step `c` has deleted. A statement that deletes their vehicles, too, gives
- * those: on Citus each step sees what the ones before it have done.
+ * Facts of the contracts that step `c` has deleted. A statement that deletes their vehicles, too, gives those: on Citus each
+ * step sees what the ones before it have done.
  */
-export const contractsGone = (
+export const contractsDeleted = (
   q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
-  by: By,
   vehicles: AliasedExpression<Named, 'v'>,
-) => {
-  const facts = q
+) =>
+  q
     .selectFrom('c')
     .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
     .select(({ ref }) => [
@@ -53,16 +51,11 @@ export const contractsGone = (
       sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
       contractData.as('data'),
     ]);
-  return eventsOf('contract.deleted', by, facts.as('f'));
-};
 
 /** Steps `c` and `told` of a statement that deletes contracts and records that they are deleted. */
 export const removing = (by: By, company: string | null, which: Expression<SqlBool>) =>
   deletingContracts(company, which).with('told', (q) =>
-    q
-      .insertInto('event')
-      .columns(eventColumns)
-      .expression(contractsGone(q, by, namesOf(q, company))),
+    recording(q, by, { 'contract.deleted': contractsDeleted(q, namesOf(q, company)) }),
   );
 
 const namesOf = (q: QueryCreator<Tables>, company: string | null) =>

@@ -28,7 +28,7 @@ const recordPeriod = (
       contractData.as('data'),
     ])
     .whereRef('c.due_at', '=', column);
-  return recording(q, type, p, facts.as('f'));
+  return recording(q, p, { [type]: facts });
 };
 
 const recordDue = prepare((p: By & { company: string }) =>

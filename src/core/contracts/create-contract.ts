@@ -129,7 +129,7 @@ const insert = prepare((p: NewContract) =>
           sql<string[]>`array[${p.vin}::text]`.as('vins'),
           sql`${p.data}::jsonb`.as('data'),
         ]);
-      return recording(q, 'contract.created', p, facts.as('f'));
+      return recording(q, p, { 'contract.created': facts });
     })
     .selectFrom('v')
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),

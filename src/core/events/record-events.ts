@@ -1,4 +1,4 @@
-import { type AliasedExpression, type Insertable, type QueryCreator, type Selectable, sql } from 'kysely';
+import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -66,7 +66,8 @@ export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: nu
 export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
   if (facts.length === 0) return;
   const rows = facts.flatMap(batches).map(({ vehicles = [], by, ...fact }) => ({
-    ...eventBy(fact.type, by ?? (ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx))),
+    type: fact.type,
+    ...(by ?? (ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx))),
     company: fact.company,
     fleet_id: fact.fleetId,
     contract_id: fact.contractId,
@@ -78,8 +79,7 @@ export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
   announceEvents(ctx);
 }
 
-/** The columns that eventsOf fills, in its order. */
-export const eventColumns = [
+const eventColumns = [
   'type',
   'actor',
   'request_id',
@@ -94,30 +94,31 @@ export const eventColumns = [
 
 type EventRow = Selectable<Tables['event']>;
 type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins'> & { data: unknown };
+/** Rows of a statement, each of which becomes an event. */
+export type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
-/** Rows for `insert into event`: one of this type for each of `facts`. */
-export const eventsOf = (type: EventType, by: By, facts: AliasedExpression<FactRow, 'f'>) =>
-  db
-    .selectFrom(facts)
-    .select(({ cast, val }) => [
-      cast<string>(val(type), 'text').as('type'),
-      cast<string>(val(by.actor), 'text').as('actor'),
-      cast<string | null>(val(by.request_id), 'text').as('request_id'),
-      cast<string>(val(by.at), 'timestamptz').as('at'),
-      'company',
-      'fleet_id',
-      'contract_id',
-      'vehicle_ids',
-      'vins',
-      'data',
-    ]);
-
-/** Records an event of this type for each of the facts. */
-export const recording = (q: QueryCreator<Tables>, type: EventType, by: By, facts: AliasedExpression<FactRow, 'f'>) =>
-  q
-    .insertInto('event')
-    .columns(eventColumns)
-    .expression(eventsOf(type, by, facts));
+/** As a step of a statement: records an event for each of the rows, by their types. */
+export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Record<EventType, FactRows>>) {
+  const [first, ...others] = Object.entries(events).map(([type, facts]) =>
+    db
+      .selectFrom(facts.as('f'))
+      .select(({ cast, val }) => [
+        cast<string>(val(type), 'text').as('type'),
+        cast<string>(val(by.actor), 'text').as('actor'),
+        cast<string | null>(val(by.request_id), 'text').as('request_id'),
+        cast<string>(val(by.at), 'timestamptz').as('at'),
+        'company',
+        'fleet_id',
+        'contract_id',
+        'vehicle_ids',
+        'vins',
+        'data',
+      ]),
+  );
+  if (!first) throw new TypeError('no event is named');
+  const rows = others.reduce((all, other) => all.unionAll(other), first);
+  return q.insertInto('event').columns(eventColumns).expression(rows);
+}
 
 /** Facts for events: each of at most EVENT_VEHICLES of these vehicles. */
 export function inBatches(
@@ -145,10 +146,6 @@ export function inBatches(
     .groupBy(['company', 'fleet_id', 'batch'])
     .orderBy('batch');
 }
-
-/** The values that one event takes of `by`. */
-export const eventBy = (type: EventType, { actor, request_id, at }: By) =>
-  ({ type, actor, request_id, at }) satisfies Partial<Insertable<Tables['event']>>;
 
 const insertFacts = prepare((p: { rows: string }) =>
   db

@@ -50,7 +50,7 @@ const tellOfVehicles = prepare((p: By & { company: string; fleet_id: string }) =
     .select(['company', 'fleet_id', 'id', 'vin'])
     .where('company', '=', p.company)
     .where('fleet_id', '=', p.fleet_id);
-  return recording(db, 'vehicle.removed', p, inBatches(vehicles.as('v')).as('f'));
+  return recording(db, p, { 'vehicle.removed': inBatches(vehicles.as('v')) });
 });
 
 const markDeleted = prepare((p: { company: string; id: string; deletion: string }) =>

@@ -210,5 +210,5 @@ export const tellOfNew = prepare((p: Told) => {
       sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
       sql<unknown>`${p.data}::jsonb`.as('data'),
     ]);
-  return recording(db, 'vehicle.added', p, facts.as('f'));
+  return recording(db, p, { 'vehicle.added': facts });
 });

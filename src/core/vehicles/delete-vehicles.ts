@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
-import { announceEvents, type By, byCaller, eventColumns, eventsOf, inBatches } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
 import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractsGone, deletingContracts, removed } from '../remove-contracts.ts';
+import { contractsDeleted, deletingContracts, removed } from '../remove-contracts.ts';
 import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOne } from '../sql/read.ts';
@@ -108,9 +108,7 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
       const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
-      const vehicles = inBatches(gone);
-      const facts = contractsGone(q, p, gone).unionAll(eventsOf('vehicle.removed', p, vehicles.as('f')));
-      return q.insertInto('event').columns(eventColumns).expression(facts);
+      return recording(q, p, { 'contract.deleted': contractsDeleted(q, gone), 'vehicle.removed': inBatches(gone) });
     })
     .selectNoFrom([]),
 );

@@ -58,7 +58,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
       const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
-      return recording(q, 'vehicle.added', p, facts.as('f'));
+      return recording(q, p, { 'vehicle.added': facts });
     })
     .selectFrom('made')
     .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),

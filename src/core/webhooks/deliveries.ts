@@ -4,7 +4,7 @@ import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, HIDDEN } from '../events/events.ts';
-import { announceEvents, type By, byCaller, eventBy } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page, Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -124,10 +124,16 @@ interface Place {
 const insertTest = prepare((p: By & { company: string; webhook_id: string; data: string }) =>
   db
     .with('test', (q) =>
-      q
-        .insertInto('event')
-        .values({ ...eventBy('webhook.test', p), company: p.company, data: p.data })
-        .returning('id'),
+      recording(q, p, {
+        'webhook.test': q.selectNoFrom([
+          sql<string>`${p.company}::text`.as('company'),
+          sql<string | null>`null::uuid`.as('fleet_id'),
+          sql<string | null>`null::uuid`.as('contract_id'),
+          sql<string[]>`'{}'::uuid[]`.as('vehicle_ids'),
+          sql<string[]>`'{}'::text[]`.as('vins'),
+          sql`${p.data}::jsonb`.as('data'),
+        ]),
+      }).returning('id'),
     )
     .insertInto('delivery')
     .columns(['company', 'webhook_id', 'event_id', 'once', 'asked', 'due_at', 'created_at'])
