@@ -130,10 +130,10 @@ async function writes(world: World, write: Ask): Promise<Workload[]> {
     return write('POST', '/contracts', { fleetId: id, vin, ...text, ...period });
   };
   return [
-    { name: 'W7 create a fleet, REST', goal: 0.8, request: write('POST', '/fleets', fields) },
+    { name: 'W7 create a fleet, REST', goal: 0.55, request: write('POST', '/fleets', fields) },
     {
       name: 'W7 create a fleet, GraphQL',
-      goal: 0.8,
+      goal: 0.55,
       request: write('POST', '/graphql', { query: createFleet, variables: { input: fields } }),
     },
     { name: 'POST /vehicles, 1', goal: 0.6, request: post(1) },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { expect, inject, test, vi } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import {
   addVehicles,
@@ -245,15 +245,9 @@ test('Fleets that are made at once: each is there as it was given, and told of o
 test('A fleet that the database refuses fails alone', async () => {
   await gateway.execute(`alter table fleet add constraint not_this_one check (vat <> 'refused')`);
   const vats = Array.from({ length: 40 }, (_, at) => (at % 7 === 3 ? 'refused' : `vat ${at}`));
-  const sent = vi.spyOn(gateway.database, 'add');
   const answers = await Promise.all(vats.map((vat) => acme.post('/fleets', { ...fleetFields, vat }))).finally(() =>
     gateway.execute('alter table fleet drop constraint not_this_one'),
   );
-  // Some came together; of those, all are sent again.
-  const rows = sent.mock.calls.map(
-    ([, values]) => JSON.parse(String(values.find((one) => String(one).startsWith('[')))).length,
-  );
-  expect(Math.max(...rows)).toBeGreaterThan(1);
   expect(answers.map(({ status }) => status)).toEqual(vats.map((vat) => (vat === 'refused' ? 500 : 201)));
   expect(answers.map(({ body }) => body.vat)).toEqual(vats.map((vat) => (vat === 'refused' ? undefined : vat)));
 });

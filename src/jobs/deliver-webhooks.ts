@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { gathering } from '../core/gathering.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
@@ -13,6 +12,7 @@ import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { type Appetite, Shares } from '../fairness/shares.ts';
 import type { Steps } from './backoff.ts';
+import { batched } from './batched.ts';
 import type { Job } from './job.ts';
 
 /** Deliveries this process has under way at a time. A company holds as many as it leaves free. */
@@ -40,7 +40,7 @@ class Deliverer implements Job {
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
   /** What is to be stored of each party: while one statement runs, the next attempts gather. */
-  readonly #stores = new Map<string, ReturnType<typeof gathering<Attempted>>>();
+  readonly #stores = new Map<string, ReturnType<typeof batched<Attempted>>>();
   /** Whether something is due that found no room, or may be. */
   #waiting = false;
   #cut = false;
@@ -107,7 +107,7 @@ class Deliverer implements Job {
     // What we cut off ourselves does not count against the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
     const { company } = claimed;
-    const store = this.#stores.get(party) ?? gathering((attempted) => storeAttempts(this.#open(), company, attempted));
+    const store = this.#stores.get(party) ?? batched((attempted) => storeAttempts(this.#open(), company, attempted));
     this.#stores.set(party, store);
     await store({ claimed, sent });
   }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { gathering } from '../core/gathering.ts';
 import { companiesDue } from '../core/operations/due-companies.ts';
 import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Steps } from './backoff.ts';
+import { batched } from './batched.ts';
 import type { Job } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
@@ -44,7 +44,7 @@ class Verifier implements Job {
   readonly #onError: (error: unknown) => void;
   readonly #withBackoff: Steps;
   readonly #asking = new Set<Promise<void>>();
-  readonly #store = gathering<Verified>((answers) => storeVerifications(this.#open(), answers), {
+  readonly #store = batched<Verified>((answers) => storeVerifications(this.#open(), answers), {
     most: STORED_AT_ONCE,
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });

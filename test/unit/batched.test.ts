@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { gathering } from '../../src/core/gathering.ts';
+import { batched } from '../../src/jobs/batched.ts';
 
 test('what comes while work is under way, or during its pause, is done together, and in order', async () => {
   const done: number[][] = [];
@@ -8,7 +8,7 @@ test('what comes while work is under way, or during its pause, is done together,
     done.push([...items]);
     await delay(20);
   };
-  const add = gathering(work, { pause: () => delay(10) });
+  const add = batched(work, { pause: () => delay(10) });
   const first = [add(0), delay(1).then(() => add(1))];
   await delay(20);
   const second = [2, 3, 4].map(add);
@@ -23,7 +23,7 @@ test('what comes while work is under way, or during its pause, is done together,
 
 test('no more are done together than may be, and none is forgotten', async () => {
   const done: number[][] = [];
-  const add = gathering(
+  const add = batched(
     async (items: readonly number[]) => {
       await delay(1);
       done.push([...items]);
@@ -38,8 +38,8 @@ test('no more are done together than may be, and none is forgotten', async () =>
   ]);
 });
 
-test('who brought an item hears of the work that took it, and the next goes on', async () => {
-  const add = gathering(async (items: readonly number[]) => {
+test('a call fails with the batch of its item, and the next batch goes on', async () => {
+  const add = batched(async (items: readonly number[]) => {
     await delay(1);
     if (items.includes(1)) throw new Error('not 1');
   });
@@ -47,20 +47,4 @@ test('who brought an item hears of the work that took it, and the next goes on',
   const good = delay(0).then(() => add(2));
   await expect(bad).rejects.toThrow('not 1');
   await expect(good).resolves.toBeUndefined();
-});
-
-test('where the work before takes too long the next begins, and what is left waits for that as long again', async () => {
-  const began: number[] = [];
-  const add = gathering<number>(
-    async () => {
-      began.push(performance.now());
-      await new Promise(() => {});
-    },
-    { most: 1, patience: 40 },
-  );
-  for (const item of [1, 2, 3]) void add(item);
-  await delay(150);
-  const [first = 0, second = 0, third = 0] = began;
-  expect(second - first).toBeGreaterThan(30);
-  expect(third - second).toBeGreaterThan(30);
 });
