@@ -89,6 +89,7 @@ const rejected: Reason = {
 export class HighMobility implements Provider {
   readonly id: string;
   readonly brands: ReadonlySet<string>;
+  readonly preference = 0;
   readonly #url: string;
   readonly #upstream: Upstream;
 

@@ -48,6 +48,7 @@ const notSettled: Reason = {
 export class Mercedes implements Provider {
   readonly id = 'connect-your-fleet';
   readonly brands: ReadonlySet<string> = new Set(['mercedes-benz']);
+  readonly preference = 1;
   readonly #url: string;
   readonly #upstream: Upstream;
 

@@ -96,6 +96,8 @@ export interface Provider {
   readonly id: string;
   /** Slugs of the brands it serves. */
   readonly brands: ReadonlySet<string>;
+  /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
+  readonly preference: number;
   readonly capacity: Capacity;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   state(): ProviderState;

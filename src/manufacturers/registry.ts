@@ -47,12 +47,6 @@ export interface Manufacturers {
   close(): Promise<void>;
 }
 
-/** Providers in the order of preference; the first of them that is configured and serves the brand answers for it. */
-const usualOrder = ['high-mobility', 'sandbox'];
-const orders: Partial<Record<BrandId, string[]>> = {
-  'mercedes-benz': ['connect-your-fleet', ...usualOrder],
-};
-
 /** The registry over these providers; `onClose` runs after their connections are closed. */
 export function manufacturersOf(
   providers: readonly Provider[],
@@ -78,14 +72,13 @@ export function manufacturersOf(
 }
 
 function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> {
-  const byBrand = new Map<BrandId, Provider>();
-  for (const id of brandIds) {
-    const provider = (orders[id] ?? usualOrder)
-      .map((name) => providers.find((one) => one.id === name && one.brands.has(id)))
-      .find((one) => one !== undefined);
-    if (provider) byBrand.set(id, provider);
-  }
-  return byBrand;
+  const byPreference = providers.toSorted((a, b) => b.preference - a.preference);
+  return new Map(
+    brandIds.flatMap((id) => {
+      const provider = byPreference.find((one) => one.brands.has(id));
+      return provider ? [[id, provider] as const] : [];
+    }),
+  );
 }
 
 const listOf = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
