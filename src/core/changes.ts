@@ -27,10 +27,14 @@ const providerReport = z.object({
 });
 export type ProviderReport = z.output<typeof providerReport>;
 
+/** Kinds of rows that come due; jobs/runner.ts has a job for each. */
+const dueKinds = ['vehicle', 'event', 'delivery', 'webhook', 'fleet', 'upkeep', 'provider'] as const;
+export type DueKind = (typeof dueKinds)[number];
+
 /** What is told of, by the channels of the database. */
 interface News {
   /** Rows of this kind have come due. */
-  due: [kind: string];
+  due: [kind: DueKind];
   eligibility: [news: EligibilityNews];
   /** The import with this id has moved on. */
   import: [id: string];
@@ -78,7 +82,11 @@ export class ChangeFeed extends EventEmitter<Events> {
         await database.listen(channel, (payload) => (payload === '' ? changes.emit('missed') : tell(payload))),
       );
     };
-    await listen('due', (kind) => changes.emit('due', kind));
+    await listen('due', (kind) => {
+      // A process of another version may know other kinds.
+      const known = dueKinds.find((one) => one === kind);
+      if (known) changes.emit('due', known);
+    });
     await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
     await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));

@@ -6,7 +6,6 @@ import type { Job } from './job.ts';
 /** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
 export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
   return {
-    kind: 'fleet',
     async run(signal) {
       const ctx = open();
       /** How far each is. */

@@ -30,7 +30,6 @@ export const deliverWebhooks = (open: () => Context, onError: (error: unknown) =
   new Deliverer(open, onError, withBackoff);
 
 class Deliverer implements Job {
-  readonly kind = 'delivery';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
   readonly #withBackoff: Steps;
@@ -98,7 +97,7 @@ class Deliverer implements Job {
       const left = (this.#busy.get(id) ?? 1) - 1;
       if (left > 0) this.#busy.set(id, left);
       else this.#busy.delete(id);
-      if (this.#waiting) changes.emit('due', this.kind);
+      if (this.#waiting) changes.emit('due', 'delivery');
     });
   }
 

@@ -26,7 +26,6 @@ export function publish(open: () => Context, withBackoff: Steps): Job {
     return more;
   }
   return {
-    kind: 'event',
     async run(signal) {
       const ctx = open();
       for (;;) {

@@ -6,7 +6,6 @@ import type { Job } from './job.ts';
 /** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
 export function resumeWebhooks(open: () => Context, withBackoff: Steps): Job {
   return {
-    kind: 'webhook',
     async run(signal) {
       const ctx = open();
       for (let left = true; left && !signal.aborted; ) {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ChangeFeed } from '../core/changes.ts';
+import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/signal.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
@@ -40,20 +40,21 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
     else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
   };
   const backoff = new Backoff(activity);
-  const jobs = [
-    verifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
-    publish(open, backoff.steps()),
-    deliverWebhooks(open, onError, backoff.steps()),
-    resumeWebhooks(open, backoff.steps()),
-    deleteFleets(open, backoff.steps()),
-    upkeep(open),
-    tellProviders(open),
-  ];
-  const loops = jobs.map((job) => keepRunning(job, open, changes, end.signal, onError));
+  const byKind: Record<DueKind, Job> = {
+    vehicle: verifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
+    event: publish(open, backoff.steps()),
+    delivery: deliverWebhooks(open, onError, backoff.steps()),
+    webhook: resumeWebhooks(open, backoff.steps()),
+    fleet: deleteFleets(open, backoff.steps()),
+    upkeep: upkeep(open),
+    provider: tellProviders(open),
+  };
+  const jobs = Object.entries(byKind);
+  const loops = jobs.map(([kind, job]) => keepRunning(kind, job, open, changes, end.signal, onError));
   return {
     async stop() {
       end.abort();
-      await Promise.all([...loops, ...jobs.map((job) => job.stop?.())]);
+      await Promise.all([...loops, ...jobs.map(([, job]) => job.stop?.())]);
     },
   };
 }
@@ -62,6 +63,7 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
 const waitedInVain = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
 
 async function keepRunning(
+  kind: string,
   job: Job,
   open: () => Context,
   changes: ChangeFeed,
@@ -69,11 +71,11 @@ async function keepRunning(
   onError: (error: unknown) => void,
 ): Promise<void> {
   const due = new Signal();
-  changes.follow({ due: (kind) => kind === job.kind && due.ring(), missed: () => due.ring() }, signal);
+  changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, signal);
   for (let failures = 0; !signal.aborted; ) {
     try {
       const next = await traced(
-        () => turnOf(job),
+        () => turnOf(kind),
         () => job.run(signal),
       );
       failures = 0;
@@ -89,7 +91,7 @@ async function keepRunning(
 }
 
 /** One turn of a job, as telemetry shows it. */
-function turnOf({ kind }: Job): Step {
+function turnOf(kind: string): Step {
   const labels = { 'fleet_gateway.job': kind };
   return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };
 }

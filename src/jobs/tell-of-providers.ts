@@ -5,7 +5,6 @@ import type { Job } from './job.ts';
 /** Lets processes that ask nobody know how the providers fare. */
 export function tellProviders(open: () => Context): Job {
   return {
-    kind: 'provider',
     async run() {
       const ctx = open();
       tellOfProviders(ctx);

@@ -11,7 +11,6 @@ import type { Job } from './job.ts';
 /** Keeps the house: ends uploads whose process has gone, keeps statistics, folds tallies, forgets old answers, counts, imports, deliveries and events. */
 export function upkeep(open: () => Context): Job {
   return {
-    kind: 'upkeep',
     async run(signal) {
       const ctx = open();
       await failAbandonedImports(ctx);

@@ -39,7 +39,6 @@ export const verifyEligibility = (open: () => Context, onError: (error: unknown)
   new Verifier(open, onError, withBackoff);
 
 class Verifier implements Job {
-  readonly kind = 'vehicle';
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
   readonly #withBackoff: Steps;
@@ -139,7 +138,7 @@ class Verifier implements Job {
     const { changes, manufacturers } = ctx.services;
     if (this.#waiting && manufacturers.lanes.some(({ capacity }) => capacity.wanting)) {
       this.#waiting = false;
-      changes.emit('due', this.kind);
+      changes.emit('due', 'vehicle');
     }
     await this.#store({ vehicle, verification });
   }

@@ -104,6 +104,20 @@ test('every file that a document names is there', () => {
   expect(alone.filter(({ name }) => !names.has(name))).toEqual([]);
 });
 
+test('what a document says is in a file is there', () => {
+  const files = globSync(['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'], { cwd: root });
+  const said = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/`(\w+)` in `([\w/.-]+\.ts)`/g)].map(([, name = '', file = '']) => ({ path, name, file })),
+  );
+  expect(said.length).toBeGreaterThan(8);
+  const isThere = ({ name, file }: (typeof said)[number]) =>
+    files.some(
+      (one) =>
+        `/${one}`.endsWith(`/${file}`) && new RegExp(`\\b${name}\\b`).test(readFileSync(join(root, one), 'utf8')),
+    );
+  expect(said.filter((one) => !isThere(one))).toEqual([]);
+});
+
 /** The names of a document's headings in links: as GitHub makes them. */
 const anchorsOf = (text: string) =>
   [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
