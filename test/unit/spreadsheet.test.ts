@@ -144,6 +144,28 @@ describe('what stands in its parts', () => {
     expect((await read(file)).rows[0]?.cells).toEqual([A, '12:00:00', '1904-01-02']);
   });
 
+  const styled = (formats: string) =>
+    workbookOf(row(`${inline(A)}<x:c s="0"><x:v>1</x:v></x:c>`), {
+      'xl/styles.xml': `<s><numFmts>${formats}</numFmts><cellXfs><xf numFmtId="200"/></cellXfs></s>`,
+    });
+  const format = (code: string) => `<numFmt numFmtId="200" formatCode="${code}"/>`;
+
+  test('formats full of brackets that are never closed take no time to speak of', async () => {
+    const file = styled(format('['.repeat(1000)).repeat(10_000));
+    expect(file.length).toBeLessThan(100_000);
+    const before = process.cpuUsage();
+    await read(file, { bytes: 5_000_000 });
+    const { user } = process.cpuUsage(before);
+    expect(user / 1e6).toBeLessThan(3);
+  });
+
+  test('formats of one number count as often as they are written', async () => {
+    const formats = format('0').repeat(65_535);
+    const large = { bytes: 5_000_000 };
+    expect((await read(styled(formats + format('yyyy')), large)).rows[0]?.cells).toEqual([A, '1900-01-01']);
+    expect((await read(styled(format('0') + formats + format('yyyy')), large)).rows[0]?.cells).toEqual([A, '1']);
+  });
+
   test.each([
     ['a cell in column 101', row(inline(A)) + row(inline('x', 'CW2')), { code: 'TOO_MANY_COLUMNS', row: 2 }],
     [
@@ -198,6 +220,73 @@ describe('what stands in its parts', () => {
       code: 'PAYLOAD_TOO_LARGE',
     });
   }, 60_000);
+
+  test.each(['-1', '0.5', '1', '1e9', 'x', 'NaN'])('a text with the number %s, which there is not', async (number) => {
+    const strings = { 'xl/sharedStrings.xml': `<sst><si><t>${A}</t></si></sst>` };
+    const file = workbookOf(row(inline(A)) + row(`<x:c t="s"><x:v>${number}</x:v></x:c>`), strings);
+    expect(await refusal(file)).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'WORKBOOK_DAMAGED' }] });
+  });
+
+  test('odd values of any attribute are read or refused', { timeout: 60_000 }, async () => {
+    const odd = fc.constantFrom(
+      ...[
+        '',
+        ' ',
+        '0',
+        '-0',
+        '-1',
+        '0.5',
+        '1.5',
+        '2',
+        '1e3',
+        '1e309',
+        '-1e309',
+        'NaN',
+        'Infinity',
+        '0x1',
+        '9'.repeat(40),
+      ],
+      ...[
+        '65536',
+        '1048576',
+        '1048577',
+        '2147483648',
+        '4294967296',
+        'A',
+        'A0',
+        'XFD1',
+        'XFE1',
+        'ZZZZZZ1',
+        '$A$1',
+        's',
+        'n',
+      ],
+      ...['b', 'd', 'e', 'str', 'hidden', '__proto__', 'constructor', '../../x', '/', 'xl/styles.xml', '\ufffd'],
+    );
+    const places = 32;
+    const values = fc.array(fc.option(odd, { freq: 4, nil: undefined }), { minLength: places, maxLength: places });
+    await fc.assert(
+      fc.asyncProperty(values, async (given) => {
+        let place = 0;
+        const or = (usual: string) => given[place++] ?? usual;
+        const cell = (value: string) => `<c r="${or('A1')}" s="${or('0')}" t="${or('s')}"><v>${or(value)}</v></c>`;
+        const file = workbookOf(`<row r="${or('1')}">${cell('0')}</row><row r="${or('2')}">${cell('1')}</row>`, {
+          'xl/workbook.xml': `<w xmlns:r="r"><workbookPr date1904="${or('0')}"/><sheets>
+            <sheet sheetId="${or('1')}" state="${or('visible')}" r:id="${or('a')}"/></sheets></w>`,
+          'xl/_rels/workbook.xml.rels': `<R><Relationship Id="${or('a')}" Type="http://x/worksheet"
+            Target="${or('worksheets/one.xml')}"/></R>`,
+          'xl/styles.xml': `<s><numFmts count="${or('1')}"><numFmt numFmtId="${or('170')}" formatCode="${or('yyyy')}"/>
+            </numFmts><cellXfs count="${or('1')}"><xf numFmtId="${or('170')}"/></cellXfs></s>`,
+          'xl/sharedStrings.xml': `<sst count="${or('2')}" uniqueCount="${or('2')}"><si><t>vin</t></si>
+            <si><t>${A}</t><rPh sb="${or('0')}" eb="${or('1')}"><t>no</t></rPh></si></sst>`,
+        });
+        expect(place).toBeLessThanOrEqual(places);
+        const error = (await refusal(file)) as { code?: string } | null;
+        if (error) expect(['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE']).toContain(error.code);
+      }),
+      { numRuns: 1500 },
+    );
+  });
 
   test('sizes that are claimed and wrong', async () => {
     const rows = row(inline(A)).repeat(1000);

@@ -67,7 +67,7 @@ export function resultForWire<R extends Result>(
 
 /** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
 function withoutHint(error: GraphQLError): GraphQLError {
-  const message = error.message.replaceAll(/ Did you mean [^?]*\?/g, '');
+  const message = error.message.replaceAll(/ Did you mean [^?]*(?:\?|$)/g, '');
   return message === error.message ? error : new GraphQLError(message, error);
 }
 

@@ -12,12 +12,16 @@ interface Secret {
 
 /** What must not be in a log, wherever it comes from: errors of the database, for one, quote rows. */
 const secrets: readonly Secret[] = [
-  { isLikely: (line) => line.includes('eyJ'), pattern: /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, instead: '[token]' },
-  { isLikely: (line) => line.includes('@'), pattern: /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, instead: '[e-mail]' },
+  {
+    isLikely: (line) => line.includes('eyJ'),
+    pattern: /(?<![\w-])(?=[\w-]*eyJ)[\w-]+\.[\w-]+\.[\w-]*/g,
+    instead: '[token]',
+  },
+  { isLikely: (line) => line.includes('@'), pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.+@-]+/g, instead: '[e-mail]' },
   {
     isLikely: (line) => hasWord(line, VIN_LENGTH),
     // The characters before are those of a JSON escape such as \n, or none that belong to a word.
-    pattern: /(?<=\\[nrt]|(?<![A-Za-z0-9]))(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{13}(?=[A-HJ-NPR-Z0-9]{4}(?![A-Za-z0-9]))/gi,
+    pattern: /(?<=\\[nrt]|(?<![A-Za-z0-9]))(?=[A-Z]{0,16}\d)[A-HJ-NPR-Z0-9]{13}(?=[A-HJ-NPR-Z0-9]{4}(?![A-Za-z0-9]))/gi,
     instead: '[VIN]…',
   },
 ];

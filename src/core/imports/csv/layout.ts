@@ -127,7 +127,7 @@ function isNearlyVin(cell: string): boolean {
   const reading = readVin(text);
   return 'vin' in reading || reading.code === 'VIN_SPREADSHEET_DAMAGE' || NEARLY_VIN.test(text);
 }
-const NEARLY_VIN = /^(?=.*[a-z])[a-z\d-]{14,20}$/i;
+const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
 
 function noVinColumn(cells: readonly string[]): Error {
   const shown = cells.slice(0, 20).map((cell) => `"${cell.slice(0, 40)}"`);

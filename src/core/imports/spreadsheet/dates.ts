@@ -2,9 +2,9 @@ import { readAll } from './xml.ts';
 
 /** Numbers of formats that every spreadsheet knows as those of a date or time (ECMA-376, 18.8.30). */
 const BUILT_IN = /^(?:1[4-9]|2[0-2]|2[7-9]|3[0-6]|4[5-7]|5[0-8])$/;
-/** What of a format's code is no letter of its own: texts, colours and conditions, and characters after a backslash. */
-const QUOTED = /"[^"]*"|\[(?!h+\]|m+\]|s+\])[^\]]*\]|\\./gi;
-/** Formats that a workbook may have. */
+/** Texts, colours, conditions and characters after a backslash; one that is not closed reaches to the end of the code. */
+const QUOTED = /"[^"]*(?:"|$)|\[(?!h+\]|m+\]|s+\])[^\]]*(?:\]|$)|\\./gi;
+/** Formats that are looked at, and cell styles. */
 const MOST_FORMATS = 65_536;
 
 /** Which of a workbook's cell styles show a number as a date or time. */
@@ -12,10 +12,11 @@ export async function readDateStyles(pieces: AsyncIterable<Buffer>): Promise<Rea
   const codes = new Map<string, boolean>();
   const dates = new Set<number>();
   let cells = false;
+  let formats = 0;
   let style = 0;
   await readAll(pieces, {
     open(name, { numFmtId = '', formatCode = '' }) {
-      if (name === 'numFmt' && codes.size < MOST_FORMATS) codes.set(numFmtId, isDateFormat(formatCode));
+      if (name === 'numFmt' && formats++ < MOST_FORMATS) codes.set(numFmtId, isDateFormat(formatCode));
       if (name === 'cellXfs') cells = true;
       if (name !== 'xf' || !cells || style >= MOST_FORMATS) return;
       if (codes.get(numFmtId) ?? BUILT_IN.test(numFmtId)) dates.add(style);

@@ -44,9 +44,10 @@ export async function readWorkbook(archive: Archive): Promise<Workbook> {
 /** The parts of sheets of cells, by the ids by which the workbook names them. */
 async function readPlaces(archive: Archive): Promise<Map<string, string>> {
   const places = new Map<string, string>();
+  let relationships = 0;
   await readAll(archive.read('xl/_rels/workbook.xml.rels'), {
     open(name, { Id = '', Type = '', Target = '' }) {
-      if (name !== 'Relationship' || !Type.endsWith('/worksheet') || places.size >= MOST_SHEETS) return;
+      if (name !== 'Relationship' || !Type.endsWith('/worksheet') || relationships++ >= MOST_SHEETS) return;
       places.set(Id, posix.resolve('/xl', Target).slice(1));
     },
   });
