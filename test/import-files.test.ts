@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import { createFleet, newVin, newVins } from './support/factories.ts';
@@ -90,6 +91,9 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
       ],
       [Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(1_000_000)]), 'PAYLOAD_TOO_LARGE'],
       [sheetOf([]), 'VALIDATION_FAILED'],
+      [workbookOf('<row><c t="s"><v>-1</v></c></row>'), 'VALIDATION_FAILED'],
+      [gzipSync(`vin\n${newVin()}\n`), 'UNSUPPORTED_MEDIA_TYPE'],
+      [zstdCompressSync(`vin\n${newVin()}\n`), 'UNSUPPORTED_MEDIA_TYPE'],
     ];
     for (const [file, code] of cases) {
       const [{ body }, vehicles] = await upload(file, XLSX);

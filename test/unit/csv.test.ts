@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
@@ -322,6 +322,7 @@ describe('what cannot be read', () => {
     ['PDF', Buffer.from('%PDF-1.7\n'), 'PDF'],
     ['XLS', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1', 'latin1'), 'as .xlsx'],
     ['gzip', gzipSync(`vin\n${A}\n`), 'Unpack'],
+    ['Zstandard', zstdCompressSync(`vin\n${A}\n`), 'Unpack'],
     ['NUL bytes', Buffer.from(`vin\n${A}\0\n`), 'NUL'],
     ['UTF-16 without its mark', Buffer.from(`vin\n${A}\n`, 'utf16le'), 'byte order mark'],
     ['UTF-16 cut within a character', littleEndian(`vin\n${A}\n`).subarray(0, -1), 'UTF-16'],

@@ -16,6 +16,7 @@ const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
   ['\xff\xd8\xff', 'a JPEG image'],
   ['GIF8', 'a GIF image'],
   ['\x1f\x8b', 'a gzip archive. Unpack it first'],
+  ['\x28\xb5\x2f\xfd', 'a Zstandard archive. Unpack it first'],
   ['7z\xbc\xaf', 'a 7-Zip archive. Unpack it first'],
   ['{\\rtf', 'a rich text document'],
 ];

@@ -44,7 +44,7 @@ export class SharedStrings {
 
   /** The text with this number, from 0; undefined where there is none. */
   at(index: number): string | undefined {
-    if (!(index < this.#count)) return undefined;
+    if (!(Number.isInteger(index) && index >= 0 && index < this.#count)) return undefined;
     const place = this.#places[index] as number;
     const block = this.#blocks[Math.floor(place / BLOCK_BYTES)] as Buffer;
     const start = (place % BLOCK_BYTES) + LENGTH_BYTES;

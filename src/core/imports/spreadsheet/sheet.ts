@@ -79,7 +79,7 @@ class SheetReader implements Handler {
 
   #openRow(written: string): void {
     const row = written ? Number(written) : this.#row + 1;
-    if (!(row > this.#row && row <= MOST_ROWS)) throw damaged(new Error(`row ${written}`));
+    if (!(Number.isInteger(row) && row > this.#row && row <= MOST_ROWS)) throw damaged(new Error(`row ${written}`));
     this.#lines += '\n'.repeat(row - this.#row - 1);
     this.#row = row;
     this.#cells = [];
@@ -103,9 +103,15 @@ class SheetReader implements Handler {
   #value(): string {
     const text = this.#text;
     if (text === '') return text;
-    if (this.#type === 's') return plain(this.#meanings.strings.at(Number(text)) ?? '');
+    if (this.#type === 's') return this.#shared(text);
     if (this.#type === 'b') return text === '1' ? 'TRUE' : 'FALSE';
     return this.#type === 'n' ? this.#number(text) : plain(text);
+  }
+
+  #shared(written: string): string {
+    const text = this.#meanings.strings.at(Number(written));
+    if (text === undefined) throw damaged(new Error(`shared string ${written}`));
+    return plain(text);
   }
 
   #number(text: string): string {
