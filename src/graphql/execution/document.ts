@@ -11,9 +11,8 @@ import {
 import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
 import { MOST_ERRORS } from './errors.ts';
-import { bounds, parseDocument } from './guards.ts';
+import { parseDocument } from './guards.ts';
 import { PreparedOperation } from './prepared-operation.ts';
-import { isPlainlyValid } from './validity.ts';
 
 /** What follows from a document's text alone, and so is the same for all who send it. */
 export class Document {
@@ -26,9 +25,7 @@ export class Document {
   constructor(text: string) {
     const parsed = parseDocument(text);
     this.tree = parsed.tree;
-    this.errors = isPlainlyValid(schema, this.tree)
-      ? []
-      : validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    this.errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
     if (this.errors.length > 0) return;
     for (const one of this.tree.definitions)
       if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one));
@@ -41,28 +38,20 @@ export class Document {
   }
 }
 
-/** Of documents that are kept: their trees take a hundred times as much. */
-const KEPT_CHARACTERS = 256 * 1024;
-/** By texts, of which those used last are kept up to a sum of their characters. */
-const byText = <Value extends object | true>(maxSize: number) =>
-  new LRUCache<string, Value>({ maxSize, sizeCalculation: (_, text) => text.length + 1 });
-const kept = byText<Document>(KEPT_CHARACTERS);
-const seen = byText<true>(KEPT_CHARACTERS);
-/** Those that are not valid, for a moment. */
-const invalid = byText<Document>(4 * bounds.characters);
+/** Their trees take a hundred times as many bytes. */
+const MOST_CHARACTERS = 256 * 1024;
+/** Documents by their texts; those used last are kept. */
+const documents = new LRUCache<string, Document>({
+  maxSize: MOST_CHARACTERS,
+  sizeCalculation: (_, text) => text.length + 1,
+});
 
-/**
- * Prepares a document for execution; throws GraphQLError for one that cannot be read or is out of bounds. It is kept when it
- * comes for the second time, so that those that come once push out no others, and are forgotten while that is cheap. One that
- * is not valid is kept at once, apart from them: Yoga asks for it again, to tell what is wrong.
- */
+/** Prepares a document once for all who send it; throws GraphQLError for one that cannot be read or is out of bounds. */
 export function prepare(source: string | Source): Document {
   const text = typeof source === 'string' ? source : source.body;
-  const known = kept.get(text) ?? invalid.get(text);
+  const known = documents.get(text);
   if (known) return known;
   const document = new Document(text);
-  if (document.errors.length > 0) invalid.set(text, document);
-  else if (seen.get(text)) kept.set(text, document);
-  else seen.set(text, true);
+  documents.set(text, document);
   return document;
 }
