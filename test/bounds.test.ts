@@ -90,8 +90,8 @@ describe('a list that is too long, or wrong in every item', { timeout: 60_000 },
     ),
   };
   test.each(Object.entries(refusals))(
-    '100 errors are listed, and the others counted: %s',
-    async (_way, domainErrorOf) => {
+    '100 errors are listed, and it is told that there are others: %s',
+    async (way, domainErrorOf) => {
       const few = await domainErrorOf(wrong(100));
       expect({ code: few.code, listed: few.errors.length, omitted: few.errorsOmitted }).toEqual({
         code: 'VALIDATION_FAILED',
@@ -102,7 +102,8 @@ describe('a list that is too long, or wrong in every item', { timeout: 60_000 },
       expect({ code: many.code, listed: many.errors.length, omitted: many.errorsOmitted }).toEqual({
         code: 'VALIDATION_FAILED',
         listed: 100,
-        omitted: ITEMS - 100,
+        // graphql-js says no more than that there are others.
+        omitted: way === 'REST' ? ITEMS - 100 : 1,
       });
       expect(many.errors[99].path).toBe('ids.99');
       expect(await domainErrorOf(wrong(ITEMS + 1))).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
