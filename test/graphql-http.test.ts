@@ -99,6 +99,16 @@ describe('statuses', () => {
     expect(await acme.send('PATCH', '/graphql', {})).toMatchObject({ status: 405 });
   });
 
+  test('the single connection mode of graphql-sse is refused with what to use instead', async () => {
+    const answer = await acme.send('PUT', '/graphql');
+    expect({ status: answer.status, allow: answer.headers.get('allow'), codes: codesOf(answer) }).toEqual({
+      status: 405,
+      allow: 'GET, POST',
+      codes: ['METHOD_NOT_ALLOWED'],
+    });
+    expect(answer.body.errors[0].message).toMatch(/distinct connections.*WebSocket/);
+  });
+
   test('a body that is no JSON, no object, a batch, or has no query is 400', async () => {
     const sent = async (body: string) => {
       const answer = await acme.post('/graphql', body, { 'content-type': 'application/json', accept: RESPONSE });

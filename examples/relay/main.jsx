@@ -1,4 +1,4 @@
-import { createClient } from 'graphql-sse';
+import { createClient } from 'graphql-ws';
 import { Suspense, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import {
@@ -12,8 +12,8 @@ import {
 import { Environment, Network, Observable, RecordSource, Store } from 'relay-runtime';
 import { authorization, messageOf } from '../messages.js';
 
-// All subscriptions share one stream of server-sent events.
-const events = createClient({ url: '/graphql', headers: () => ({ authorization }), singleConnection: true });
+// All subscriptions share one WebSocket.
+const events = createClient({ url: '/graphql', connectionParams: () => ({ authorization }) });
 
 async function send({ text: query }, variables, _cache, uploadables) {
   const operation = JSON.stringify({ query, variables });

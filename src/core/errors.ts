@@ -148,8 +148,8 @@ export class NotFound extends DomainError {
 export class MethodNotAllowed extends DomainError {
   readonly code = 'METHOD_NOT_ALLOWED';
   readonly allow: readonly string[];
-  constructor(method: string, allow: readonly string[]) {
-    super(`${method} does nothing at this address, which knows ${allow.join(', ')}.`);
+  constructor(method: string, allow: readonly string[], hint = '') {
+    super(`${method} does nothing at this address, which knows ${allow.join(', ')}.${hint}`);
     this.allow = allow;
   }
 }

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { ValidationFailed } from '../core/errors.ts';
+import { MethodNotAllowed, ValidationFailed } from '../core/errors.ts';
 import { loadedOnce } from '../http/assets.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
@@ -16,7 +16,6 @@ import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
 import { ASSETS, sendGraphiqlAsset } from './transport/graphiql-assets.ts';
 import { requirePreflight } from './transport/preflight.ts';
-import { singleConnection } from './transport/single-connection.ts';
 import { uploads } from './transport/uploads.ts';
 
 const PATH = '/graphql';
@@ -25,7 +24,6 @@ const PATH = '/graphql';
 export function graphqlApi(services: HttpServices): RequestHandler {
   const showGraphiql = graphiql(services);
   const begin = opening(services);
-  const shareStream = singleConnection(services);
   const answer = jsonRequests(services);
   const readUpload = uploads(services);
   const operate = operations(services);
@@ -35,7 +33,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       if (await showGraphiql(req, res)) return;
       requirePreflight(req);
       const context = await begin(req, res);
-      if (await shareStream(req, res, context)) return;
+      requireMethod(req);
       if (await answer(req, res, context)) return;
       await readUpload(req, res);
       await operate(req, res, context);
@@ -47,6 +45,13 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
     return services.config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendGraphiqlAsset(req, res) : next();
   };
+}
+
+/** graphql-sse begins its single connection mode by PUT. */
+function requireMethod({ method }: Request): void {
+  if (method === 'GET' || method === 'POST') return;
+  const hint = ' Each subscription is a stream of its own (distinct connections); several share a WebSocket.';
+  throw new MethodNotAllowed(method, ['GET', 'POST'], hint);
 }
 
 /** Who asks, before anything else is read; then what, where it is JSON. */

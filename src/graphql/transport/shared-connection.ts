@@ -13,7 +13,7 @@ export function needRoom(operations: number, most = MOST_OPERATIONS): void {
   throw new RateLimited(1, `At most ${most} operations at a time on one connection.`);
 }
 
-/** The operations of one connection that carries several: a WebSocket, or a stream of events. */
+/** The operations of one WebSocket. */
 export class SharedConnection {
   readonly #over: AbortSignal;
   readonly #log: Logger;
