@@ -215,10 +215,10 @@ test('/readyz looks once for all who ask at once', async () => {
   const { database } = gateway;
   const look = () => {
     looks += 1;
-    return database.ready();
+    return database.unready();
   };
   const patient = await startGateway({
-    on: { ...gateway, database: { ...database, ready: look } },
+    on: { ...gateway, database: { ...database, unready: look } },
   });
   const answers = await Promise.all(Array.from({ length: 100 }, () => patient.anyone.get('/readyz')));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));

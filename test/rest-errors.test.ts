@@ -12,7 +12,6 @@ import {
   uploadForm,
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { until } from './support/until.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_JSON_BYTES: '10000' } });
 const acme = await gateway.as('acme');
@@ -283,20 +282,6 @@ describe('probes', () => {
   test('/livez and /readyz answer 200 to anyone', async () => {
     expect(await gateway.anyone.get('/livez')).toMatchObject({ status: 200, body: { status: 'ok' } });
     expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
-  });
-
-  test('/readyz is 503 while a migration is pending', async () => {
-    const saying = (wanted: number) =>
-      until(async () => {
-        const answer = await gateway.anyone.get('/readyz');
-        return answer.status === wanted ? answer : null;
-      });
-    await gateway.execute(`update mikro_orm_migrations set name = 'was ' || name`);
-    const { headers } = await saying(503).finally(() =>
-      gateway.execute(`update mikro_orm_migrations set name = substr(name, 5)`),
-    );
-    expect(headers.get('retry-after')).toBe('2');
-    await saying(200);
   });
 });
 

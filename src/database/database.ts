@@ -42,8 +42,11 @@ export interface Database {
   add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
-  /** True when the database answers within 5 seconds and no migration is pending. */
-  ready(): Promise<boolean>;
+  /**
+   * Why this process cannot serve: the database does not answer within 5 seconds, lacks a migration, or had one of a newer
+   * version when this process started. null where it can.
+   */
+  unready(): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -55,6 +58,7 @@ export async function openDatabase(config: DatabaseConfig): Promise<Database> {
   const database = await connectDatabase(config);
   try {
     await database.migrate();
+    await database.unready();
   } catch (error) {
     await database.close();
     throw error;

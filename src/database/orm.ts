@@ -1,10 +1,14 @@
+import { globSync } from 'node:fs';
+import { join, parse } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM, Options } from '@mikro-orm/postgresql';
 import { entities, routines } from '../entities/index.ts';
 import { Names } from '../entities/names.ts';
 import type { Database } from './database.ts';
+
+const folder = join(import.meta.dirname, '../migrations');
+const MIGRATIONS = 'Migration*.ts';
 
 /** What MikroORM is to know whatever the database; mikro-orm.config.ts hands it to MikroORM's own tools. */
 export const options: Options = {
@@ -15,8 +19,8 @@ export const options: Options = {
   forceUtcTimezone: true,
   preferTs: true,
   migrations: {
-    path: fileURLToPath(new URL('../migrations', import.meta.url)),
-    glob: 'Migration*.ts',
+    path: folder,
+    glob: MIGRATIONS,
     snapshot: false,
     // Each is a transaction of its own, so that locks are held for one step, and indexes can be built beside the work.
     allOrNothing: false,
@@ -24,20 +28,31 @@ export const options: Options = {
   },
 };
 
+const UNREACHABLE = 'The database cannot be reached.';
+
 /** What both databases do by MikroORM. */
-export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations' | 'ready'> {
+export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations' | 'unready'> {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
+  const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
+  let atStart: string[] | undefined;
+  async function differences(): Promise<string | null> {
+    const applied = (await orm.migrator.getExecuted()).map(({ name }) => parse(name).name);
+    atStart ??= applied;
+    const missing = own.filter((name) => !applied.includes(name));
+    if (missing.length > 0) return `The database lacks ${missing.join(', ')}: run npm run migrate -- up.`;
+    // During an upgrade, processes that run already go on with the tables of the next version.
+    const unknown = atStart.filter((name) => !own.includes(name) && applied.includes(name));
+    if (unknown.length === 0) return null;
+    return `A newer version has applied ${unknown.join(', ')} to the database: start that version.`;
+  }
   return {
     orm,
     pendingMigrations,
-    async ready() {
+    async unready() {
       const timer = new AbortController();
-      const upToDate = pendingMigrations().then(
-        (pending) => pending.length === 0,
-        () => false,
-      );
-      const tooLate = delay(5_000, false, { signal: timer.signal }).catch(() => false);
-      return Promise.race([upToDate, tooLate]).finally(() => timer.abort());
+      const tooLate = delay(5_000, UNREACHABLE, { signal: timer.signal }).catch(() => UNREACHABLE);
+      const found = differences().catch(() => UNREACHABLE);
+      return Promise.race([found, tooLate]).finally(() => timer.abort());
     },
   };
 }

@@ -6,22 +6,23 @@ import type { HttpServices } from '../request-context.ts';
 /** Whoever asks meanwhile hears what the last look found. */
 const LOOK_MS = 1_000;
 
-/** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and is migrated. */
+/** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and has its migrations. */
 export function probes({ database, ending }: HttpServices): Router {
   const router = Router();
-  const isReady = lookedAt(() => database.ready());
+  const unready = lookedAt(() => database.unready());
   onlyGet(router, '/livez', (_req, res) => void res.json({ status: 'ok' }));
   onlyGet(router, '/readyz', async (_req, res) => {
-    const status = ending.aborted ? 'draining' : (await isReady()) ? 'ready' : 'unavailable';
-    if (status !== 'ready') res.set('Retry-After', '2');
-    res.status(status === 'ready' ? 200 : 503).json({ status });
+    const detail = ending.aborted ? 'The process is stopping.' : await unready();
+    if (detail === null) return void res.json({ status: 'ready' });
+    res.set('Retry-After', '2');
+    res.status(503).json({ status: ending.aborted ? 'draining' : 'unavailable', detail });
   });
   return router;
 }
 
 /** The same answer for all who ask while a look is under way, or within a second of its beginning. */
-function lookedAt(look: () => Promise<boolean>): () => Promise<boolean> {
-  let last: Promise<boolean> | null = null;
+function lookedAt<T>(look: () => Promise<T>): () => Promise<T> {
+  let last: Promise<T> | null = null;
   let began = 0;
   let underWay = false;
   return () => {

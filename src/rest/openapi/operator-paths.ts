@@ -4,7 +4,12 @@ import { type HeaderName, headersNamed } from './headers.ts';
 import type { Json, Schemas } from './json-schema.ts';
 import { errorAnswerOf } from './operation.ts';
 
-const statusJson = z.object({ status: field(z.string(), 'In a word.', 'ok') }).meta({ id: 'Status' });
+const statusJson = z
+  .object({
+    status: field(z.string(), 'In a word.', 'ok'),
+    detail: field(z.string().optional(), 'Why it is not ready.', 'The database cannot be reached.'),
+  })
+  .meta({ id: 'Status' });
 
 const always: readonly HeaderName[] = ['X-Request-Id'];
 
@@ -30,10 +35,20 @@ export function operatorPaths(schemas: Schemas): Record<string, Json> {
     '/livez': get('getLiveness', 'Liveness probe', 'The process runs. A failing one should be restarted.', {
       200: json('It runs.', { status: 'ok' }),
     }),
-    '/readyz': get('getReadiness', 'Readiness probe', 'The database answers and its schema is up to date.', {
-      200: json('Send requests.', { status: 'ready' }),
-      503: json('Send no requests now: `unavailable` or `draining`.', { status: 'draining' }, status, ['Retry-After']),
-    }),
+    '/readyz': get(
+      'getReadiness',
+      'Readiness probe',
+      'The database answers, and its migrations are those of this version.',
+      {
+        200: json('Send requests.', { status: 'ready' }),
+        503: json(
+          'Send no requests now: `unavailable` or `draining`.',
+          { status: 'draining', detail: 'The process is stopping.' },
+          status,
+          ['Retry-After'],
+        ),
+      },
+    ),
     '/metrics': get('getMetrics', 'Metrics', 'For Prometheus. With `METRICS_TOKEN` set, that token is needed.', {
       200: {
         description: 'The metrics of this process, in the text format of Prometheus.',
