@@ -23,8 +23,8 @@ export interface Database {
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
-  /** Runs a statement outside of transactions, straight on the pool of the primary. Gives its rows. */
-  send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  /** Runs a statement outside of transactions on the pool of the primary, or of a replica if there is one. Gives its rows. */
+  send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
    * share a connection (docs/decisions/pipelines.md). Gives its rows.

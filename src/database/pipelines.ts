@@ -1,22 +1,15 @@
-import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import pg from 'pg';
+import type { Connection } from './connection.ts';
 import type { Row } from './database.ts';
-import { type PreparingClient, socketOf } from './prepared.ts';
+import type { ServerWatch } from './server-watch.ts';
 
 /** What takes longer than this is not short, or waits for a lock. */
 const SHORT_MS = 500;
 /** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus rejects it. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
-/** Times come as PostgreSQL writes them, as on MikroORM's own connections. */
-const types = new pg.TypeOverrides();
-const TEXT_ARRAY: number = 1009;
-for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.getTypeParser(TEXT_ARRAY)))) {
-  types.setTypeParser(Number(type), parse);
-}
-
 interface Pipeline {
-  client: PreparingClient;
+  connection: Connection;
   /** Until the connection is there: whether it came about. */
   opening: Promise<boolean> | null;
   /** Statements that have no answer yet. */
@@ -30,7 +23,7 @@ interface Pipeline {
  * before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
  */
 export class Pipelines {
-  readonly #Client: typeof PreparingClient;
+  readonly #watch: ServerWatch;
   readonly #config: pg.ClientConfig;
   readonly #connections: number;
   readonly #repeatable: boolean;
@@ -38,13 +31,13 @@ export class Pipelines {
 
   /** `connections`: at most. `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
   constructor(
-    Client: typeof PreparingClient,
+    watch: ServerWatch,
     config: pg.ClientConfig,
     { connections, repeatable, onePlan }: { connections: number; repeatable: boolean; onePlan: boolean },
   ) {
-    this.#Client = Client;
+    this.#watch = watch;
     const options = onePlan ? `${config.options ?? ''} ${ONE_PLAN}` : config.options;
-    this.#config = { ...config, types, options, statement_timeout: SHORT_MS, pipeline: true };
+    this.#config = { ...config, options, statement_timeout: SHORT_MS, pipeline: true };
     this.#connections = connections;
     this.#repeatable = repeatable;
   }
@@ -54,25 +47,26 @@ export class Pipelines {
    * that does no harm, since its connection was lost.
    */
   send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
-    return this.#send(async (client: pg.Client) => (await client.query(statement, values as unknown[])).rows);
+    return this.#send(async (connection) => (await connection.send(statement, values)).rows);
   }
 
   /** The same with each row as texts. */
   rows(statement: string, values: readonly unknown[]): Promise<Row[] | null> {
-    return this.#send((client) => client.rows(statement, values));
+    return this.#send((connection) => connection.rows(statement, values));
   }
 
   close(): void {
     for (const pipeline of this.#pipelines) this.#cut(pipeline);
   }
 
-  async #send<T>(ask: (client: PreparingClient) => Promise<T>): Promise<T | null> {
+  async #send<T>(ask: (connection: Connection) => Promise<T>): Promise<T | null> {
+    if (this.#watch.isSilent) return null;
     const pipeline = this.#leastBusy();
     pipeline.waiting += 1;
     try {
       if (pipeline.opening && !(await pipeline.opening)) return null;
       cork(pipeline);
-      return await ask(pipeline.client);
+      return await ask(pipeline.connection);
     } catch (error) {
       if (this.#repeatable && !isOfStatement(error)) {
         // Whoever waits behind is told at once, and asks elsewhere, too.
@@ -90,16 +84,19 @@ export class Pipelines {
 
   #leastBusy(): Pipeline {
     let least: Pipeline | undefined;
-    for (const pipeline of this.#pipelines) if (!least || pipeline.waiting < least.waiting) least = pipeline;
+    for (const pipeline of this.#pipelines) {
+      if (pipeline.connection.isFull) this.#retire(pipeline);
+      else if (!least || pipeline.waiting < least.waiting) least = pipeline;
+    }
     return least && (least.waiting === 0 || this.#pipelines.size >= this.#connections) ? least : this.#open();
   }
 
   #open(): Pipeline {
-    const client = new this.#Client(this.#config);
-    const pipeline: Pipeline = { client, opening: null, waiting: 0, corked: false };
+    const connection = new this.#watch.Client(this.#config);
+    const pipeline: Pipeline = { connection, opening: null, waiting: 0, corked: false };
     const lost = () => this.#pipelines.delete(pipeline);
-    client.on('error', lost).once('end', lost);
-    pipeline.opening = client.connect().then(
+    connection.on('error', lost).once('end', lost);
+    pipeline.opening = connection.connect().then(
       () => {
         pipeline.opening = null;
         return true;
@@ -110,9 +107,15 @@ export class Pipelines {
     return pipeline;
   }
 
+  /** Ends a connection when its last statement has its answer. */
+  #retire(pipeline: Pipeline): void {
+    this.#pipelines.delete(pipeline);
+    void pipeline.connection.end();
+  }
+
   #cut(pipeline: Pipeline): void {
     this.#pipelines.delete(pipeline);
-    socketOf(pipeline.client).destroy();
+    pipeline.connection.socket.destroy();
   }
 }
 
@@ -130,7 +133,7 @@ const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].in
 function cork(pipeline: Pipeline): void {
   if (pipeline.corked) return;
   pipeline.corked = true;
-  const socket = socketOf(pipeline.client);
+  const { socket } = pipeline.connection;
   socket.cork();
   setImmediate(() => {
     pipeline.corked = false;

@@ -1,16 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { ClientConfig, Pool, PoolClient } from 'pg';
+import type { ClientConfig, PoolConfig } from 'pg';
 import { hasCitus } from './citus.ts';
-import type { Database, DatabaseConfig, Row } from './database.ts';
+import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
-import type { PreparingClient } from './prepared.ts';
+import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
-import { traceStatement } from './traced-statement.ts';
 import { afterCommit, watchTransactions } from './transactions.ts';
 
 type ServerConfig = Pick<DatabaseConfig, 'DATABASE_READ_URLS' | 'DATABASE_DIRECT_URL'>;
@@ -37,15 +36,16 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     closeWatches();
     throw notReached(direct.url, error);
   }
-  const { orm, pool } = await openPools(primary, replicas);
-  // By MikroORM, which otherwise thinks that there is no connection to close.
+  const pool = new ServerPool(primary.watch, pooled(primary.url));
+  const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
+  const reading = inTurn(replicaPools.length > 0 ? replicaPools : [pool]);
+  const orm = await openOrm(primary.url, pool);
   const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
   const citus = found?.citus ?? false;
-  if (!citus) pool.on('acquire', (client) => Object.assign(client, { begin: BEGIN }));
+  if (!citus) pool.begin = BEGIN;
   const pipelines = openPipelines(primary, replicas, citus);
-  // The pool sends with a callback, which PreparingClient does not trace.
-  const send: Database['send'] = async (statement, values) =>
-    (await traceStatement(statement, () => pool.query(statement, [...values]))).rows;
+  const send: Database['send'] = (statement, values, { replica = false } = {}) =>
+    (replica ? reading() : pool).send(statement, values);
   return {
     ...common(orm),
     kind: 'postgresql',
@@ -54,14 +54,10 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     async rows(statement, values, { long = false, newest = false } = {}) {
       const shared = !long && (!newest || replicas.length === 0);
       const rows = shared ? await pipelines.rows(statement, values) : null;
-      const type = long && !newest ? 'read' : 'write';
-      return rows ?? rowsAlone(await orm.em.getConnection(type).getNativeClient(), statement, values);
+      return rows ?? (long && !newest ? reading() : pool).rows(statement, values);
     },
     add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
-    connections() {
-      const { totalCount, idleCount, waitingCount } = pool;
-      return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
-    },
+    connections: () => pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
     migrate: () => migrateServer(direct.url),
@@ -69,14 +65,16 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
       pipelines.close();
       await listening.close();
       await orm.close();
+      await Promise.all([pool, ...replicaPools].map((one) => one.end()));
       closeWatches();
     },
   };
 }
 
-async function rowsAlone(pool: Pool, statement: string, values: readonly unknown[]): Promise<Row[]> {
-  const client = (await pool.connect()) as PoolClient & PreparingClient;
-  return client.rows(statement, values).finally(() => client.release());
+/** Gives one after the other, again and again. */
+function inTurn<One>(ones: readonly One[]): () => One {
+  let turn = 0;
+  return () => ones[turn++ % ones.length] as One;
 }
 
 function notReached(url: string, error: unknown): StartError {
@@ -101,27 +99,19 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
   const shared = { onePlan: !citus };
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
     ({ url, watch }) =>
-      new Pipelines(
-        watch.Client,
-        { ...session(url), ...bounds },
-        { ...shared, connections: READING, repeatable: true },
-      ),
+      new Pipelines(watch, { ...session(url), ...bounds }, { ...shared, connections: READING, repeatable: true }),
   );
   // Whoever waits for others must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
-  const additions = new Pipelines(primary.watch.Client, addition, {
+  const additions = new Pipelines(primary.watch, addition, {
     ...shared,
     connections: ADDING,
     repeatable: false,
   });
-  let turn = 0;
-  const next = () => {
-    turn = (turn + 1) % reads.length;
-    return reads[turn];
-  };
+  const next = inTurn(reads);
   return {
-    read: async (statement: string, values: readonly unknown[]) => next()?.send(statement, values),
-    rows: async (statement: string, values: readonly unknown[]) => next()?.rows(statement, values),
+    read: (statement: string, values: readonly unknown[]) => next().send(statement, values),
+    rows: (statement: string, values: readonly unknown[]) => next().rows(statement, values),
     add: (statement: string, values: readonly unknown[]) => additions.send(statement, values),
     close() {
       for (const each of [...reads, additions]) each.close();
@@ -129,21 +119,10 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
   };
 }
 
-async function openPools(primary: Watched, replicas: readonly Watched[]): Promise<{ orm: MikroORM; pool: Pool }> {
-  const created = Promise.withResolvers<Pool>();
-  const orm = await MikroORM.init({
-    ...options,
-    clientUrl: primary.url,
-    pool: { min: 0, max: 10 },
-    driverOptions: { ...pooled(primary), onPoolCreated: created.resolve },
-    // Replicas lag behind: only onReplica in core/sql/send.ts goes there.
-    preferReadReplicas: false,
-    replicas: replicas.map((one) => ({ clientUrl: one.url, driverOptions: pooled(one) })),
-  });
+async function openOrm(url: string, pool: ServerPool): Promise<MikroORM> {
+  const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => pool.dialect });
   watchTransactions(orm);
-  // The pool comes with the client.
-  orm.em.getConnection().getClient();
-  return { orm, pool: await created.promise };
+  return orm;
 }
 
 /** Any number will do, as long as every process of the service has the same. */
@@ -184,12 +163,7 @@ async function migrateServer(url: string): Promise<string[]> {
 const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 
 /** Before that, 2 seconds for a connection, and half a second in a pipeline: nobody waits longer than 6 for nothing. */
-const pooled = ({ url, watch: { Client } }: Watched) => ({
-  ...session(url),
-  ...bounds,
-  connectionTimeoutMillis: 2_000,
-  Client,
-});
+const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 10, connectionTimeoutMillis: 2_000 });
 
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string): ClientConfig {

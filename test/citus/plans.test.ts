@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test, vi } from 'vitest';
 import { everyText } from '../../src/core/sql/prepare.ts';
-import { PreparingClient } from '../../src/database/prepared.ts';
+import { Connection } from '../../src/database/connection.ts';
 import { randomDocument, randomFrom } from '../documents/generate.ts';
 import { openTrial } from '../documents/trial.ts';
 import { poolsOf } from '../documents/world.ts';
@@ -50,8 +50,8 @@ const isPlanned = (text: unknown): text is string =>
 
 /** The statements that are sent meanwhile, but for prepared ones. */
 async function sentBy(does: () => Promise<void>): Promise<Set<string>> {
-  const query = vi.spyOn(PreparingClient.prototype, 'query');
-  const rows = vi.spyOn(PreparingClient.prototype, 'rows');
+  const query = vi.spyOn(Connection.prototype, 'send');
+  const rows = vi.spyOn(Connection.prototype, 'rows');
   try {
     await does();
     const given = [...query.mock.calls, ...rows.mock.calls];

@@ -1,7 +1,7 @@
 import type { Row } from '../../database/database.ts';
 import type { Columns } from './list-statement.ts';
 import type { Place } from './order.ts';
-import { isValue, type JsonTable, type RowValue, rowValueOf } from './selection.ts';
+import { isValue, type JsonTable, type RowValue } from './selection.ts';
 
 export type { Row };
 
@@ -49,8 +49,10 @@ export function jsonWriter(table: JsonTable, selection: object, behind?: string)
       text += `${at > 0 ? ',' : ''}"${name}":`;
       if (!isValue(member)) add(member, wanted === true ? member : wanted);
       else {
-        pieces.push([text, rowValueOf(member)]);
-        text = '';
+        const { sql, row = { sql }, bare } = member;
+        const quote = bare && !row.write ? '"' : '';
+        pieces.push([text + quote, row]);
+        text = quote;
       }
     }
     text += '}';
@@ -72,7 +74,11 @@ export function pieceWriter(pieces: readonly Piece[], end: string): Omit<RowWrit
     select: columns.join(', '),
     write(row) {
       let text = '';
-      for (const { before, column, write } of values) text += before + write(row[column] as string | null);
+      for (const { before, column, write } of values) {
+        const value = row[column] ?? null;
+        text += before;
+        text += write ? write(value) : value;
+      }
       return text + end;
     },
   };

@@ -16,10 +16,10 @@ export interface ValueSql {
   readonly bare?: true;
 }
 
-/** A column, and the text that Node makes of PostgreSQL's text of its value. */
+/** A column, and what Node makes of PostgreSQL's text of its value: by default nothing else. */
 export interface RowValue {
   readonly sql: string;
-  write(value: string | null): string;
+  write?(value: string | null): string;
 }
 
 /** How each member of T is made: an expression, or such a table for an object. */
@@ -49,10 +49,13 @@ const textsJson = (array: string | null): string =>
 
 /** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
 export const timeColumn = (column: string): string => `to_json(${column} at time zone 'UTC')`;
-/** ISO 8601 UTC with milliseconds of the text of a `timeColumn`; smaller digits are cut off, as isoSql does. */
-export const isoOfJson = (json: string): string =>
-  `${json.slice(1, 20)}.${json.slice(21, -1).padEnd(3, '0').slice(0, 3)}Z`;
-const timeJson = (json: string | null): string => (json === null ? 'null' : `"${isoOfJson(json)}"`);
+/** The text of a `timeColumn` as JSON of ISO 8601 UTC with milliseconds; smaller digits are cut off, as isoSql does. */
+export const timeJson = (json: string | null): string => {
+  const digits = '"2026-11-23T06:38:44.123'.length;
+  if (json === null) return 'null';
+  if (json.length > digits) return `${json.slice(0, digits)}Z"`;
+  return `${json.slice(0, 20)}.${json.slice(21, -1).padEnd(3, '0')}Z"`;
+};
 
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {
@@ -84,16 +87,14 @@ export const json = {
   }),
   orNull(value: ValueSql): ValueSql {
     const { sql, bare } = value;
-    const row = rowValueOf(value);
+    const row = value.row ?? { sql };
+    const write = row.write ?? (bare ? quoted : plain);
     return {
       sql: `coalesce(${bare ? `'"' || (${sql}) || '"'` : `(${sql})::text`}, 'null')`,
-      row: { sql: row.sql, write: (text) => (text === null ? 'null' : row.write(text)) },
+      row: { sql: row.sql, write: (text) => (text === null ? 'null' : write(text)) },
     };
   },
 };
-
-/** How Node writes a value: by default from its text in JSON. */
-export const rowValueOf = ({ sql, bare, row }: ValueSql): RowValue => row ?? { sql, write: bare ? quoted : plain };
 
 /** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);

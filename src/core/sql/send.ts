@@ -20,9 +20,10 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
 export const onReplica = (ctx: Context, rows = 1): Send =>
   inTransaction(ctx) ?? (rows > PAGE_MAX ? ofPool(ctx) : ctx.services.database.read);
 
-/** Which replica is for MikroORM to say; where there is none, the pool is asked straight, which costs less. */
-const ofPool = (ctx: Context): Send =>
-  ctx.services.config.DATABASE_READ_URLS.length > 0 ? alone(ctx, { type: 'read' }) : ctx.services.database.send;
+const ofPool =
+  (ctx: Context): Send =>
+  (text, values) =>
+    ctx.services.database.send(text, values, { replica: true });
 
 /** The primary; on the connections for short reads where these go there. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
@@ -50,7 +51,7 @@ export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? alone(ctx, {}) : undefined);
+const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? alone(ctx) : undefined);
 
 /**
  * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
@@ -61,13 +62,13 @@ export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =
 
 /** By the unit of work's own connection. */
 const alone =
-  (ctx: Context, options: { type?: 'read' }): Send =>
+  (ctx: Context): Send =>
   async (text, values) =>
-    (await run(ctx, options, text, values)).rows;
+    (await run(ctx, text, values)).rows;
 
-const run = (ctx: Context, options: { type?: 'read' }, text: string, values: readonly unknown[]) =>
+const run = (ctx: Context, text: string, values: readonly unknown[]) =>
   ctx.em
-    .getKysely(options)
+    .getKysely()
     .getExecutor()
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
@@ -75,7 +76,7 @@ const run = (ctx: Context, options: { type?: 'read' }, text: string, values: rea
 export async function countWritten<P>(ctx: Context, statement: Prepared<P, InsertResult>, given: P): Promise<number> {
   let written = 0n;
   await statement(async (text, values) => {
-    const { rows, numAffectedRows = 0n } = await run(ctx, {}, text, values);
+    const { rows, numAffectedRows = 0n } = await run(ctx, text, values);
     written = numAffectedRows;
     return rows;
   }, given);

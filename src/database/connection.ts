@@ -1,0 +1,113 @@
+import { Socket } from 'node:net';
+import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
+import { LRUCache } from 'lru-cache';
+import pg from 'pg';
+import type { Row } from './database.ts';
+import { traceStatement } from './traced-statement.ts';
+
+/**
+ * Statements that a connection prepares. The service has a few hundred texts of its own; clients of GraphQL make others
+ * by the shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named when it comes for
+ * the third time, and a connection that has prepared this many gives way to a new one.
+ */
+const MOST_PREPARED = 300;
+const MOST_NEW = 300;
+const USES_UNNAMED = 2;
+
+/** Names of statements by their texts. */
+class Names {
+  readonly #names = new LRUCache<string, string>({ max: MOST_PREPARED });
+  readonly #uses = new LRUCache<string, number>({ max: MOST_NEW });
+  #count = 0;
+
+  of(text: string): string | undefined {
+    return this.#names.get(text) ?? this.#newName(text);
+  }
+
+  #newName(text: string): string | undefined {
+    const uses = this.#uses.get(text) ?? 0;
+    if (uses < USES_UNNAMED) {
+      this.#uses.set(text, uses + 1);
+      return undefined;
+    }
+    this.#uses.delete(text);
+    const name = `s${this.#count++}`;
+    this.#names.set(text, name);
+    return name;
+  }
+}
+
+const names = new Names();
+
+/** Times are texts as PostgreSQL writes them, as on MikroORM's own connections. */
+const types = new pg.TypeOverrides();
+const TEXT_ARRAY: number = 1009;
+for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.getTypeParser(TEXT_ARRAY)))) {
+  types.setTypeParser(Number(type), parse);
+}
+
+const asText = (value: string) => value;
+const asTexts = { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig;
+
+type Result = pg.QueryResult<object>;
+
+/** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
+export class Connection extends pg.Client {
+  readonly socket: Socket;
+  /** Statements that have no answer yet. */
+  waiting = 0;
+  isConnected = false;
+  readonly #prepared = new Set<string>();
+
+  constructor(config: pg.ClientConfig) {
+    const socket = new Socket();
+    super({ types, ...config, stream: () => socket });
+    this.socket = socket;
+    this.once('connect', () => {
+      this.isConnected = true;
+    });
+    // What was under way is told by its promise, and the end by an event of its own.
+    this.on('error', () => {});
+  }
+
+  /** It has prepared as many statements as it may. */
+  get isFull(): boolean {
+    return this.#prepared.size >= MOST_PREPARED;
+  }
+
+  /** Runs a statement. A text without values may be several, which cannot be prepared. */
+  send(text: string, values: readonly unknown[] = []): Promise<Result> {
+    const name = values.length > 0 ? this.#nameOf(text) : undefined;
+    return this.#traced({ text, values: [...values], name });
+  }
+
+  /** The rows of a statement, all values as texts. */
+  async rows(text: string, values: readonly unknown[]): Promise<Row[]> {
+    const query = { text, values: [...values], name: this.#nameOf(text), rowMode: 'array', types: asTexts };
+    return (await this.#traced(query)).rows as unknown as Row[];
+  }
+
+  #nameOf(text: string): string | undefined {
+    const name = names.of(text);
+    if (name === undefined || this.#prepared.has(name)) return name;
+    if (this.isFull) return undefined;
+    this.#prepared.add(name);
+    return name;
+  }
+
+  #traced(query: pg.QueryConfig): Promise<Result> {
+    return Promise.resolve(traceStatement(query.text, () => this.#query(query)));
+  }
+
+  /** By callback: pg's promises hold on to the one after them, so that all results grow old together. */
+  #query(query: pg.QueryConfig): Promise<Result> {
+    this.waiting += 1;
+    return new Promise((resolve, reject) => {
+      this.query(query, (error: Error | null, result: Result) => {
+        this.waiting -= 1;
+        if (error) reject(error);
+        else resolve(result);
+      });
+    });
+  }
+}
