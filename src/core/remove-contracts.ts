@@ -11,6 +11,7 @@ import type { Context } from './context.ts';
 import { type By, byCaller, contractData, recording } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
+import { anyId } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 /** Writes conditions on the contracts `c` that are to be deleted. */
@@ -75,7 +76,7 @@ export async function removeContractsOfFleet(ctx: Context, company: string, flee
 }
 
 const removeOfVehicles = prepare((p: By & { company: string; ids: readonly string[] }) =>
-  removing(p, p.company, removed('c.vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`)).selectNoFrom([]),
+  removing(p, p.company, removed('c.vehicle_id', '=', anyId(p.ids))).selectNoFrom([]),
 );
 
 /** Deletes the contracts of vehicles, with their events. */

@@ -1,10 +1,10 @@
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Context } from './context.ts';
 import { type By, bySystem, record } from './events/record-events.ts';
 import { removeContractsOfVehicles } from './remove-contracts.ts';
 import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
-import { anyOf } from './sql/sql.ts';
+import { anyId, anyOf, anyText } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 // Vehicles of fleets that were deleted, while these are on their way out (core/operations/delete-fleets.ts).
@@ -17,7 +17,7 @@ interface Gone {
 }
 
 const removeVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
 /** Deletes locked vehicles with their contracts. Their tallies go with the fleet: nobody reads them any more. */
@@ -39,10 +39,7 @@ const lockTheirs = prepare((p: { company: string; vins: readonly string[] }) =>
     .where('deletion', 'is not', null)
     .where('id', '=', ({ selectFrom }) =>
       anyOf(
-        selectFrom('vehicle')
-          .select('fleet_id')
-          .where('company', '=', p.company)
-          .where('vin', '=', sql<string>`any(${p.vins}::text[])`),
+        selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('vin', '=', anyText(p.vins)),
       ),
     )
     .orderBy('id')
@@ -54,8 +51,8 @@ const lockNamed = prepare((p: { company: string; vins: readonly string[]; fleets
     .selectFrom('vehicle')
     .select(['id', 'vin', 'fleet_id'])
     .where('company', '=', p.company)
-    .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
-    .where('fleet_id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+    .where('vin', '=', anyText(p.vins))
+    .where('fleet_id', '=', anyId(p.fleets))
     .orderBy('vin')
     .forUpdate(),
 );

@@ -13,7 +13,7 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import type { RowWriter, TextPage } from '../sql/row-writer.ts';
 import { isoOf, type JsonTable, json } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyOf, isId } from '../sql/sql.ts';
+import { anyId, anyOf, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
@@ -165,11 +165,7 @@ export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) 
     .where('deletion', 'is', null)
     .where('id', '=', (of) =>
       anyOf(
-        of
-          .selectFrom('vehicle')
-          .select('fleet_id')
-          .where('company', '=', p.company)
-          .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+        of.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
       ),
     )
     .forKeyShare()

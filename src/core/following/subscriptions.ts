@@ -10,7 +10,7 @@ import { getImport } from '../imports/imports.ts';
 import { Signal } from '../signal.ts';
 import { prepareVariants } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { anyId, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject } from '../vehicles/vehicles.ts';
@@ -87,7 +87,7 @@ const findVehicles = prepareVariants<Some>()(['fleetId'], (p, has) =>
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('v.id', '=', anyId(p.ids))
     .where(ofFleetThatIsThere('v', p.company))
     .$if(has.fleetId, (q) => q.where('v.fleet_id', '=', p.fleetId)),
 );

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 const IMPORTS_AT_ONCE = 100;
@@ -29,7 +30,7 @@ const lockOld = prepare((p: Some & { before: Date }) =>
     .selectFrom('import')
     .select('id')
     .where('company', '=', p.company)
-    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('id', '=', anyId(p.ids))
     .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
     .where('state', '<>', sql.lit('RUNNING'))
     .forUpdate()
@@ -61,7 +62,7 @@ const forgetImports = prepare((p: Some) =>
   db
     .deleteFrom('import')
     .where('import.company', '=', p.company)
-    .where('import.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('import.id', '=', anyId(p.ids))
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

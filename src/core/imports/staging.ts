@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { warningsText } from '../vehicles/new-vehicle.ts';
 import { readVin, type VinError } from '../vin.ts';
@@ -195,9 +196,13 @@ const keepRejected = prepare((p: Rejections) =>
     .expression((q) =>
       q
         .selectFrom(
-          sql<{ row: number; value: string; code: string; message: string; cells: string | null }>`unnest(
-            ${p.rows}::int[], ${p.values}::text[], ${p.codes}::text[], ${p.messages}::text[],
-            ${p.cells}::jsonb[])`.as<'r'>(sql`r(row, value, code, message, cells)`),
+          listRows('r', {
+            row: [p.rows, 'int'],
+            value: [p.values, 'text'],
+            code: [p.codes, 'text'],
+            message: [p.messages, 'text'],
+            cells: [p.cells, 'jsonb'],
+          }),
         )
         .select([
           sql<string>`${p.company}::text`.as('company'),

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** Nobody adds to a minute that has been over for so long. */
@@ -13,11 +14,7 @@ const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
     .columns(['minute', 'who', 'points'])
     .expression((q) =>
       q
-        .selectFrom(
-          sql<{ who: string; points: number }>`unnest(${p.who}::text[], ${p.points}::int[])`.as<'given'>(
-            sql`given(who, points)`,
-          ),
-        )
+        .selectFrom(listRows('given', { who: [p.who, 'text'], points: [p.points, 'int'] }))
         .select([sql<Date>`${p.minute}::timestamptz`.as('minute'), 'who', 'points']),
     )
     .onConflict((conflict) =>

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { addCounts } from '../vehicles/tally.ts';
 
@@ -25,7 +26,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .selectFrom('fleet')
         .select('id')
         .where('company', '=', p.company)
-        .where('id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+        .where('id', '=', anyId(p.fleets))
         .forKeyShare()
         .skipLocked(),
     )
@@ -44,7 +45,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .deleteFrom('vehicle_tally as t')
         .where('t.company', '=', p.company)
         // Not joined: where the planner takes the table for empty, it would compare each row with each.
-        .where('t.fleet_id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+        .where('t.fleet_id', '=', anyId(p.fleets))
         .where(sql<boolean>`(t.id in (select id from folded)) is true`)
         .returning(['t.fleet_id', 't.status', 't.delta']),
     )

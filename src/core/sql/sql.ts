@@ -17,6 +17,22 @@ export const spread = (of: Expression<string>) => sql<number>`((hashtextextended
 export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
   sql<Value>`any(array(${query}))`;
 
+/** `any` of a list of ids, and of texts. */
+export const anyId = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
+export const anyText = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;
+
+/** Lists by the names of columns, each with the type of its elements. */
+type Lists = Readonly<Record<string, readonly [values: readonly unknown[], type: string]>>;
+
+/** Rows of lists that lie side by side. */
+export function listRows<L extends Lists, const Alias extends string>(alias: Alias, lists: L) {
+  const columns = Object.values(lists).map(([values, type]) => sql`${values}::${sql.raw(type)}[]`);
+  const names = Object.keys(lists).join(', ');
+  return sql<{ [Name in keyof L]: L[Name][0][number] }>`unnest(${sql.join(columns)})`.as<Alias>(
+    sql.raw(`${alias}(${names})`),
+  );
+}
+
 /** Holds the lock of this name until the open transaction ends. */
 export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
@@ -8,6 +7,7 @@ import { readInput } from '../input.ts';
 import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
+import { anyText } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
 import { insertVehicles, NONE, type Vehicles } from './insert-vehicles.ts';
@@ -148,7 +148,7 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
-    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('v.vin', '=', anyText(p.vins))
     .where(ofFleetThatIsThere('v', p.company)),
 );
 

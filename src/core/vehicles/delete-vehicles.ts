@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
@@ -9,7 +8,7 @@ import { againAfterDeadlock, ChangedMeanwhile } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOne } from '../sql/read.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { anyId, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { counting } from './tally.ts';
@@ -97,12 +96,12 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 }
 
 const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
-  deletingContracts(p.company, removed('c.vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`))
+  deletingContracts(p.company, removed('c.vehicle_id', '=', anyId(p.ids)))
     .with('gone', (q) =>
       q
         .deleteFrom('vehicle')
         .where('company', '=', p.company)
-        .where('id', '=', sql<string>`any(${p.ids}::uuid[])`)
+        .where('id', '=', anyId(p.ids))
         .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
     )
     .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyOf, spread } from '../sql/sql.ts';
+import { anyOf, anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
@@ -91,7 +91,7 @@ const postpone = prepare((p: Postponed) => {
         .limit(POSTPONED_AT_ONCE),
     )
     .with('due', (q) => {
-      const held = q.selectFrom('first').select('id').where('manufacturer', '=', sql<string>`any(${p.brands}::text[])`);
+      const held = q.selectFrom('first').select('id').where('manufacturer', '=', anyText(p.brands));
       return q
         .selectFrom('vehicle')
         .select('id')

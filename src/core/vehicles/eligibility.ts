@@ -9,7 +9,7 @@ import { prepare } from '../sql/prepare.ts';
 import { readOneText } from '../sql/read.ts';
 import type { RowWriter } from '../sql/row-writer.ts';
 import { onPrimary, onReplica } from '../sql/send.ts';
-import { spread } from '../sql/sql.ts';
+import { anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
@@ -153,7 +153,7 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
         .selectFrom('vehicle as v')
         .select('v.id')
         .where('v.company', '=', p.company)
-        .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+        .where('v.vin', '=', anyText(p.vins))
         .where(ofFleetThatIsThere('v', p.company))
         .orderBy('v.vin')
         .forUpdate(),

@@ -1,11 +1,10 @@
-import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
 import { holdingFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
-import { isId, newId } from '../sql/sql.ts';
+import { isId, listRows, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { Vin } from '../vin.ts';
 import {
@@ -13,7 +12,6 @@ import {
   newVehicle,
   newVehicleColumns,
   newVehiclesOf,
-  type ReadVin,
   shownNew,
   warningsText,
 } from './new-vehicle.ts';
@@ -43,10 +41,13 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
           q
             .selectFrom([
               'held',
-              sql<ReadVin & { id: string }>`unnest(${p.ids}::uuid[], ${p.vins}::text[], ${p.manufacturers}::text[],
-                ${p.warnings}::text[], ${p.supported}::boolean[])`.as<'r'>(
-                sql`r(id, vin, manufacturer, warnings, supported)`,
-              ),
+              listRows('r', {
+                id: [p.ids, 'uuid'],
+                vin: [p.vins, 'text'],
+                manufacturer: [p.manufacturers, 'text'],
+                warnings: [p.warnings, 'text'],
+                supported: [p.supported, 'boolean'],
+              }),
             ])
             .select('r.id')
             .select(newVehicle(p))

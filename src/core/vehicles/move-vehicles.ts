@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
@@ -6,7 +5,7 @@ import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
-import { anyOf, holdLock } from '../sql/sql.ts';
+import { anyId, anyOf, holdLock } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { countVehicles } from './tally.ts';
@@ -61,7 +60,7 @@ const lockVehicles = prepare((p: Own & { fleets: readonly string[] }) =>
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
     .where('v.company', '=', p.company)
     .where(isNamed(p))
-    .where('v.fleet_id', '=', sql<string>`any(${p.fleets}::uuid[])`)
+    .where('v.fleet_id', '=', anyId(p.fleets))
     .orderBy('v.vin')
     .forNoKeyUpdate(),
 );
@@ -78,7 +77,7 @@ const moveThem = prepare((p: Moving) =>
     .updateTable('vehicle')
     .set({ fleet_id: p.fleetId })
     .where('company', '=', p.company)
-    .where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
+    .where('id', '=', anyId(p.ids)),
 );
 
 /** By a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
@@ -87,7 +86,7 @@ const moveContracts = prepare((p: Moving) =>
     .updateTable('contract')
     .set({ fleet_id: p.fleetId })
     .where('company', '=', p.company)
-    .where('vehicle_id', '=', sql<string>`any(${p.ids}::uuid[])`),
+    .where('vehicle_id', '=', anyId(p.ids)),
 );
 
 /** Moves locked vehicles, those that are elsewhere; the fleet that each leaves and the one that it joins tell of it. */
@@ -115,7 +114,7 @@ const withIds = prepare((p: { company: string; ids: readonly string[] }) =>
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+    .where('v.id', '=', anyId(p.ids))
     .orderBy('v.id'),
 );
 

@@ -1,5 +1,5 @@
-import { expressionBuilder, sql } from 'kysely';
-import { isId } from '../sql/sql.ts';
+import { expressionBuilder } from 'kysely';
+import { anyId, anyText, isId } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 
@@ -25,7 +25,7 @@ export const namedBy = ({ ids, vins }: Lists): Named => ({
 /** That a vehicle `v` is named. */
 export const isNamed = ({ ids, vins }: Named) => {
   const { eb, or } = expressionBuilder<{ v: Tables['vehicle'] }, 'v'>();
-  return or([eb('v.id', '=', sql<string>`any(${ids}::uuid[])`), eb('v.vin', '=', sql<string>`any(${vins}::text[])`)]);
+  return or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]);
 };
 
 /** What names none of the vehicles that were found, as the caller wrote it. */

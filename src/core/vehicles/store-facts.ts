@@ -2,7 +2,7 @@ import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kyse
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
-import { anyOf, spread } from '../sql/sql.ts';
+import { anyId, anyOf, spread } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { recheckAfter } from './eligibility.ts';
 import type { EligibilityStatus } from './vehicle.ts';
@@ -48,7 +48,7 @@ const heldClaims = (p: Facts) =>
         .where('v.company', '=', p.company)
         // By their ids, and nothing else that an index has: where few seem to be claimed, the planner would look through the
         // fleet, or the table, rather than look up each; and the rows of a claim end together.
-        .where('v.id', '=', sql<string>`any(${p.ids}::uuid[])`)
+        .where('v.id', '=', anyId(p.ids))
         .where('v.claimed', '=', sql.lit(true))
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
         .where(

@@ -2,6 +2,7 @@ import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 /** So many vehicles more, or fewer, of a status in a fleet. */
@@ -51,10 +52,12 @@ const insertCounts = prepare((p: Counts) =>
     .expression((q) =>
       q
         .selectFrom(
-          sql<{ company: string; fleet_id: string; status: string; delta: number }>`unnest(${p.companies}::text[],
-            ${p.fleets}::uuid[], ${p.statuses}::text[], ${p.deltas}::int[])`.as<'r'>(
-            sql`r(company, fleet_id, status, delta)`,
-          ),
+          listRows('r', {
+            company: [p.companies, 'text'],
+            fleet_id: [p.fleets, 'uuid'],
+            status: [p.statuses, 'text'],
+            delta: [p.deltas, 'int'],
+          }),
         )
         .selectAll(),
     ),

@@ -5,7 +5,7 @@ import { eventObject } from '../events/events.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { firstIdOf } from '../sql/sql.ts';
+import { firstIdOf, listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { payloadOf } from './payload.ts';
 import type { Attempt, Sender } from './sender.ts';
@@ -47,11 +47,7 @@ type Kind = keyof typeof kinds;
 const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
   db
     .selectFrom('webhook as w')
-    .leftJoin(
-      sql<{ id: string; count: number }>`unnest(${busy}::uuid[], ${counts}::int[])`.as<'busy'>(sql`busy(id, count)`),
-      'busy.id',
-      'w.id',
-    )
+    .leftJoin(listRows('busy', { id: [busy, 'uuid'], count: [counts, 'int'] }), 'busy.id', 'w.id')
     .select(({ ref }) => [
       'w.id',
       'w.company',
