@@ -124,9 +124,6 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
 
 describe('every way answers as a plain execution does', () => {
   test.each(Object.entries(documents))('%s', async (_name, [query, ...sends]) => {
-    for (let round = 0; round < 3; round++) {
-      const turned = again(...sends);
-      expect(await faultOf({ query, sends: [...turned.slice(round), ...turned.slice(0, round)] })).toBeNull();
-    }
+    expect(await faultOf({ query, sends: again(...sends) })).toBeNull();
   });
 });

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ExecutionResult } from 'graphql';
+import { createClient } from 'graphql-ws';
 import { Pool } from 'undici';
 import type { Gateway } from '../support/gateway.ts';
 import { answer, type Fault, type Params, type Rows, readRows } from '../support/reference.ts';
@@ -19,7 +20,7 @@ const COMPANY = 'acme';
 const MOST_FAILURES = 5;
 const WIDTH = 4;
 
-/** Sends random documents in every way that has one, and holds each answer against the reference's. */
+/** Sends random documents in every way, and holds each answer against the reference's. */
 export async function tryDocuments(gateway: Gateway, { count, seed }: { count: number; seed: number }): Promise<Tried> {
   const { rows, tried, faultOf, close } = await openTrial(gateway);
   const pools = poolsOf(rows);
@@ -50,14 +51,19 @@ export async function openTrial(gateway: Gateway) {
   const rows = await readRows(gateway, COMPANY);
   const { headers } = await gateway.as(COMPANY);
   const pool = new Pool(gateway.url, { connections: 2 * WIDTH });
+  const socket = createClient({ url: `${gateway.url.replace('http', 'ws')}/graphql`, connectionParams: headers });
   const tried: Tried = { documents: 0, answers: 0, withErrors: 0, failures: [] };
-  const ask: Ask = (way, type, params) => send(pool, headers, way, type, params);
+  const ask: Ask = (way, type, params) =>
+    way.socket ? sendBySocket(socket, params) : send(pool, headers, way, type, params);
   return {
     rows,
     tried,
     /** What is wrong with the answers to a document; null for nothing. */
     faultOf: (document: RandomDocument) => faultOf(document, rows, ask, tried),
-    close: () => pool.close(),
+    close: async () => {
+      await socket.dispose();
+      await pool.close();
+    },
   };
 }
 
@@ -68,15 +74,20 @@ const TYPES = [JSON_TYPE, 'application/graphql-response+json'];
 const EVENT_STREAM = 'text/event-stream';
 interface Way {
   name: string;
-  accept(type: string): string;
+  /** Undefined for those that have no status of HTTP. */
+  accept?(type: string): string;
   get?: true;
+  form?: true;
+  socket?: true;
 }
-/** The plain one; the same by what only Yoga reads; by address; as a stream of one event. */
+/** The plain one; the same by what only Yoga reads; by address; as a stream of one event; as a form; by WebSocket. */
 const ways: readonly Way[] = [
   { name: 'POST', accept: (type) => type },
   { name: 'POST, any of two', accept: (type) => `${type}, ${type};q=0.9` },
   { name: 'GET', accept: (type) => type, get: true },
   { name: 'POST, event stream', accept: () => EVENT_STREAM },
+  { name: 'POST, form', accept: (type) => type, form: true },
+  { name: 'WebSocket', socket: true },
 ];
 /** Longer ones do not fit into an address. */
 const LONGEST_ADDRESS = 12_000;
@@ -89,7 +100,7 @@ interface Answered {
 async function send(
   pool: Pool,
   headers: Record<string, string>,
-  { accept, get }: Way,
+  { accept = (type) => type, get, form }: Way,
   type: string,
   params: Params,
 ): Promise<Answered> {
@@ -99,15 +110,38 @@ async function send(
     ...(variables && { variables: JSON.stringify(variables) }),
     ...(operationName && { operationName }),
   });
+  const [contentType, body] = form ? formOf(params) : [JSON_TYPE, get ? null : JSON.stringify(params)];
   const response = await pool.request({
     method: get ? 'GET' : 'POST',
     path: get ? `/graphql?${address}` : '/graphql',
-    headers: { ...headers, accept: accept(type), 'content-type': JSON_TYPE },
-    body: get ? null : JSON.stringify(params),
+    headers: { ...headers, accept: accept(type), 'content-type': contentType },
+    body,
   });
-  const body = await response.body.text();
-  const text = accept(type) === EVENT_STREAM ? (/^event: next\ndata: (.*)$/m.exec(body)?.[1] ?? body) : body;
+  const received = await response.body.text();
+  const isStream = accept(type) === EVENT_STREAM;
+  const text = isStream ? (/^event: next\ndata: (.*)$/m.exec(received)?.[1] ?? received) : received;
   return { status: response.statusCode, text };
+}
+
+/** As the GraphQL multipart request specification has it, without a file. */
+function formOf(params: Params): [type: string, body: string] {
+  const field = (name: string, value: string) =>
+    `--limit\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+  const body = `${field('operations', JSON.stringify(params))}${field('map', '{}')}--limit--\r\n`;
+  return ['multipart/form-data; boundary=limit', body];
+}
+
+async function sendBySocket(socket: ReturnType<typeof createClient>, params: Params): Promise<Answered> {
+  const results = socket.iterate(params as never);
+  try {
+    const { value } = await results.next();
+    return { status: 0, text: JSON.stringify(value) };
+  } catch (errors) {
+    if (!Array.isArray(errors)) throw errors;
+    return { status: 0, text: JSON.stringify({ errors }) };
+  } finally {
+    await results.return?.();
+  }
 }
 
 async function faultOf({ query, sends }: RandomDocument, rows: Rows, ask: Ask, tried: Tried): Promise<string | null> {
@@ -116,11 +150,10 @@ async function faultOf({ query, sends }: RandomDocument, rows: Rows, ask: Ask, t
     const expected = await answer(rows, params);
     const type = TYPES[at % TYPES.length] ?? JSON_TYPE;
     const statuses = new Set<number>();
-    // The first way each time, the others in turn.
-    for (const way of [ways[0], ways[1 + (at % (ways.length - 1))]] as Way[]) {
+    for (const way of ways) {
       if (way.get && encodeURIComponent(JSON.stringify(params)).length > LONGEST_ADDRESS) continue;
       const { status, text } = await ask(way, type, params);
-      if (way.accept(type) !== EVENT_STREAM) statuses.add(status);
+      if (way.accept && way.accept(type) !== EVENT_STREAM) statuses.add(status);
       const fault = difference(query, text, expected);
       tried.answers += 1;
       tried.withErrors += Number(expected.faults.length > 0);

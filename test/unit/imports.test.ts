@@ -45,7 +45,7 @@ const allowed: Record<string, readonly string[]> = {
     ...['rest', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
     ...['core/vehicles', 'core/webhooks'],
   ],
-  graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
+  graphql: [...['graphql/execution', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],

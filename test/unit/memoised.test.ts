@@ -16,7 +16,6 @@ const known: Record<string, string> = {
   'src/rest/openapi/document.ts made': 'no promise',
   'src/commands/progress.ts this.#storingSince': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
-  'src/graphql/execution/json-requests.ts turn': 'forgets itself, and does not fail',
   'src/graphql/execution/turn.ts turn': 'forgets itself, and does not fail',
   'src/graphql/execution/reads.ts this.#query': 'of one request',
   'src/http/identity/issuer.ts this.#reading': 'forgets itself in a finally',

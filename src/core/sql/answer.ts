@@ -24,6 +24,8 @@ export interface Plan {
   fields: readonly (OneField | ListField)[];
   /** By the manufacturers whose texts stand in them. */
   statements: WeakMap<object, Map<string, Statement>>;
+  /** Is told how long the text of a new statement is. */
+  onWritten?: (characters: number) => void;
 }
 
 interface Statement {
@@ -174,6 +176,7 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   const statement = write(ctx, plan, given, form);
   for (const oldest of statements.keys()) if (statements.size >= MOST_STATEMENTS) statements.delete(oldest);
   statements.set(key, statement);
+  plan.onWritten?.(statement.text.length);
   return statement;
 }
 

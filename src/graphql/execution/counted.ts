@@ -7,8 +7,8 @@ import {
   isObjectType,
 } from 'graphql';
 import type { DomainError } from '../../core/errors.ts';
-import type { Budget } from './budget.ts';
 import type { GraphqlContext } from './context.ts';
+import type { Budget } from './limits.ts';
 import { Planned } from './reads.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
 

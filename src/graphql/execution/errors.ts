@@ -1,10 +1,10 @@
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
+import type { Context } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { type DomainError, MalformedJson } from '../../core/errors.ts';
 import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { headersOf, statusOf } from '../../http/status.ts';
-import type { GraphqlContext } from './context.ts';
 
 /** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
 export interface Http {
@@ -33,7 +33,7 @@ export const MOST_ERRORS = 10;
  * The answer with its errors as callers may see them: known ones with their code, others masked and logged. Each has the
  * request id. Where nothing could be answered, the HTTP status says why as well.
  */
-export function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
+function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
   if (!result.errors?.length) return result;
   const answered = Object.values(result.data ?? {}).some((value) => value != null);
   return {
@@ -42,27 +42,41 @@ export function withWireErrors<R extends Result>(result: R, requestId: string, l
   };
 }
 
+/** What errors are shown by: who may know what, and where their code is noted for the log. */
+export interface Shown {
+  ctx: Context;
+  res: AnswerHead;
+  log: Logger;
+}
+
 /** The same, without hints where the schema may not be read; what went wrong is noted for the log. */
-export function noted<R extends Result>(result: R, { ctx, res }: Pick<GraphqlContext, 'ctx' | 'res'>, log: Logger): R {
-  const told = ctx.services.config.INTROSPECTION ? result : { ...result, errors: result.errors?.map(withoutHint) };
+export function shownResult<R extends Result>(result: R, { ctx, res, log }: Shown): R {
+  if (!result.errors?.length) return result;
+  const told = ctx.services.config.INTROSPECTION ? result : { ...result, errors: result.errors.map(withoutHint) };
   const wired = withWireErrors(told, ctx.requestId, log);
   noteCode(res, wired.errors);
   return wired;
 }
 
-/** The same, where there is no HTTP answer of its own. */
-export function resultForWire<R extends Result>(
-  result: R,
-  context: Pick<GraphqlContext, 'ctx' | 'res'>,
-  log: Logger,
-): R {
-  const wired = noted(result, context, log);
-  if (!wired.errors) return wired;
-  const errors = wired.errors.map((error) => {
+/** The result as it is sent: what errors say of the HTTP answer is for those who write one. */
+export function sentResult<R extends Result>({ errors, ...result }: R): Omit<R, 'errors'> & Result {
+  if (!errors) return result;
+  const sent = errors.map((error) => {
     const { http: _, ...extensions } = error.extensions;
     return rewritten(error, error.message, extensions);
   });
-  return { ...wired, errors };
+  return { errors: sent, ...result };
+}
+
+/** Status and headers of the HTTP answer for these errors, by the rules of GraphQL over HTTP, which differ for `application/json`. */
+export function httpOf(errors: readonly GraphQLError[] = [], type: string): Http {
+  const answer = { status: 200, headers: {} };
+  for (const { extensions } of errors) {
+    const http = extensions.http as Http | undefined;
+    Object.assign(answer.headers, http?.headers);
+    if (http && !(http.spec && type === 'application/json')) answer.status = Math.max(answer.status, http.status);
+  }
+  return answer;
 }
 
 /** graphql-js names what comes close to a wrong name: by and by, that tells the whole schema. */
@@ -77,15 +91,12 @@ export function noteCode(res: AnswerHead, errors: readonly { extensions: object 
   if (code !== undefined) localsOf(res).code ??= String(code);
 }
 
-/** An answer for what went wrong before there was anything to execute, for those who write HTTP themselves. */
-export function earlyAnswer(cause: Error, requestId: string, log: Logger) {
-  const error = wireError(new GraphQLError(cause.message, { originalError: cause }), {
-    answered: false,
-    requestId,
-    log,
-  });
-  const { http, ...extensions } = error.extensions as { http: Http; code: string };
-  return { errors: [{ message: error.message, extensions }], status: http.status, headers: http.headers ?? {} };
+/** The result where something went wrong before it was known who asks. */
+export function earlyResult(cause: Error, res: AnswerHead, log: Logger): { errors: readonly GraphQLError[] } {
+  const error = new GraphQLError(cause.message, { originalError: cause });
+  const { errors } = withWireErrors({ errors: [error] }, localsOf(res).requestId, log);
+  noteCode(res, errors);
+  return { errors };
 }
 
 interface Situation {

@@ -7,12 +7,12 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import { hasScope } from '../../core/context.ts';
+import { type Context, hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { once } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/idempotency.ts';
+import type { AnswerHead } from '../../http/locals.ts';
 import { schema } from '../schema/schema.ts';
-import type { GraphqlContext } from './context.ts';
 import { scopeOfMutation } from './scopes.ts';
 
 /** What was asked, to tell a repetition from another request with the same key. */
@@ -39,7 +39,7 @@ class Unanswered extends Error {
  * what core's `once` throws.
  */
 export async function executeOnce(
-  { ctx, idempotencyKey, res }: GraphqlContext,
+  { ctx, idempotencyKey, res }: { ctx: Context; idempotencyKey: string | undefined; res: AnswerHead },
   operation: OperationDefinitionNode,
   asked: Asked,
   work: () => ExecutionResult | Promise<ExecutionResult>,

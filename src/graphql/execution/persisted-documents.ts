@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
 import { GraphQLError, stripIgnoredCharacters } from 'graphql';
-import type { Plugin } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import { ValidationFailed } from '../../core/errors.ts';
-import type { GraphqlContext } from './context.ts';
 import { bounds } from './guards.ts';
 
 /** What is sent of a document: its text, its hash (or id) in `extensions.persistedQuery`, or both. */
@@ -23,28 +21,18 @@ const kept = new LRUCache<string, string>({
  * The text of the document that is asked for, where there is one: as sent, or as kept for its hash (Apollo's automatic
  * persisted queries), or as trusted. With `trusted`, every other document is refused. Throws GraphQLError.
  */
-export function textOf({ query, extensions }: Asked, trusted?: ReadonlyMap<string, string>): string | undefined {
+export function textOf({ query: sent, extensions }: Asked, trusted?: ReadonlyMap<string, string>): string | undefined {
+  const query = sent || undefined;
   const asked = hashIn(extensions?.persistedQuery);
-  if (trusted) return trustedText(query ?? undefined, asked, trusted);
-  if (asked === undefined) return query ?? undefined;
-  if (query == null) return knownText(asked);
+  if (trusted) return trustedText(query, asked, trusted);
+  if (asked === undefined) return query;
+  if (query === undefined) return knownText(asked);
   // A text that is too long is refused for that.
   if (query.length > bounds.characters) return query;
   if (hash('sha256', query) !== asked) throw wrong('provided sha does not match query');
   kept.set(asked, query);
   return query;
 }
-
-/** For what Yoga answers. */
-export const persistedDocuments: Plugin<GraphqlContext, GraphqlContext> = {
-  onParams({ params, setParams, context }) {
-    // Yoga refuses a query that is no text.
-    if (typeof (params.query ?? '') !== 'string') return;
-    const { ctx } = context as unknown as GraphqlContext;
-    const query = textOf(params, ctx.services.config.TRUSTED_DOCUMENTS);
-    if (query !== undefined) setParams({ ...params, query });
-  },
-};
 
 function hashIn(persistedQuery: unknown): string | undefined {
   if (typeof persistedQuery !== 'object' || persistedQuery === null) return undefined;

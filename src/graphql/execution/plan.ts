@@ -13,7 +13,7 @@ import type { Field, Fields, ListField, OneField } from '../../core/sql/resource
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { argumentsOf, type ReadArguments } from './arguments.ts';
 import { outOfBounds } from './guards.ts';
-import { type Around, selectedOf } from './selected.ts';
+import { type Around, selectedOf, type Variables } from './selected.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
 
@@ -22,6 +22,17 @@ export interface DocumentPlan extends Plan {
   given: readonly ReadArguments[];
   /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
   isWhole: boolean;
+}
+
+/** Makes one plan by a planner of its own. */
+export type Make = (planner: Planner) => DocumentPlan;
+
+/** The plans of one operation, each made once for all variables that decide alike about what is left out. */
+export interface Plans {
+  /** Of the whole query. */
+  queryPlan(variables: Variables): DocumentPlan;
+  /** Of one place in the answer. */
+  planAt(place: string, variables: Variables, make: Make): DocumentPlan;
 }
 
 /** After fragments are spread, which multiply what a short document asks for. */
@@ -53,6 +64,11 @@ export class Planner {
 
   constructor(around: Around) {
     this.#around = around;
+  }
+
+  /** Fields that were planned. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */

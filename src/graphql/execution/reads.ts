@@ -1,10 +1,5 @@
 import DataLoader from 'dataloader';
-import {
-  type FragmentDefinitionNode,
-  type GraphQLObjectType,
-  type GraphQLResolveInfo,
-  responsePathAsArray,
-} from 'graphql';
+import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import { type Context, needScope, type Scope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
@@ -12,8 +7,7 @@ import { NODE, resources } from '../../core/reads/reads.ts';
 import { type Answer, ownText, type Read, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part } from '../../core/sql/json-answer.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
-import type { GraphqlContext } from './context.ts';
-import { type DocumentPlan, Planner } from './plan.ts';
+import type { DocumentPlan, Make, Plans } from './plan.ts';
 import type { Variables } from './selected.ts';
 
 /** An object that was read as a plan has it: its members stand under the names of the answer. */
@@ -80,12 +74,6 @@ function lacking(ctx: Context, scope: Scope): Error | null {
   }
 }
 
-const aroundOf = ({ schema, fragments, variableValues }: GraphQLResolveInfo) => ({
-  schema,
-  fragment: (name: string): FragmentDefinitionNode | undefined => fragments[name],
-  variables: variableValues,
-});
-
 interface Query {
   plan: DocumentPlan;
   answer: Promise<Answer>;
@@ -94,28 +82,31 @@ interface Query {
 /** What one operation reads: all that a query asks for by one statement, and what hangs on other objects by one for each field. */
 export class Reads {
   readonly #ctx: Context;
+  readonly #plans: Plans;
+  readonly #variables: Variables;
   #query: Query | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
 
-  constructor(ctx: Context) {
+  constructor(ctx: Context, plans: Plans, variables: Variables) {
     this.#ctx = ctx;
-  }
-
-  /** The data of a query that asks for nothing but names of types, at once; null for others. */
-  static textOfNames({ isWhole, parts }: DocumentPlan): string | null {
-    const isNames = isWhole && parts.every(([, { kind }]) => kind === 'text');
-    return isNames
-      ? `{${parts.map(([name, part]) => `"${name}":${part.kind === 'text' && part.text}`).join(',')}}`
-      : null;
+    this.#plans = plans;
+    this.#variables = variables;
   }
 
   /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
-  async text(plan: DocumentPlan, variables: Variables): Promise<string | null> {
+  text(): string | Promise<string | null> {
+    const plan = this.#plans.queryPlan(this.#variables);
+    // Names of types are known at once.
+    if (plan.isWhole && plan.parts.every(([, { kind }]) => kind === 'text')) return textOf(plan, []);
+    return this.#text(plan);
+  }
+
+  async #text(plan: DocumentPlan): Promise<string | null> {
     try {
-      this.#query = this.#begin(plan, variables);
+      this.#query = this.#begin(plan);
       const { texts, reads } = await this.#query.answer;
       if (!plan.isWhole || texts.includes(null) || reads.some((read) => read instanceof Error)) return null;
-      return `{${plan.parts.map(([name], at) => `"${name}":${texts[at]}`).join(',')}}`;
+      return textOf(plan, texts);
     } catch (error) {
       const known = domainErrorOf(error);
       // Told at its place in the document, and beside what needs no database where that is away.
@@ -126,11 +117,10 @@ export class Reads {
   }
 
   /** A field of Query. */
-  async root(info: GraphQLResolveInfo): Promise<unknown> {
-    const { operation, variableValues, parentType } = info;
-    this.#query ??= this.#begin(new Planner(aroundOf(info)).query(parentType, operation.selectionSet), variableValues);
+  async root({ path }: GraphQLResolveInfo): Promise<unknown> {
+    this.#query ??= this.#begin(this.#plans.queryPlan(this.#variables));
     const { plan, answer } = this.#query;
-    const at = plan.parts.findIndex(([name]) => name === info.path.key);
+    const at = plan.parts.findIndex(([name]) => name === path.key);
     const part = plan.parts[at]?.[1] as Part;
     const own = ownText(this.#ctx, part);
     if (own !== null) return shown(part, JSON.parse(own), []);
@@ -138,17 +128,23 @@ export class Reads {
     return shownRoot(part, found.texts[at] ?? null, found);
   }
 
-  #begin(plan: DocumentPlan, variables: Variables): Query {
-    const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, variables)).then(([one]) => one as Answer);
+  #begin(plan: DocumentPlan): Query {
+    const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, this.#variables)).then(
+      ([one]) => one as Answer,
+    );
     // Whoever asks for it is told.
     answer.catch(() => {});
     return { plan, answer };
   }
 
+  #planAt(place: string, make: Make): DocumentPlan {
+    return this.#plans.planAt(place, this.#variables, make);
+  }
+
   /** What of the caller's company has these ids, in their order; null for none. */
   async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
-    const plan = new Planner(aroundOf(info)).node(info.parentType, info.fieldNodes);
-    const reads = readsOf(this.#ctx, plan, info.variableValues);
+    const plan = this.#planAt(placeOf(info), (planner) => planner.node(info.parentType, info.fieldNodes));
+    const reads = readsOf(this.#ctx, plan, this.#variables);
     const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
     return answers.map(({ texts, reads: judged }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
@@ -162,24 +158,22 @@ export class Reads {
   /** What hangs on an object that core gave: read for all that ask for it in this turn. */
   of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
-    const place = responsePathAsArray(info.path).filter((one) => typeof one === 'string');
-    const key = place.join('.');
-    const known = this.#loaders.get(key);
+    const place = placeOf(info);
+    const known = this.#loaders.get(place);
     if (!known && this.#loaders.size === MOST_LOADERS) return Promise.reject(tooMany());
-    const loader = known ?? this.#loaderOf(field, info);
-    this.#loaders.set(key, loader);
+    const loader = known ?? this.#loaderOf(field, place, info);
+    this.#loaders.set(place, loader);
     return loader.load(source);
   }
 
-  #loaderOf(field: Field, info: GraphQLResolveInfo): DataLoader<object, unknown> {
-    const type = info.parentType as GraphQLObjectType;
-    const plan = new Planner(aroundOf(info)).field(field, type, info.fieldNodes);
+  #loaderOf(field: Field, place: string, { parentType: type, fieldNodes }: GraphQLResolveInfo) {
+    const plan = this.#planAt(place, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
     const { id = '', lookups = {} } = resources[type.name] ?? {};
     const [alias = ''] = id.split('.');
-    return new DataLoader(
+    return new DataLoader<object, unknown>(
       async (sources) => {
-        const reads = readsOf(this.#ctx, plan, info.variableValues);
+        const reads = readsOf(this.#ctx, plan, this.#variables);
         const refused = refusalOf(part, reads);
         if (refused) throw refused;
         const answers = await readAnswers(this.#ctx, plan, reads, { alias, lookups, columns: columnsOf(sources) });
@@ -196,6 +190,15 @@ export class Reads {
     );
   }
 }
+
+/** Where in the answer a field stands, whichever item of a list it belongs to. */
+const placeOf = ({ path }: GraphQLResolveInfo): string =>
+  responsePathAsArray(path)
+    .filter((one) => typeof one === 'string')
+    .join('.');
+
+const textOf = ({ parts }: DocumentPlan, texts: readonly (string | null)[]): string =>
+  `{${parts.map(([name, part], at) => `"${name}":${part.kind === 'text' ? part.text : texts[at]}`)}}`;
 
 /** Each is a statement, and fragments multiply them. */
 const MOST_LOADERS = 100;
@@ -215,8 +218,7 @@ const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
  * Resolves what is read by a plan: of Query, of an object that a plan has read, and what hangs on one that core gave. What an
  * object has by itself is resolved by its name.
  */
-export function read(source: unknown, _args: object, context: GraphqlContext, info: GraphQLResolveInfo): never {
-  const { reads } = context;
+export function read(source: unknown, _args: object, { reads }: { reads: Reads }, info: GraphQLResolveInfo): never {
   if (source instanceof Planned) return source.take(info.path.key) as never;
   return (source === undefined ? reads.root(info) : reads.of(source as object, info)) as never;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
-import type { Outcome } from '../execution/operation.ts';
+import type { Outcome } from '../execution/run.ts';
 
 /** A sign of life, for proxies; who does not answer it has gone. */
 const BEAT_MS = 15_000;
@@ -19,11 +19,13 @@ const BAD_REQUEST = 4400;
 /** After which the protocol's clients come back, with another token if they can. */
 const FORBIDDEN = 4403;
 
-type Operate = (asked: unknown) => Promise<Outcome>;
+type Operate = (sent: unknown) => Promise<Outcome>;
 
 /** One WebSocket, as graphql-ws uses it. It never outlives its token, and says why it ends. */
 export class Peer {
   readonly protocol: string;
+  /** Operations that have not ended. */
+  operations = 0;
   readonly #socket: WebSocket;
   readonly #over = new AbortController();
   readonly #running = new Set<Promise<Outcome>>();
@@ -60,8 +62,8 @@ export class Peer {
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 
-  operate(asked: unknown): Promise<Outcome> {
-    const running = (this.#run as Operate)(asked);
+  operate(sent: unknown): Promise<Outcome> {
+    const running = (this.#run as Operate)(sent);
     this.#running.add(running);
     return running.finally(() => this.#running.delete(running));
   }

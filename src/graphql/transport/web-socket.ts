@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type ExecutionArgs, type GraphQLError, parse } from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
 import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
-import { DomainError, type ErrorCode, Unauthenticated } from '../../core/errors.ts';
+import { DomainError, type ErrorCode, RateLimited, Unauthenticated, Unavailable } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { localsOf } from '../../http/locals.ts';
 import { countRequest, type HttpServices, payerOf } from '../../http/request-context.ts';
-import { chargeOnce } from '../execution/charge.ts';
-import type { Outcome } from '../execution/operation.ts';
+import { sentResult } from '../execution/errors.ts';
+import { chargeCost } from '../execution/limits.ts';
+import { isStream, type OperationRequest, type Outcome, refusal, run } from '../execution/run.ts';
 import { schema } from '../schema/schema.ts';
 import { Peer } from './peer.ts';
-import { SharedConnection } from './shared-connection.ts';
 
 /** Close codes of the protocol; from any other, clients come back later. */
 const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
@@ -71,6 +71,7 @@ async function openServer(services: HttpServices) {
 }
 
 function rules(services: HttpServices): ServerOptions<Record<string, unknown>, Peer> {
+  const operate = operations(services);
   return {
     async onConnect({ connectionParams, extra: peer }) {
       try {
@@ -78,12 +79,11 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         const caller = await services.authenticator.authenticate(token);
         if (!caller) throw new Unauthenticated(NO_TOKEN, null);
         await countRequest(services, payerOf(caller), NO_HEAD);
-        const connection = new SharedConnection(peer.over, services.log);
-        peer.begin((asked) => run(services, caller, connection, asked), caller.expiresAt);
+        peer.begin((sent) => operate(sent, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
         const known = error instanceof DomainError;
-        if (!known) services.log.error({ err: error }, NOT_OPENED);
+        if (!known) services.log.error({ err: error }, 'a WebSocket could not be opened');
         peer.close(
           known ? (closeCodes[error.code] ?? TRY_AGAIN_LATER) : FAULT,
           known ? error.message : 'Internal error',
@@ -94,32 +94,73 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
     async onSubscribe({ extra: peer }, _id, payload) {
       const outcome = await peer.operate(payload);
       // What was refused as a whole is a message of its own in the protocol.
-      if ('errors' in outcome && outcome.data === undefined) return outcome.errors as GraphQLError[];
-      return { schema, document: NOTHING, rootValue: outcome };
+      if (typeof outcome === 'object' && 'errors' in outcome && outcome.data === undefined) {
+        return sentResult(outcome).errors ?? [];
+      }
+      return { schema, document: NOTHING, rootValue: typeof outcome === 'string' ? JSON.parse(outcome) : outcome };
     },
-    execute: ({ rootValue }: ExecutionArgs) => rootValue as Outcome,
+    execute: ({ rootValue }: ExecutionArgs) => rootValue as ExecutionResult,
+    onNext: (_context, _id, _payload, _args, result) => sentResult(result as ExecutionResult),
   };
 }
 
-/** An operation counts, and is logged, like a request of its own. */
-async function run(
-  services: HttpServices,
-  caller: Caller,
-  connection: SharedConnection,
-  asked: unknown,
-): Promise<Outcome> {
-  const began = performance.now();
-  const { log, rateLimit } = services;
-  const ctx = contextOf(services, randomUUID(), caller);
-  const { requestId } = ctx;
-  const res = { ...NO_HEAD, locals: { requestId } };
-  const payer = payerOf(caller);
-  const request = { ctx, res, idempotencyKey: undefined, charge: chargeOnce(rateLimit, payer, res) };
-  const outcome = await connection.operate(asked, request, () => countRequest(services, payer, res));
-  const { operation, code } = localsOf(res);
-  const ms = Math.round((performance.now() - began) * 10) / 10;
-  log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
-  return outcome;
+/** Operations that one WebSocket may have at a time. */
+const MOST_OPERATIONS = 50;
+
+/** Runs operations, of which each counts, and is logged, like a request of its own. */
+function operations(services: HttpServices) {
+  const { log, rateLimit, config } = services;
+  let underWay = 0;
+
+  /** Counts an operation until it has ended; throws for one too many. */
+  function admit(peer: Peer, closed: AbortSignal): void {
+    if (peer.operations >= MOST_OPERATIONS) {
+      throw new RateLimited(1, `At most ${MOST_OPERATIONS} operations at a time on one connection.`);
+    }
+    if (underWay >= config.LIMIT_CONNECTIONS) {
+      throw new Unavailable('Too many operations are under way. Try again in a moment.');
+    }
+    const add = (count: number) => {
+      peer.operations += count;
+      underWay += count;
+    };
+    add(1);
+    const end = () => add(-1);
+    if (closed.aborted) end();
+    else closed.addEventListener('abort', end, { once: true });
+  }
+
+  return async (sent: unknown, caller: Caller, peer: Peer): Promise<Outcome> => {
+    const began = performance.now();
+    const ended = new AbortController();
+    const closed = AbortSignal.any([peer.over, ended.signal]);
+    const ctx = contextOf(services, randomUUID(), caller);
+    const { requestId } = ctx;
+    const res = { ...NO_HEAD, locals: { requestId } };
+    const payer = payerOf(caller);
+    const request: OperationRequest = {
+      ctx,
+      res,
+      log,
+      idempotencyKey: undefined,
+      mayChange: true,
+      charge: (cost) => chargeCost(rateLimit, payer, cost, res),
+      closed: () => closed,
+      onEnd: () => ended.abort(),
+    };
+    const outcome = await admitted().catch((error: Error) => refusal(error, request));
+    if (!isStream(outcome)) ended.abort();
+    const { operation, code } = localsOf(res);
+    const ms = Math.round((performance.now() - began) * 10) / 10;
+    log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
+    return outcome;
+
+    async function admitted(): Promise<Outcome> {
+      admit(peer, closed);
+      await countRequest(services, payer, res);
+      return run(sent, request);
+    }
+  };
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';

@@ -1,0 +1,44 @@
+import type { Request, Response } from 'express';
+import type { ExecutionResult } from 'graphql';
+import { sendText } from '../../http/text-body.ts';
+import { httpOf, sentResult } from '../execution/errors.ts';
+import { isStream, type Outcome, run } from '../execution/run.ts';
+import type { Exchange } from './yoga.ts';
+
+export const RESPONSE = 'application/graphql-response+json';
+
+/**
+ * The media type of the answer, where both the request and its answer are plain JSON, as nearly all are: Yoga's way through
+ * Fetch objects costs several times as much as a small query.
+ */
+function answerType({ method, headers }: Request): string | null {
+  const { accept = '*/*', 'content-type': type = '' } = headers;
+  if (method !== 'POST' || !/^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i.test(type)) return null;
+  if (accept === RESPONSE) return RESPONSE;
+  return accept === '*/*' || /^application\/json(?:\s*,\s*(?:text\/plain|\*\/\*))*$/.test(accept)
+    ? 'application/json'
+    : null;
+}
+
+/** Answers what is plain JSON; false for the others, and for a subscription, whose stream it leaves to Yoga. */
+export async function answerPlainJson(req: Request, res: Response, exchange: Exchange): Promise<boolean> {
+  const type = answerType(req);
+  if (!type) return false;
+  const outcome = await run(req.body, exchange.request);
+  if (isStream(outcome)) {
+    exchange.outcome = outcome;
+    return false;
+  }
+  send(res, type, outcome);
+  return true;
+}
+
+/** Writes the answer, with the status that its errors have for this media type. */
+export function send(res: Response, type: string, outcome: Exclude<Outcome, AsyncGenerator> | ExecutionResult): void {
+  if (typeof outcome !== 'string') {
+    const { status, headers = {} } = httpOf(outcome.errors, type);
+    res.status(status).set(headers);
+  }
+  res.setHeader('Content-Type', `${type}; charset=utf-8`);
+  sendText(res, typeof outcome === 'string' ? outcome : JSON.stringify(sentResult(outcome)));
+}

@@ -1,0 +1,84 @@
+import type { Request, Response } from 'express';
+import { type ExecutionResult, parse } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { ValidationFailed } from '../../core/errors.ts';
+import { loadedOnce } from '../../http/assets.ts';
+import type { HttpServices } from '../../http/request-context.ts';
+import { shownResult } from '../execution/errors.ts';
+import { isStream, type OperationRequest, type Outcome, type ResultStream, run } from '../execution/run.ts';
+
+/** One request on its way through Yoga. */
+export interface Exchange {
+  request: OperationRequest;
+  /** What it gave, once it has been run. */
+  outcome?: Outcome;
+}
+
+type YogaPlugin = Plugin<{ exchange: Exchange }, { exchange: Exchange }>;
+
+/** Yoga reads GET and every other form of a request, and writes SSE and every other form of an answer. */
+export function yoga(services: HttpServices) {
+  const load = loadedOnce(() => openYoga(services));
+  return async (req: Request, res: Response, exchange: Exchange): Promise<void> => {
+    // Yoga makes a URL of them; where it cannot, it answers with its stack.
+    if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
+      throw new ValidationFailed([], 'The Host header and the address make no URL.');
+    }
+    const answer = await load();
+    await answer(req, res, { exchange });
+  };
+}
+
+async function openYoga({ config }: HttpServices) {
+  // Loaded when first used: it is a fifth of all modules, and nearly every request goes without it.
+  const { createYoga } = await import('graphql-yoga');
+  return createYoga<{ exchange: Exchange }>({
+    graphqlEndpoint: '/graphql',
+    plugins: [running, streaming, refusals],
+    maxRequestBodySize: config.LIMIT_JSON_BYTES,
+    parserAndValidationCache: false,
+    maskedErrors: false,
+    batching: false,
+    multipart: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    logging: false,
+  });
+}
+
+/** Has `run` give the result in place of Yoga's own steps. */
+const running: YogaPlugin = {
+  onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
+    // A hash may stand in place of the text, which Yoga demands.
+    setParams({ ...params, query: params.query ?? '' });
+    setParamsHandler(async (payload) => {
+      const outcome = exchange.outcome ?? (await run(payload.params, exchange.request));
+      exchange.outcome = outcome;
+      if (isStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
+      return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
+    });
+  },
+};
+
+/** What Yoga parses in place of a document that has been run. */
+const NOTHING = parse('subscription { nothing }');
+
+/** Yoga's steps, by which it knows that a stream is a subscription and is written as events. */
+const streaming: YogaPlugin = {
+  onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
+  onValidate: ({ setResult }) => setResult([]),
+  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.exchange.outcome as ResultStream),
+};
+
+const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
+
+/** What Yoga itself refuses: errors have our codes, and a 406 names each form of answer once. */
+const refusals: YogaPlugin = {
+  onResultProcess({ result, setResult, serverContext: { exchange } }) {
+    if (exchange.outcome === undefined) setResult(shownResult(result as ExecutionResult, exchange.request));
+  },
+  onResponse({ response }) {
+    if (response.status === 406) response.headers.set('Accept', FORMS);
+  },
+};
