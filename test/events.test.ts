@@ -411,11 +411,11 @@ describe('With scopes', async () => {
 });
 
 test('a reader who leaves while the log is being read leaves nothing behind', async () => {
-  const { changes } = gateway.services;
+  const { followers } = gateway.services;
   const fleet = await createFleet(acme);
   await acme.patch(`/fleets/${fleet.id}`, { name: 'Another' });
   const [first] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 2);
-  const before = changes.listenerCount('event');
+  const before = followers.count;
   const send = gateway.database.send;
   const reads: Promise<unknown>[] = [];
   const slowly = vi.spyOn(gateway.database, 'send').mockImplementation((...statement) => {
@@ -424,12 +424,12 @@ test('a reader who leaves while the log is being read leaves nothing behind', as
     return rows;
   });
   const stream = await openStream(acme, `/events/stream?after=${first.id}&fleetId=${fleet.id}`);
-  await until(() => changes.listenerCount('event') > before);
+  await until(() => followers.count > before);
   stream.close();
-  await until(() => changes.listenerCount('event') === before);
+  await until(() => followers.count === before);
   slowly.mockRestore();
   // What was under way when it left ends now, and must not listen again.
   await Promise.allSettled(reads);
   await setImmediate();
-  expect(changes.listenerCount('event')).toBe(before);
+  expect(followers.count).toBe(before);
 });

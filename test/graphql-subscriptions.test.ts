@@ -11,7 +11,7 @@ import { until } from './support/until.ts';
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 const globex = await gateway.as('globex');
-const { changes } = gateway.services;
+const { changes, followers } = gateway.services;
 
 const CHANGED =
   'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status manufacturer { id } } }';
@@ -32,7 +32,7 @@ function subscribe(client: Client, query: string, variables: Json = {}) {
   return { events, stop, ended: ended.promise };
 }
 
-const listeners = () => changes.listenerCount('eligibility') + changes.listenerCount('import');
+const listeners = () => followers.count;
 /** Resolves when as many subscriptions as these are open, beside what the service itself listens to. */
 const open = (count: number, before: number) => expect.poll(listeners, { timeout: 10_000 }).toBe(before + count);
 const before = listeners();

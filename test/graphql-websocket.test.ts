@@ -10,8 +10,8 @@ import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
-const { changes } = gateway.services;
-const listeners = () => changes.listenerCount('eligibility') + changes.listenerCount('event');
+const { changes, followers } = gateway.services;
+const listeners = () => followers.count;
 const before = listeners();
 
 const CHANGED = 'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status } }';
@@ -183,7 +183,7 @@ describe('a connection', () => {
       on: { closed: (event) => void codes.push((event as CloseEvent).code) },
     });
     onTestFinished(() => void client.dispose());
-    const mine = () => secured.services.changes.listenerCount('eligibility');
+    const mine = () => secured.services.followers.count;
     const idle = mine();
     const { events } = run(client, CHANGED);
     await expect.poll(() => codes, { timeout: 10_000 }).toEqual([4403]);

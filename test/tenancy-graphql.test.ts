@@ -94,13 +94,13 @@ test('one webhook’s delivery is not another’s', async () => {
 });
 
 test('what happens elsewhere reaches no subscription: the first thing told is one’s own', async () => {
-  const { changes } = gateway.services;
-  const before = changes.listenerCount('eligibility') + changes.listenerCount('event');
+  const { changes, followers } = gateway.services;
+  const before = followers.count;
   const [eligibility, events] = [
     await follow(globex.client, 'subscription { eligibilityChanged { vin } }'),
     await follow(globex.client, 'subscription { events { company type fleetId } }'),
   ];
-  await until(() => changes.listenerCount('eligibility') + changes.listenerCount('event') >= before + 2);
+  await until(() => followers.count >= before + 2);
   await acme.client.post('/vehicles', { fleetId: acme.fleetId, vins: newVins(1) });
   changes.emit('eligibility', { company: 'acme', vehicles: [[acme.vehicleId, acme.vin]] });
   await publish();

@@ -55,7 +55,8 @@ const MOST_REPORTS = 1000;
 type Named = { id: string; vin: string };
 const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
 
-type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
+/** What to call for each kind of news. */
+export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
 /** What other processes, and this one, tell of their committed changes. */
 export class ChangeFeed extends EventEmitter<Events> {

@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
+import type { Followers } from './followers.ts';
 
 export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
 
@@ -24,6 +25,7 @@ export interface Services {
   database: Database;
   manufacturers: Manufacturers;
   changes: ChangeFeed;
+  followers: Followers;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }

@@ -46,7 +46,7 @@ const uploadText = `mutation Upload($input: ImportVehiclesInput!) {
 const csv = () => new File([`vin\n${newVin()}\nSHORT\n`], 'vins.csv', { type: 'text/csv' });
 const uploadSummary = { created: 1, rejected: 1 };
 
-const listeners = () => gateway.services.changes.listenerCount('eligibility');
+const listeners = () => gateway.services.followers.count;
 const listenersBefore = listeners();
 
 /** Opens a subscription to the answers of a fleet by `open`, adds a vehicle to the fleet then, and gives its VIN. */

@@ -367,8 +367,8 @@ test('GET /imports/{id}/events: may be opened before the upload, and ends with t
   const importId = crypto.randomUUID();
   const url = `${gateway.url}/imports/${importId}/events`;
   const stream = fetch(url, { headers: acme.headers });
-  const { changes } = gateway.services;
-  await expect.poll(() => changes.listenerCount('import')).toBe(1);
+  const { followers } = gateway.services;
+  await expect.poll(() => followers.count).toBe(1);
   const { sending, answer } = begin(acme, `?importId=${importId}`);
   someBytes(sending, own.id, newVins(20_000));
   await running(acme, importId);
@@ -388,18 +388,18 @@ test('GET /imports/{id}/events: may be opened before the upload, and ends with t
   });
   expect(frames.at(-1)).toMatch(/^id: ended\nevent: progress\n/);
   expect((await fetch(url, { headers: { ...acme.headers, 'Last-Event-ID': 'ended' } })).status).toBe(204);
-  await expect.poll(() => changes.listenerCount('import')).toBe(0);
+  await expect.poll(() => followers.count).toBe(0);
 });
 
 test('GET /imports/{id}/events: whoever leaves is forgotten; another company sees nothing; no id is a 404', async () => {
   const leaving = new AbortController();
   const url = `${gateway.url}/imports/${crypto.randomUUID()}/events`;
   const stream = await fetch(url, { headers: acme.headers, signal: leaving.signal });
-  const { changes } = gateway.services;
-  expect(changes.listenerCount('import')).toBe(1);
+  const { followers } = gateway.services;
+  expect(followers.count).toBe(1);
   leaving.abort();
   await stream.text().catch(() => {});
-  await expect.poll(() => changes.listenerCount('import')).toBe(0);
+  await expect.poll(() => followers.count).toBe(0);
   expect((await acme.get('/imports/none/events')).status).toBe(404);
 
   const importId = crypto.randomUUID();

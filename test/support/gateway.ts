@@ -8,6 +8,7 @@ import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
+import { Followers } from '../../src/core/followers.ts';
 import type { Database } from '../../src/database/database.ts';
 import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
@@ -68,9 +69,9 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const clock = () => Date.now() + aheadMs;
   const manufacturers = options.manufacturers ?? (await openManufacturers(config, clock));
   const authenticator = await openAuthenticator(config);
-  const rateLimit = openRateLimit({ config, database, changes, manufacturers, clock });
   const ending = new AbortController().signal;
-  const services = { config, database, changes, manufacturers, clock, authenticator, log, rateLimit, ending };
+  const core = { config, database, changes, followers: new Followers(changes), manufacturers, clock };
+  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const open = () => contextOf(services, 'job', null);
@@ -83,7 +84,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
     server.closeAllConnections();
     await manufacturers.close();
     await runner?.stop();
-    await rateLimit.close();
+    await services.rateLimit.close();
     await changes.close();
   };
   const closeOnce = () => {

@@ -1,22 +1,13 @@
-import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
 import { type Event, type EventFilter, eventFilter } from '../events/event.ts';
 import { eventRows, positionOf } from '../events/events.ts';
-import { endOfLog, readEndOfLog } from '../events/log.ts';
+import { readEndOfLog } from '../events/log.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { Signal } from '../signal.ts';
-import { isHidden, whereSql } from '../sql/list-statement.ts';
-import { numbered } from '../sql/named.ts';
+import { isHidden } from '../sql/list-statement.ts';
 import { givenOf } from '../sql/resource.ts';
-import { jsonText } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
-
-const READ_AT_ONCE = 100;
-/** The log is looked at this often although nobody rang: news may get lost, the log does not. */
-const LOOK_MS = 20_000;
+import { CompanyLog, nextEvents } from './company-log.ts';
 
 /**
  * Each event of the caller's company in the order of the log until the signal aborts: from the one after `after` (an
@@ -29,56 +20,51 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Event>> {
   const company = authorize(ctx, 'fleets:read');
-  const { text, valuesOf } = nextEvents(ctx, company, input.filter ?? {});
+  const { names, values } = givenOf(eventRows.conditions, readInput(eventFilter, input.filter ?? {}));
+  const hidden = isHidden(ctx, eventRows);
   const { fleetId } = input.filter ?? {};
   if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
   let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOf(ctx, input.after);
 
-  const grown = new Signal();
   // Listening begins before the first look, so that an event in between is not missed.
-  const stop = ctx.services.changes.follow(
-    { event: (of) => of === company && grown.ring(), missed: () => grown.ring() },
-    signal,
-  );
+  const open = () => new CompanyLog(company);
+  const { source: log, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
+  // What is past may be long, and indexes know where what is wanted stands in it; at the end of the log all read the same.
+  const past = nextEvents(company, values, names, hidden);
+  let atEnd = input.after == null;
 
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
-        const rows = (await onPrimary(renewed(ctx))(text, valuesOf(position))) as Found[];
-        for (const { position: place, json } of rows) {
-          if (place === null) break;
-          yield json;
+        const page = atEnd ? await log.after(renewed(ctx), position) : await past(renewed(ctx), position);
+        for (const { position: place, event } of page.events) {
+          if (atEnd && !isWanted(event, values, hidden)) continue;
+          yield event;
           position = place;
         }
-        if (rows.length === READ_AT_ONCE) continue;
-        // What was not wanted need not be looked through again.
-        position = rows[0]?.end ?? position;
-        await grown.wait({ ms: LOOK_MS, signal });
+        position = page.end;
+        if (page.more) continue;
+        atEnd = true;
+        await follower.wait({ signal });
       }
     } finally {
-      stop();
+      leave();
     }
   }
   return events();
 }
 
-interface Found {
-  end: string;
-  position: string | null;
-  json: Event;
-}
+/** The conditions of `eventRows`, on an event that was read: null fits nothing. */
+const fits: Record<string, (event: Event, wanted: never) => boolean> = {
+  types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
+  fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),
+  contractId: ({ contractId }, wanted: string) => contractId === wanted.toLowerCase(),
+  vehicleId: ({ vehicles }, wanted: string) => vehicles.some(({ id }) => id === wanted.toLowerCase()),
+  vin: ({ vehicles }, wanted: string) => vehicles.some(({ vin }) => vin === wanted),
+  since: ({ timestamp }, wanted: Date) => Date.parse(timestamp) >= wanted.getTime(),
+  until: ({ timestamp }, wanted: Date) => Date.parse(timestamp) < wanted.getTime(),
+};
 
-/** The statement that reads on after a position, and the log's end as it is then. */
-function nextEvents(ctx: Context, company: string, filter: EventFilter) {
-  const given = givenOf(eventRows.conditions, readInput(eventFilter, filter));
-  const where = whereSql(eventRows, { company }, given.names, isHidden(ctx, eventRows));
-  const end = endOfLog(sql.raw('$company')).compile(db).sql;
-  const { text, names } = numbered(
-    `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
-       select e.position, ${jsonText(eventRows.members)}::json as json from event e
-       where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}
-     ) page on true order by page.position`,
-  );
-  const values: Record<string, unknown> = { ...given.values, company };
-  return { text, valuesOf: (position: string) => names.map((name) => ({ ...values, position })[name]) };
-}
+const isWanted = (event: Event, wanted: Readonly<Record<string, unknown>>, hidden: boolean): boolean =>
+  !(hidden && event.type.startsWith('contract.')) &&
+  Object.entries(wanted).every(([name, value]) => value !== null && fits[name]?.(event, value as never));

@@ -1,26 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'kysely';
-import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context, renewed } from '../context.ts';
-import { ImportNotFound, Unavailable } from '../errors.ts';
+import { ImportNotFound } from '../errors.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import type { Followers, Source } from '../followers.ts';
 import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
-import { Signal } from '../signal.ts';
-import { prepareVariants } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { isId } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
-import { vehicleObject } from '../vehicles/vehicles.ts';
-
-/** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
-const WAITING_MAX = 10_000;
-/** Vehicles that are read in one statement. */
-const BATCH = 100;
-/** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
-const MARGIN_MS = 60_000;
+import { CompanyAnswers } from './company-answers.ts';
 
 /**
  * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal aborts.
@@ -32,79 +19,27 @@ export async function eligibilityChanges(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Vehicle>> {
   const company = authorize(ctx, 'fleets:read');
-  const fleetId = input.fleetId ?? null;
+  const fleetId = input.fleetId?.toLowerCase() ?? null;
   if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
-
-  const news = new Signal();
-  const waiting = new Set<string>();
-  let heardAt = ctx.now();
-  let missedSince: Date | null = null;
-  const hear = ({ company: whose, vehicles }: EligibilityNews) => {
-    if (whose !== company) return;
-    if (waiting.size <= WAITING_MAX) for (const [id] of vehicles ?? []) waiting.add(id);
-    heardAt = ctx.now();
-    news.ring();
-  };
-  const missed = () => {
-    missedSince ??= new Date(heardAt.getTime() - MARGIN_MS);
-    news.ring();
-  };
-  const stop = ctx.services.changes.follow({ eligibility: hear, missed }, signal);
+  const open = () => new CompanyAnswers(company, ctx);
+  const { source, follower, leave } = ctx.services.followers.join(['eligibility', company], open, signal);
+  follower.heard = source.last;
 
   async function* answers(): AsyncGenerator<Vehicle> {
     try {
-      while (await news.wait({ signal })) {
-        if (missedSince) {
-          const which = { company, fleetId, since: missedSince };
-          for (const { id } of await findVerified(onPrimary(renewed(ctx)), which)) waiting.add(id);
-          missedSince = null;
-        }
-        if (waiting.size > WAITING_MAX) {
-          throw new Unavailable('More has changed than could be kept for you. Read the state and subscribe again.', 1);
-        }
-        while (waiting.size > 0 && !signal.aborted) {
-          const ids = [...waiting.values().take(BATCH)];
-          for (const id of ids) waiting.delete(id);
-          for (const { json } of await findVehicles(onPrimary(renewed(ctx)), { company, fleetId, ids })) yield json;
-        }
+      while (await follower.wait({ signal })) {
+        do {
+          const { vehicles, end } = await source.after(renewed(ctx), follower.heard);
+          for (const vehicle of vehicles) if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
+          follower.heard = end;
+        } while (follower.heard < source.last && !signal.aborted);
       }
     } finally {
-      stop();
+      leave();
     }
   }
   return answers();
 }
-
-// Both are sent to the primary: the news may be ahead of the replicas.
-
-interface Some {
-  company: string;
-  fleetId: string | null;
-  ids: readonly string[];
-}
-const findVehicles = prepareVariants<Some>()(['fleetId'], (p, has) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(vehicleObject.as('json'))
-    .where('v.company', '=', p.company)
-    .where('v.id', '=', anyId(p.ids))
-    .where(ofFleetThatIsThere('v', p.company))
-    .$if(has.fleetId, (q) => q.where('v.fleet_id', '=', p.fleetId)),
-);
-
-const findVerified = prepareVariants<{ company: string; fleetId: string | null; since: Date }>()(
-  ['fleetId'],
-  (p, has) => {
-    const verified = db
-      .selectFrom('vehicle')
-      .select('id')
-      .where('company', '=', p.company)
-      .where('verified_at', '>=', sql<string>`${p.since}::timestamptz`)
-      .orderBy('verified_at')
-      .limit(WAITING_MAX + 1);
-    return has.fleetId ? verified.where('fleet_id', '=', p.fleetId) : verified;
-  },
-);
 
 /** Ten events a second at most. */
 const PAUSE_MS = 100;
@@ -118,36 +53,64 @@ export async function importChanges(
   { importId }: { importId: string },
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Import>> {
-  authorize(ctx, 'fleets:read');
+  const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
-  const moved = new Signal();
-  const stop = ctx.services.changes.follow(
-    { import: (id) => id === importId.toLowerCase() && moved.ring(), missed: () => moved.ring() },
-    signal,
-  );
-  moved.ring();
+  const id = importId.toLowerCase();
+  const open = () => new ImportState(id, ctx.services.followers);
+  const { source, follower, leave } = ctx.services.followers.join(['import', company, id], open, signal);
+  follower.ring();
 
   async function* states(): AsyncGenerator<Import> {
     try {
-      while (await moved.wait({ signal })) {
-        const run = await importOrNull(renewed(ctx), importId);
+      while (await follower.wait({ signal })) {
+        const run = await source.read(renewed(ctx));
         if (!run) continue;
         yield run;
         if (run.state !== 'RUNNING') return;
         await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     } finally {
-      stop();
+      leave();
     }
   }
   return states();
 }
 
-async function importOrNull(ctx: Context, id: string): Promise<Import | null> {
-  try {
-    return await getImport(ctx, { id });
-  } catch (error) {
-    if (error instanceof ImportNotFound) return null;
-    throw error;
+/** An import as it is, read once after each news of it. */
+class ImportState implements Source {
+  readonly listeners;
+  readonly #id: string;
+  readonly #followers: Followers;
+  #state: Promise<Import | null> | null = null;
+
+  constructor(id: string, followers: Followers) {
+    this.#id = id;
+    this.#followers = followers;
+    const moved = () => {
+      this.#state = null;
+      return true;
+    };
+    this.listeners = { import: (of: string) => of === id && moved(), missed: moved };
+  }
+
+  refresh(): boolean {
+    this.#state = null;
+    return false;
+  }
+
+  /** Null while there is none. */
+  read(ctx: Context): Promise<Import | null> {
+    this.#state ??= this.#read(ctx);
+    return this.#state;
+  }
+
+  async #read(ctx: Context): Promise<Import | null> {
+    try {
+      return this.#followers.share(await getImport(ctx, { id: this.#id }));
+    } catch (error) {
+      if (error instanceof ImportNotFound) return null;
+      this.#state = null;
+      throw error;
+    }
   }
 }

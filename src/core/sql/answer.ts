@@ -47,6 +47,8 @@ export interface Answer {
 export interface Rows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
+  /** The one object that they are, which followers may share. */
+  object?: object | undefined;
 }
 
 /** Reads the arguments of a field; throws what is wrong with them. */
@@ -98,7 +100,9 @@ export async function readAnswers(
     return own ? (own as Read).values[value.name] : shared(value.name);
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const found = text === '' ? [[]] : await readTexts(ctx, text, taken, { most, newest });
+  const read = () => readTexts(ctx, text, taken, { most, newest });
+  const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
+  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   const reads = given.slice();
   for (const { read, path, column } of checks) {
     const lost = found.some((row) => row[column] === 'false');
@@ -122,6 +126,9 @@ function textOf(ctx: Context, part: Part, made: string | null | undefined): stri
   if (made === TOO_LARGE) throw tooLong();
   return made ?? ownText(ctx, part);
 }
+
+/** Followers get what an event brought at different times. */
+const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
 const tooLong = () =>
   new CostExceeded(`The answer holds more than ${MOST_BYTES.toLocaleString('en')} bytes: ask for less at a time.`);

@@ -176,7 +176,9 @@ export class Reads {
         const reads = readsOf(this.#ctx, plan, this.#variables);
         const refused = refusalOf(part, reads);
         if (refused) throw refused;
-        const answers = await readAnswers(this.#ctx, plan, reads, { alias, lookups, columns: columnsOf(sources) });
+        const object = sources.length === 1 ? sources[0] : undefined;
+        const rows = { alias, lookups, columns: columnsOf(sources), object };
+        const answers = await readAnswers(this.#ctx, plan, reads, rows);
         return answers.map((answer) => {
           try {
             return shownRoot(part, answer.texts[0] ?? null, answer);

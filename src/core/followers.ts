@@ -1,0 +1,102 @@
+import type { ChangeFeed, Listeners } from './changes.ts';
+import { Signal } from './signal.ts';
+
+/** Shared sources look for themselves this often although nothing was announced: news may get lost. */
+const LOOK_MS = 20_000;
+
+/** What several followers read together. */
+export interface Source {
+  /** What it has to hear; those that give true wake its followers. */
+  readonly listeners: Listeners;
+  /** Forgets, from time to time, what need not be kept; gives whether its followers should look. */
+  refresh(followers: ReadonlySet<Follower>): boolean;
+}
+
+/** Rings when there may be more to read. */
+export class Follower extends Signal {
+  /** How far it has come, as its source counts. */
+  heard = 0;
+}
+
+interface Opened {
+  source: Source;
+  followers: Set<Follower>;
+  close(): void;
+}
+
+/**
+ * What the followers of this process share: for all with the same key there is one source, which reads for all of them. It
+ * is opened for the first follower and dropped after the last.
+ */
+export class Followers {
+  readonly #changes: ChangeFeed;
+  readonly #opened = new Map<string, Opened>();
+  /** What was read of shared objects, by its statement; it goes with the object. */
+  readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
+
+  constructor(changes: ChangeFeed) {
+    this.#changes = changes;
+  }
+
+  /** How many followers there are. */
+  get count(): number {
+    return this.#opened.values().reduce((sum, { followers }) => sum + followers.size, 0);
+  }
+
+  /** Joins the followers of a source until the signal aborts or `leave` is called. */
+  join<T extends Source>(key: readonly string[], open: () => T, signal: AbortSignal) {
+    const name = JSON.stringify(key);
+    const opened = this.#opened.get(name) ?? this.#open(open());
+    this.#opened.set(name, opened);
+    const follower = new Follower();
+    opened.followers.add(follower);
+    const leave = () => {
+      signal.removeEventListener('abort', leave);
+      if (!opened.followers.delete(follower) || opened.followers.size > 0) return;
+      this.#opened.delete(name);
+      opened.close();
+    };
+    // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+    signal.addEventListener('abort', leave);
+    if (signal.aborted) leave();
+    return { source: opened.source as T, follower, leave };
+  }
+
+  #open(source: Source): Opened {
+    const over = new AbortController();
+    const followers = new Set<Follower>();
+    const ring = () => {
+      for (const one of followers) one.ring();
+    };
+    const listeners = Object.entries(source.listeners).map(([event, listener]) => [
+      event,
+      (...told: never[]) => (listener as (...told: never[]) => unknown)(...told) && ring(),
+    ]);
+    this.#changes.follow(Object.fromEntries(listeners), over.signal);
+    const timer = setInterval(() => source.refresh(followers) && ring(), LOOK_MS);
+    const close = () => {
+      clearInterval(timer);
+      over.abort();
+    };
+    return { source, followers, close };
+  }
+
+  /** Marks an object that several followers get: what hangs on it is read once for all of them. */
+  share<T extends object>(object: T): T {
+    this.#reads.set(object, new Map());
+    return object;
+  }
+
+  /** What this statement reads of an object: sent once, if followers share the object. */
+  readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
+    const reads = object && this.#reads.get(object);
+    if (!reads) return read();
+    const key = JSON.stringify(statement);
+    const known = reads.get(key);
+    if (known) return known as Promise<T>;
+    const made = read();
+    reads.set(key, made);
+    made.catch(() => reads.delete(key));
+    return made;
+  }
+}

@@ -1,0 +1,180 @@
+import { sql } from 'kysely';
+import type { EligibilityNews } from '../changes.ts';
+import type { Context } from '../context.ts';
+import { Unavailable } from '../errors.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
+import type { Follower, Followers, Source } from '../followers.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { anyId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+import type { Vehicle } from '../vehicles/vehicle.ts';
+import { vehicleObject } from '../vehicles/vehicles.ts';
+
+/** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
+const WAITING_MAX = 10_000;
+/** Vehicles that are read in one statement. */
+const BATCH = 100;
+/** Vehicles that are kept for followers that are a little behind. */
+const KEPT = 1_000;
+/** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
+const MARGIN_MS = 60_000;
+
+interface Change {
+  number: number;
+  id: string;
+}
+
+/** The vehicles of a company that have new answers, in the order of the news, read once for all who follow them. */
+export class CompanyAnswers implements Source {
+  readonly listeners;
+  /** The number of the last change. */
+  last = 0;
+  readonly #company: string;
+  readonly #now: () => Date;
+  readonly #followers: Followers;
+  /** In the order of their numbers; of the changes of one vehicle the last counts. */
+  #changes: Change[] = [];
+  /** The index of the first change that is not forgotten. */
+  #first = 0;
+  readonly #lastOf = new Map<string, number>();
+  /** Of changes up to this number some are forgotten. */
+  #forgotten = 0;
+  /** Since their last change. */
+  readonly #vehicles = new Map<string, Promise<Vehicle | null>>();
+  #heardAt: Date;
+  #missedSince: Date | null = null;
+  #missed: Promise<void> | null = null;
+
+  constructor(company: string, { services }: Context) {
+    this.#company = company;
+    this.#now = () => new Date(services.clock());
+    this.#followers = services.followers;
+    this.#heardAt = this.#now();
+    this.listeners = {
+      eligibility: (news: EligibilityNews) => news.company === company && this.#hear(news.vehicles),
+      missed: () => {
+        this.#missedSince ??= new Date(this.#heardAt.getTime() - MARGIN_MS);
+        return true;
+      },
+    };
+  }
+
+  refresh(followers: ReadonlySet<Follower>): boolean {
+    this.#vehicles.clear();
+    const passed = followers.values().reduce((least, { heard }) => Math.min(least, heard), this.last);
+    while ((this.#changes[this.#first]?.number ?? this.last + 1) <= passed) this.#forgetFirst();
+    this.#compact();
+    return false;
+  }
+
+  /** The vehicles of the next changes after one, and the number of the last of these; throws Unavailable if any is forgotten. */
+  async after(ctx: Context, number: number): Promise<{ vehicles: Vehicle[]; end: number }> {
+    if (this.#missedSince) {
+      this.#missed ??= this.#readMissed(ctx, this.#missedSince);
+      await this.#missed;
+    }
+    if (number < this.#forgotten) {
+      throw new Unavailable('More has changed than could be kept for you. Read the state and subscribe again.', 1);
+    }
+    const place = this.#placeAfter(number);
+    const changes = this.#changes.slice(place, place + BATCH);
+    const ids = changes.filter((change) => this.#isLast(change)).map(({ id }) => id);
+    const end = changes.at(-1)?.number ?? this.last;
+    const vehicles = await Promise.all(this.#vehiclesWith(ctx, ids));
+    return { vehicles: vehicles.filter((one) => one !== null), end };
+  }
+
+  #hear(vehicles: EligibilityNews['vehicles']): true {
+    this.#heardAt = this.#now();
+    if (!vehicles) this.#vehicles.clear();
+    for (const [id] of vehicles ?? []) this.#add(id);
+    return true;
+  }
+
+  #add(id: string): void {
+    this.last += 1;
+    this.#vehicles.delete(id);
+    this.#lastOf.set(id, this.last);
+    this.#changes.push({ number: this.last, id });
+    while (this.#lastOf.size > WAITING_MAX) this.#forgotten = this.#forgetFirst();
+    if (this.#changes.length > 2 * WAITING_MAX) this.#compact();
+  }
+
+  #isLast({ id, number }: Change): boolean {
+    return this.#lastOf.get(id) === number;
+  }
+
+  #forgetFirst(): number {
+    const change = this.#changes[this.#first++] as Change;
+    if (this.#isLast(change)) this.#lastOf.delete(change.id);
+    return change.number;
+  }
+
+  #compact(): void {
+    this.#changes = this.#changes.slice(this.#first).filter((change) => this.#isLast(change));
+    this.#first = 0;
+  }
+
+  /** The index of the first change with a higher number. */
+  #placeAfter(number: number): number {
+    let [low, high] = [this.#first, this.#changes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#changes[middle]?.number ?? 0) > number) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  async #readMissed(ctx: Context, since: Date): Promise<void> {
+    try {
+      for (const { id } of await findVerified(onPrimary(ctx), { company: this.#company, since })) this.#add(id);
+      this.#missedSince = null;
+    } finally {
+      this.#missed = null;
+    }
+  }
+
+  /** Those that are not read yet are, by one statement. */
+  #vehiclesWith(ctx: Context, ids: readonly string[]): Promise<Vehicle | null>[] {
+    const unread = ids.filter((id) => !this.#vehicles.has(id));
+    if (unread.length > 0) {
+      const read = this.#read(ctx, unread);
+      for (const id of unread) {
+        const vehicle = read.then((found) => found.get(id) ?? null);
+        vehicle.catch(() => this.#vehicles.delete(id));
+        this.#vehicles.set(id, vehicle);
+      }
+    }
+    const vehicles = ids.map((id) => this.#vehicles.get(id) ?? Promise.resolve(null));
+    for (const oldest of this.#vehicles.keys()) if (this.#vehicles.size > KEPT) this.#vehicles.delete(oldest);
+    return vehicles;
+  }
+
+  async #read(ctx: Context, ids: readonly string[]): Promise<Map<string, Vehicle>> {
+    const rows = await findVehicles(onPrimary(ctx), { company: this.#company, ids });
+    return new Map(rows.map(({ json }) => [json.id, this.#followers.share(json)]));
+  }
+}
+
+// Both are sent to the primary: the news may be ahead of the replicas.
+
+const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
+  db
+    .selectFrom('vehicle as v')
+    .select(vehicleObject.as('json'))
+    .where('v.company', '=', p.company)
+    .where('v.id', '=', anyId(p.ids))
+    .where(ofFleetThatIsThere('v', p.company)),
+);
+
+const findVerified = prepare((p: { company: string; since: Date }) =>
+  db
+    .selectFrom('vehicle')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('verified_at', '>=', sql<string>`${p.since}::timestamptz`)
+    .orderBy('verified_at')
+    .limit(WAITING_MAX + 1),
+);
