@@ -209,5 +209,5 @@ describe.runIf(kind === 'embedded')('embedded', { timeout: 120_000 }, () => {
 test('npm start runs what the container runs', async () => {
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8'));
   const [, command = ''] = /^CMD (.*)$/m.exec(await readFile('Dockerfile', 'utf8')) ?? [];
-  expect(scripts.start).toBe(JSON.parse(command).join(' '));
+  expect(scripts.start.split(' && ').at(-1)).toBe(JSON.parse(command).join(' '));
 });

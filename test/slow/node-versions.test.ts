@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../..');
+/** The Node that npm itself runs by: of the machine, not of the lockfile. */
+const npmNode = process.env.npm_node_execpath ?? process.execPath;
+const version = async (node: string) => Number((await run(node, ['-p', 'parseInt(process.versions.node)'])).stdout);
+
+/** A clone whose packages brought no Node that runs: `node` is what stands in its place. */
+async function clone(node?: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(join(root, 'package.json'), join(folder, 'package.json'));
+  await symlink(join(root, 'src'), join(folder, 'src'));
+  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true });
+  if (node === undefined) return folder;
+  await writeFile(join(folder, 'node_modules/.bin/node'), node);
+  await chmod(join(folder, 'node_modules/.bin/node'), 0o755);
+  return folder;
+}
+
+/** What `npm <args>` says where it fails, without the bin folders of this project. */
+async function failure(folder: string, args: string[]) {
+  const PATH = [dirname(npmNode), '/usr/bin', '/bin'].join(delimiter);
+  const failed = await run('npm', args, {
+    cwd: folder,
+    env: { PATH, HOME: folder, npm_config_update_notifier: 'false' },
+  }).catch((error) => error);
+  return { code: failed.code, output: `${failed.stdout}${failed.stderr}` };
+}
+
+test.skipIf((await version(npmNode)) >= 24).each(['start', 'token', 'migrate'])(
+  'on an older Node, npm run %s says what is needed',
+  async (script) => {
+    const { code, output } = await failure(await clone(), ['run', script]);
+    expect([code, output]).toEqual([1, expect.stringMatching(/Fleet Gateway needs Node 24 or newer; this is v\d+/)]);
+    expect(output).not.toMatch(/SyntaxError|at .*:\d+:\d+/);
+  },
+);
+
+test.skipIf(process.platform === 'win32')('where the Node of the packages cannot run, npm start says so', async () => {
+  // As on Alpine: the interpreter that the file names is not there.
+  const { code, output } = await failure(await clone('#!/lib64/ld-linux-of-another-libc.so\n'), ['start']);
+  expect(code).not.toBe(0);
+  expect(output).toContain('npm ci --omit=optional');
+});
