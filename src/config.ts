@@ -4,45 +4,50 @@ import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
 import { trustedDocuments } from './trusted-documents.ts';
 
-const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
+const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
+const onOff = oneOf(['on', 'off']).transform((value) => value === 'on');
 const list = z.string().transform((value) =>
   value
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean),
 );
-const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
+const http = z.url({ protocol: /^https?$/, error: 'must be an address such as https://id.example.com' });
+const url = http.transform((value) => value.replace(/\/$/, ''));
+const postgres = z.url({
+  protocol: /^postgres(ql)?$/,
+  error: 'must be an address such as postgresql://user@host/fleets',
+});
 /** As Express's `trust proxy` takes them. */
-const proxies = list.pipe(
-  z.array(
-    z
-      .string()
-      .refine(isProxy, 'is an address, a network such as 10.0.0.0/8, or one of loopback, linklocal, uniquelocal'),
-  ),
-);
+const proxy = z
+  .string()
+  .refine(isProxy, 'must have addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal');
 /** As browsers name a page's origin. */
-const origins = list.pipe(
-  z.array(
-    z.string().refine((value) => URL.parse(value)?.origin === value, 'is an origin such as https://app.example.com'),
-  ),
-);
-const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
+const origin = z
+  .string()
+  .refine((value) => URL.parse(value)?.origin === value, 'must have origins such as https://app.example.com');
+function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const most = max === Number.MAX_SAFE_INTEGER ? 'or more' : `to ${max}`;
+  const error = `must be a whole number: ${min} ${most}`;
+  return z.coerce.number(error).int(error).min(min, error).max(max, error);
+}
 
 /** Every setting there is, with its default. A test compares the table in docs/reference.md with it. */
 export const settings = z.object({
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1'),
-  TRUST_PROXY: proxies.default([]),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_READ_URLS: list.default([]),
+  TRUST_PROXY: list.pipe(z.array(proxy)).default([]),
+  DATABASE_URL: postgres.optional(),
+  DATABASE_DIRECT_URL: postgres.optional(),
+  DATABASE_READ_URLS: list.pipe(z.array(postgres)).default([]),
   DATA_DIR: z.string().min(1).default('.data'),
-  AUTH_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
+  AUTH_ISSUER: http.optional(),
   AUTH_AUDIENCE: z.string().min(1).optional(),
   AUTH_JWKS_URI: url.optional(),
   AUTH_COMPANY_CLAIM: z.string().min(1).default('company'),
   AUTH_SCOPES: onOff.default(false),
-  CONTRACTS_AUTH: z.enum(['open', 'required']).optional(),
+  CONTRACTS_AUTH: oneOf(['open', 'required']).optional(),
   PACKS: list.default([]),
   LIMIT_VINS: whole(1).default(10_000),
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
@@ -57,7 +62,7 @@ export const settings = z.object({
   HIGH_MOBILITY_URL: url.optional(),
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
   HIGH_MOBILITY_CLIENT_SECRET: z.string().min(1).optional(),
-  HIGH_MOBILITY_BRANDS: list.pipe(z.array(z.enum(highMobilityBrands))).optional(),
+  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityBrands))).optional(),
   MERCEDES_URL: url.optional(),
   MERCEDES_TOKEN_URL: url.optional(),
   MERCEDES_CLIENT_ID: z.string().min(1).optional(),
@@ -71,14 +76,14 @@ export const settings = z.object({
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
   PROVIDER_TIMEOUT_SECONDS: whole(1, 300).default(30),
   WORKERS: onOff.default(true),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_FORMAT: z.enum(['json', 'pretty']).optional(),
-  CORS_ORIGINS: origins.default([]),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_FORMAT: oneOf(['json', 'pretty']).optional(),
+  CORS_ORIGINS: list.pipe(z.array(origin)).default([]),
   CONSOLE: onOff.optional(),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
   TRUSTED_DOCUMENTS: trustedDocuments.optional(),
-  METRICS_TOKEN: z.string().min(16).optional(),
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
 });
 
 function isProxy(value: string): boolean {
@@ -115,15 +120,38 @@ const groups: (keyof Settings)[][] = [
   ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
 ];
 
+/** Values that hold a password or a token are not repeated. */
+const SECRET = /^DATABASE_|SECRET$|TOKEN$/;
+
+const givenIn = (env: NodeJS.ProcessEnv) =>
+  Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value !== ''));
+
+/** A sentence for each setting that is wrong. */
+function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
+  const sentences = error.issues.map(({ path: [name], message }) => {
+    const value = SECRET.test(String(name)) ? '' : `, not "${given[String(name)]}"`;
+    return `${String(name)}: ${message}${value}`;
+  });
+  return [...new Set(sentences)];
+}
+
+/** Reads these settings alone. Throws ConfigError naming every error. */
+export function readSettings<Name extends keyof Settings>(
+  env: NodeJS.ProcessEnv,
+  names: readonly Name[],
+): Pick<Settings, Name> {
+  const given = givenIn(env);
+  const mask = Object.fromEntries(names.map((name) => [name, true])) as Record<Name, true>;
+  const parsed = settings.pick(mask as never).safeParse(given);
+  if (!parsed.success) throw new ConfigError(wrong(parsed.error, given));
+  return parsed.data as Pick<Settings, Name>;
+}
+
 /** Reads the environment; an empty value counts as unset. Throws ConfigError naming every error. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
-  const given = Object.fromEntries(
-    Object.entries(env).filter(([name, value]) => name in settings.shape && value !== ''),
-  );
+  const given = givenIn(env);
   const parsed = settings.safeParse(given);
-  const errors = parsed.success
-    ? missing(parsed.data)
-    : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  const errors = parsed.success ? missing(parsed.data) : wrong(parsed.error, given);
   // What is missing shows even where other values are wrong.
   if (!parsed.success) errors.push(...missing(given as Partial<Settings>));
   if (!parsed.success || errors.length > 0) throw new ConfigError(errors);

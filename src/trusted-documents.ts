@@ -23,7 +23,7 @@ export const trustedDocuments = z.string().transform((path, context): ReadonlyMa
       error instanceof z.ZodError
         ? 'is neither a manifest of Apollo nor an object with texts by their ids'
         : (error as Error).message;
-    context.addIssue(`${path} cannot be used: ${why}`);
+    context.addIssue(`must be the path of a manifest (${why})`);
     return z.NEVER;
   }
 });

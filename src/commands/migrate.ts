@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
-import { z } from 'zod';
-import { settings } from '../config.ts';
+import { readSettings } from '../config.ts';
 import { distribute } from '../database/citus.ts';
 import { connectDatabase, type Database } from '../database/database.ts';
 import { runCommand } from './command.ts';
@@ -34,11 +33,8 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const command = commands[positionals[0] ?? 'up'];
   if (!command || positionals.length > 1) throw new Error(usage);
   // Only these are needed: a migration may run where the rest of the settings is not at hand.
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const named = { DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true } as const;
-  const config = settings.pick(named).safeParse(given);
-  if (!config.success) throw new Error(z.prettifyError(config.error));
-  const database = await connectDatabase(config.data);
+  const config = readSettings(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URLS', 'DATA_DIR']);
+  const database = await connectDatabase(config);
   return command(database).finally(() => database.close());
 }
 

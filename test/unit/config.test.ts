@@ -51,6 +51,39 @@ describe('a variable that is written nearly like a setting', () => {
   });
 });
 
+/** A wrong value of each setting that can have one, and what is expected instead. */
+const wrong = Object.keys(settings.shape).flatMap((name) => {
+  const value = ['x', '-1', 'x://y', '/nowhere'].find((one) => !settings.safeParse({ [name]: one }).success);
+  return value === undefined ? [] : [{ name, value }];
+});
+
+test('a setting that is wrong is named with its value and what it must be, in a sentence', () => {
+  expect(Object.keys(settings.shape).filter((name) => !wrong.some((one) => one.name === name))).toEqual([
+    ...['HOST', 'DATA_DIR', 'AUTH_AUDIENCE', 'AUTH_COMPANY_CLAIM', 'PACKS', 'HIGH_MOBILITY_CLIENT_ID'],
+    ...['HIGH_MOBILITY_CLIENT_SECRET', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
+  ]);
+  for (const { name, value } of wrong) {
+    const message = (() => {
+      try {
+        return String(readConfig({ [name]: value }));
+      } catch (error) {
+        return (error as Error).message;
+      }
+    })();
+    const [, line = ''] = /\n {2}- (.*)/.exec(message) ?? [];
+    const isSecret = /^DATABASE_|TOKEN$/.test(name);
+    expect(line.startsWith(`${name}: must `), line).toBe(true);
+    expect(line.endsWith(`, not "${value}"`), line).toBe(!isSecret);
+    expect(line).not.toMatch(/Invalid|received|NaN|expected|undefined|Too (?:small|big)|\.\d+:/);
+  }
+});
+
+test('a secret that is wrong is not repeated', () => {
+  const DATABASE_URL = 'mysql://root:hunter2@db/fleets';
+  expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL: must be an address such as postgresql/);
+  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2/);
+});
+
 test.each(['foo', '*', 'https://app.example.com/', 'https://app.example.com/path', 'app.example.com', 'null'])(
   'CORS_ORIGINS=%s is no origin',
   (CORS_ORIGINS) => {
