@@ -29,6 +29,7 @@ import { type Question, requestOf, type Workload, workloads } from './workloads.
 
 const { values: options } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '3' },
     others: { type: 'string', default: '1000000' },
@@ -37,6 +38,12 @@ const { values: options } = parseArgs({
     peer: { type: 'string', multiple: true, default: [] },
   },
 });
+if (options.help) {
+  console.log(
+    'Usage: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]',
+  );
+  process.exit(0);
+}
 const ROUNDS = Number(options.rounds);
 const SECONDS = Number(options.seconds);
 const LARGE_SECONDS = 8;

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { createApp } from './app.ts';
 import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
@@ -29,8 +30,12 @@ const LONGEST_STOP_MS = 9_500;
 /** How long others go on sending requests here, at SIGTERM. Ctrl-C has nobody to wait for. */
 const GRACE_MS = 1_000;
 
+const usage = `Usage: npm start
+Environment variables are its settings, such as PORT=4001 npm start; docs/reference.md lists them.`;
+
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {
+  if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) return console.log(usage);
   const config = readConfig(process.env);
   console.log(starting(config));
   const log = openLog(config);

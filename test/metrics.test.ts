@@ -128,6 +128,7 @@ test('every metric that the dashboard and the alerts ask for is there', async ()
   const namesIn = (query: string) => query.match(/\b(?:fleet_gateway|nodejs|process)_\w+/g) ?? [];
   // Prometheus itself knows whether there is anybody to ask.
   expect(queries.filter((query) => namesIn(query).length === 0).map((query) => query.trim())).toEqual([
+    'up{job="fleet-gateway"} == 0',
     'absent(up{job="fleet-gateway"} == 1)',
   ]);
   const asked = queries.flatMap(namesIn);

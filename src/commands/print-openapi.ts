@@ -1,9 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { openApiDocument } from '../rest/openapi/document.ts';
+import { readOptions, runCommand } from './command.ts';
 
 /** The document as it is committed. */
 export const openApiFile = new URL('../../docs/openapi.json', import.meta.url);
 
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`;
 
-if (import.meta.main) await writeFile(openApiFile, openApiText());
+const usage = 'Usage: npm run openapi\nWrites docs/openapi.json.';
+if (import.meta.main) {
+  await runCommand({ usage }, async (args) => {
+    readOptions(args, {}, usage);
+    await writeFile(openApiFile, openApiText());
+    return 0;
+  });
+}
