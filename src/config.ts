@@ -51,6 +51,7 @@ export const settings = z.object({
   PACKS: list.default([]),
   LIMIT_VINS: whole(1).default(10_000),
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
+  LIMIT_FILE_SECONDS: whole(1).default(60),
   LIMIT_JSON_BYTES: whole(1).default(1024 * 1024),
   LIMIT_REJECTED_ROWS: whole(0).default(100_000),
   LIMIT_UPLOADS: whole(1).default(4),

@@ -6,6 +6,7 @@ import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
+import { FileReaders } from './core/imports/file-readers.ts';
 import { openDatabase } from './database/database.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/drain.ts';
@@ -46,7 +47,8 @@ async function main(): Promise<void> {
   const changes = await ChangeFeed.open(database);
   const clock = () => Date.now();
   const manufacturers = await openManufacturers(config, clock);
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, clock };
+  const files = new FileReaders(config, manufacturers.supported);
+  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -4,11 +4,15 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import { createFleet, newVin, newVins } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 import { workbookOf } from './support/zip.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000' } });
+const { env, database } = gateway;
+const on = { env, database };
+const impatient = await startGateway({ on, settings: { LIMIT_FILE_SECONDS: '1' } });
+const patient = await startGateway({ on });
 const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 const fixture = (name: string) => readFile(`test/fixtures/${name}`);
@@ -16,7 +20,9 @@ const sheetOf = (values: readonly string[]) =>
   workbookOf(values.map((value) => `<row><c t="inlineStr"><is><t>${value}</t></is></c></row>`).join(''));
 
 /** A form as REST wants it, the same in GraphQL, and the file alone; each to a company that has nothing. */
-const ways: Record<string, (file: Buffer, type: string, fleetFirst?: boolean) => Promise<[Answer, Json[]]>> = {
+const waysTo = (
+  gateway: Gateway,
+): Record<string, (file: Buffer, type: string, fleetFirst?: boolean) => Promise<[Answer, Json[]]>> => ({
   async 'a form'(file, type, fleetFirst = true) {
     const client = await gateway.as(`form-${crypto.randomUUID()}`);
     const fleet = await createFleet(client);
@@ -27,7 +33,7 @@ const ways: Record<string, (file: Buffer, type: string, fleetFirst?: boolean) =>
     const answer = await client.post('/vehicles/file', form);
     return [answer, (await client.get(`/fleets/${fleet.id}/vehicles`)).body];
   },
-  'a form whose fleet comes last': (file, type) => ways['a form']?.(file, type, false) as never,
+  'a form whose fleet comes last': (file, type) => waysTo(gateway)['a form']?.(file, type, false) as never,
   async 'a body'(file, type) {
     const client = await gateway.as(`body-${crypto.randomUUID()}`);
     const fleet = await createFleet(client);
@@ -49,7 +55,8 @@ const ways: Record<string, (file: Buffer, type: string, fleetFirst?: boolean) =>
     const found = (await client.get(`/fleets/${fleet.id}/vehicles`)).body;
     return [{ status, body: body.data?.importVehicles ?? body.errors[0].extensions } as Answer, found];
   },
-};
+});
+const ways = waysTo(gateway);
 
 describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
   test('does what the same CSV does; rows that are refused are named as the sheet numbers them', async () => {
@@ -180,5 +187,44 @@ describe('a file as the body', () => {
     });
     expect(ended.created).toBe(0);
     expect((await client.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+});
+
+describe('a workbook that takes long to read', () => {
+  const endless = workbookOf(
+    `<row><c t="inlineStr"><is><t>vin</t></is></c></row>${'<row><c/></row>'.repeat(1_000_000)}<row><c><v>1</v></c></row>`,
+  );
+
+  test.each(Object.entries(ways).filter(([way]) => way !== 'a form whose fleet comes last'))(
+    'is refused once it has had its time, by %s',
+    async (way) => {
+      const answers = await waysTo(impatient)[way]?.(endless, XLSX);
+      const [answer, vehicles] = answers ?? [];
+      expect(answer?.body).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+      expect(answer?.body.detail ?? '').toMatch(way === 'GraphQL' ? '' : /processor time/);
+      expect(vehicles).toEqual([]);
+    },
+  );
+
+  test('is read no more once its client has gone', async () => {
+    const client = await patient.as('leaver');
+    const fleet = await createFleet(client);
+    const importId = crypto.randomUUID();
+    const leaving = new AbortController();
+    const sent = fetch(`${patient.url}/vehicles/file?fleetId=${fleet.id}&importId=${importId}&dryRun=true`, {
+      method: 'POST',
+      headers: { ...client.headers, 'content-type': XLSX },
+      body: new Uint8Array(endless),
+      signal: leaving.signal,
+    });
+    sent.catch(() => {});
+    await until(async () => (await client.get(`/imports/${importId}`)).status === 200);
+    leaving.abort();
+    const { body } = await until(async () => {
+      const answer = await client.get(`/imports/${importId}`);
+      return answer.body.state === 'FAILED' ? answer : null;
+    });
+    // Read to its end, it would have a row that is rejected.
+    expect(body).toMatchObject({ received: 0, rejected: 0 });
   });
 });

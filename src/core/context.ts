@@ -5,6 +5,7 @@ import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
 import type { Followers } from './followers.ts';
+import type { FileReaders } from './imports/file-readers.ts';
 
 export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
 
@@ -26,6 +27,7 @@ export interface Services {
   manufacturers: Manufacturers;
   changes: ChangeFeed;
   followers: Followers;
+  files: FileReaders;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }

@@ -44,6 +44,9 @@ export function readVin(value: string): Vin | VinError {
   return isClean(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
 
+/** The warnings of a VIN as one text, for a list of many; null for none. */
+export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
+
 /** The VIN in its one form, or null for what cannot be one. */
 export function vinOrNull(value: string): string | null {
   const reading = readVin(value);

@@ -12,8 +12,8 @@ export interface Locals {
   operation?: string;
   /** The GraphQL operation has no name. */
   anonymous?: boolean;
-  /** A file is being read. */
-  upload?: boolean;
+  /** Stands where a file comes with the request; aborts when its client has gone. */
+  upload?: AbortSignal;
   /** SHA-256 of the body in hex, where an Idempotency-Key came with it. */
   digest?: string;
 }

@@ -33,6 +33,8 @@ export type Verification = Verified | Unanswered;
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
   list(): Manufacturer[];
+  /** The brands that a configured provider answers for. */
+  supported: readonly BrandId[];
   /** Whether a configured provider answers for at least one of the VIN's brands. */
   supports(vin: string): boolean;
   /** The likeliest brand, or null when the VIN's maker is unknown. */
@@ -56,6 +58,7 @@ export function manufacturersOf(
   const all = listOf(byBrand);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
   return {
+    supported: [...byBrand.keys()],
     list: () => structuredClone([...all]),
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,

@@ -27,7 +27,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {
     const wanted = { fleetId: upload.fleetId, importId, mode, dryRun };
-    const imported = await importVehicles(ctx, wanted, { file: upload.file, idempotencyKey });
+    const imported = await importVehicles(ctx, wanted, { file: upload.file, signal: request.left(), idempotencyKey });
     const { import: run, summary, rejected, duplicates, repeated } = imported;
     return {
       status: dryRun ? 200 : 201,

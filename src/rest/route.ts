@@ -15,6 +15,8 @@ export interface RestRequest {
   query: Readonly<Record<string, unknown>>;
   /** The parsed JSON body, where the route takes one. */
   body: unknown;
+  /** Aborts when the client has gone or has its answer. */
+  left(): AbortSignal;
   /** Aborts when the client has gone or has its answer, its token expires, `longestMs` have passed, or the process is to end. */
   closed(longestMs?: number): AbortSignal;
   /** Where to read an upload from. */

@@ -4,7 +4,7 @@ import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once, type StoredAnswer } from '../core/idempotency.ts';
-import { closedOf } from '../http/connections/closed.ts';
+import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
 import { jsonReader } from '../http/json-body.ts';
 import { localsOf } from '../http/locals.ts';
@@ -76,6 +76,7 @@ export function restApi(services: HttpServices): RequestHandler {
       params: req.params as RestRequest['params'],
       query: req.query,
       body: route.body === 'json' ? await readJson(req, res) : undefined,
+      left: () => leftOf(res),
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
       header: (name) => req.get(name),

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import writeExcelFile from 'write-excel-file/node';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import type { CsvRow } from '../../src/core/imports/csv/rows.ts';
+import { openSource } from '../../src/core/imports/source.ts';
 import { readTable } from '../../src/core/imports/table.ts';
 import { workbookOf, zipOf } from '../support/zip.ts';
 
@@ -22,10 +23,16 @@ async function read(file: string | Buffer, limits: Partial<CsvLimits> = {}, size
   const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
     bytes.subarray(at * size, (at + 1) * size),
   );
-  const table = await readTable(Readable.from(chunks), { ...LIMITS, ...limits });
-  const rows: CsvRow[] = [];
-  for await (const batch of table.rows) rows.push(...batch);
-  return { columns: table.columns, rows };
+  const source = await openSource(Readable.from(chunks), { ...LIMITS, ...limits }.bytes);
+  try {
+    const file = 'workbook' in source ? source.workbook.fd : source.text;
+    const table = await readTable(file, { ...LIMITS, ...limits });
+    const rows: CsvRow[] = [];
+    for await (const batch of table.rows) rows.push(...batch);
+    return { columns: table.columns, rows };
+  } finally {
+    if ('workbook' in source) await source.workbook.discard();
+  }
 }
 const fixture = (name: string) => readFile(`test/fixtures/${name}`);
 const values = ({ rows }: ReadFile) => rows.map(({ row, value }) => [row, value]);

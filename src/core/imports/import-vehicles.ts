@@ -8,24 +8,24 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { beginImport } from './begin.ts';
+import type { CsvLayout } from './csv/layout.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { firstRejections, type ImportRow, toImport } from './imports.ts';
 import { failImport, keepAlive, startOf } from './run.ts';
 import { beginTelling } from './running.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
-import { readTable } from './table.ts';
 
 /** The file's bytes as they arrive, and the key that makes sending them twice safe. */
 export interface Upload {
   file: AsyncIterable<Buffer>;
+  /** Aborts when the client has gone: reading ends with its request. */
+  signal: AbortSignal;
   idempotencyKey?: string | undefined;
 }
 
 /** `repeated`: this is what an earlier upload with the same key or importId was told. */
 export type ImportedVehicles = z.output<typeof importedVehicles> & { repeated: boolean };
-
-const limits = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
 
 /**
  * Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: rows are set aside while the file arrives and stored in one
@@ -59,10 +59,12 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return { ...toImport(run), received, rejected };
   });
   try {
-    const table = await readTable(bytes, { ...limits, bytes: ctx.services.config.LIMIT_FILE_BYTES });
-    const { columns, delimiter } = table;
-    await keepLayout(onPrimary(ctx), { company, id: run.id, columns, delimiter });
-    for await (const rows of table.rows) await staging.add(rows);
+    await ctx.services.files.read(bytes, {
+      company,
+      signal: upload.signal,
+      onLayout: async (layout) => void (await keepLayout(onPrimary(ctx), { company, id: run.id, ...layout })),
+      onBatch: (batch) => staging.add(batch),
+    });
     await staging.end();
     return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex'), endTelling), repeated);
   } catch (error) {
@@ -79,7 +81,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
 }
 
-const keepLayout = prepare((p: { company: string; id: string; columns: string[] | null; delimiter: string }) =>
+const keepLayout = prepare((p: CsvLayout & { company: string; id: string }) =>
   db
     .updateTable('import')
     .set({ columns: p.columns, delimiter: p.delimiter })

@@ -1,18 +1,13 @@
-import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { warningsText } from '../vehicles/new-vehicle.ts';
-import { readVin, type VinError } from '../vin.ts';
-import type { CsvRow } from './csv/rows.ts';
+import type { Batch, GoodRows, RejectedRows } from './batch.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
-/** Rows that are read without a pause: about a millisecond's work. */
-const SORTED_AT_ONCE = 500;
 /** So often, at most, an import says how far it is. */
 const TOLD_EVERY_MS = 200;
 
@@ -43,13 +38,11 @@ export class ImportStaging {
   }
 
   /** Takes a batch; it is sent while the next one is read. */
-  async add(rows: readonly CsvRow[]): Promise<void> {
-    const refused: Refused[] = [];
-    const good = await this.#sort(rows, refused);
+  async add({ received, good, rejected }: Batch): Promise<void> {
     await this.#underWay;
-    this.received += rows.length;
-    this.rejected += refused.length;
-    this.#underWay = this.#write(good, refused);
+    this.received += received;
+    this.rejected += rejected.rows.length;
+    this.#underWay = this.#write(good, rejected);
     // Whoever comes next hears of it.
     this.#underWay.catch(() => {});
   }
@@ -60,61 +53,31 @@ export class ImportStaging {
     if (this.#told < this.received) await this.#tell();
   }
 
-  async #write(good: Good, refused: readonly Refused[]): Promise<void> {
-    if (good.rows.length > 0) await this.#setAside(good);
-    if (refused.length > 0) await this.#keep(refused);
+  async #write(good: GoodRows | null, rejected: RejectedRows): Promise<void> {
+    if (good) await this.#setAside(good);
+    await this.#keep(rejected);
     if (performance.now() - this.#toldAt >= TOLD_EVERY_MS) await this.#tell();
   }
 
-  /** Between some rows others have their turn: thousands at once would hold up the whole process. */
-  async #sort(rows: readonly CsvRow[], refused: Refused[]): Promise<Good> {
-    const { manufacturers } = this.#ctx.services;
-    const good: Good = { rows: [], vins: [], manufacturers: [], supported: [], warnings: [], cells: [] };
-    let withCells = false;
-    for (const [at, one] of rows.entries()) {
-      if (at % SORTED_AT_ONCE === 0) await setImmediate();
-      const reading = readVin(one.value);
-      if (!('vin' in reading)) {
-        refused.push({ ...one, ...reading });
-        continue;
-      }
-      good.rows.push(one.row);
-      good.vins.push(reading.vin);
-      good.manufacturers.push(manufacturers.manufacturerOf(reading.vin));
-      good.supported.push(manufacturers.supports(reading.vin) ? 't' : 'f');
-      good.warnings.push(warningsText(reading));
-      good.cells?.push(one.cells);
-      withCells ||= one.cells !== null;
-    }
-    return withCells ? good : { ...good, cells: null };
-  }
-
-  async #setAside(good: Good): Promise<void> {
-    const [kept] = await setAside(onPrimary(this.#ctx), {
-      ...startOf(this.#run),
-      firstRow: good.rows[0] ?? 0,
-      rows: arrayOf(good.rows),
-      vins: arrayOf(good.vins),
-      manufacturers: arrayOf(good.manufacturers),
-      supported: arrayOf(good.supported),
-      warnings: arrayOf(good.warnings),
-      cells: good.cells && JSON.stringify(good.cells),
-    });
+  async #setAside(good: GoodRows): Promise<void> {
+    const [kept] = await setAside(onPrimary(this.#ctx), { ...startOf(this.#run), ...good });
     if (!kept) throw await endedEarly(this.#ctx, this.#run);
   }
 
-  async #keep(refused: readonly Refused[]): Promise<void> {
-    const kept = refused.slice(0, Math.max(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept));
-    if (kept.length === 0) return;
-    this.kept += kept.length;
+  async #keep({ rows, values, codes, messages, cells }: RejectedRows): Promise<void> {
+    const room = Math.min(rows.length, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
+    if (room <= 0) return;
+    this.kept += room;
+    const { company, id: importId } = this.#run;
+    const first = <T>(all: readonly T[]) => all.slice(0, room);
     await keepRejected(onPrimary(this.#ctx), {
-      company: this.#run.company,
-      importId: this.#run.id,
-      rows: kept.map(({ row }) => row),
-      values: kept.map(({ value }) => value),
-      codes: kept.map(({ code }) => code),
-      messages: kept.map(({ message }) => message),
-      cells: kept.map(({ cells }) => cells && JSON.stringify(cells)),
+      company,
+      importId,
+      rows: first(rows),
+      values: first(values),
+      codes: first(codes),
+      messages: first(messages),
+      cells: first(cells),
     });
   }
 
@@ -129,34 +92,7 @@ export class ImportStaging {
   }
 }
 
-type Refused = CsvRow & VinError;
-
-/** A boolean as PostgreSQL writes it, in a letter. */
-type Flag = 't' | 'f';
-
-/** Good rows of a batch, column by column. */
-interface Good {
-  rows: number[];
-  vins: string[];
-  manufacturers: (string | null)[];
-  supported: Flag[];
-  warnings: (string | null)[];
-  /** null: none of the rows has other cells than its VIN. */
-  cells: (string[] | null)[] | null;
-}
-
-/** Columns as arrayOf writes them. */
-interface Batch extends Start {
-  firstRow: number;
-  rows: string;
-  vins: string;
-  manufacturers: string;
-  supported: string;
-  warnings: string;
-  cells: string | null;
-}
-
-const setAside = prepare((p: Batch) =>
+const setAside = prepare((p: Start & Omit<GoodRows, 'count'>) =>
   db
     .insertInto('import_batch')
     .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings', 'cells'])
@@ -179,17 +115,7 @@ const setAside = prepare((p: Batch) =>
     .returning('first_row'),
 );
 
-interface Rejections {
-  company: string;
-  importId: string;
-  rows: readonly number[];
-  values: readonly string[];
-  codes: readonly string[];
-  messages: readonly string[];
-  cells: readonly (string | null)[];
-}
-
-const keepRejected = prepare((p: Rejections) =>
+const keepRejected = prepare((p: RejectedRows & { company: string; importId: string }) =>
   db
     .insertInto('import_rejection')
     .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
@@ -223,6 +149,3 @@ const tell = prepare((p: Start & { received: number; rejected: number }) =>
     .where(stillRunning(p))
     .returning('import.id'),
 );
-
-/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags, codes and null: nothing in them needs quotes. */
-const arrayOf = (values: readonly (string | number | null)[]) => `{${values.map((value) => value ?? 'null').join()}}`;

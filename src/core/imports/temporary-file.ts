@@ -16,6 +16,7 @@ let bytesKept = 0;
 export interface TemporaryFile {
   /** Its descriptor, good until it is discarded. */
   fd: number;
+  bytes: number;
   content(): AsyncGenerator<Buffer>;
   /** Frees its room. */
   discard(): Promise<void>;
@@ -47,6 +48,7 @@ export async function keepOnDisk(input: AsyncIterable<Buffer>, largest: number):
     const file = await written(counted());
     return {
       fd: file.fd,
+      bytes,
       content: () => contentOf(file),
       async discard() {
         free();

@@ -6,15 +6,8 @@ import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
 import { isId, listRows, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { Vin } from '../vin.ts';
-import {
-  type NewVehicles,
-  newVehicle,
-  newVehicleColumns,
-  newVehiclesOf,
-  shownNew,
-  warningsText,
-} from './new-vehicle.ts';
+import { type Vin, warningsText } from '../vin.ts';
+import { type NewVehicles, newVehicle, newVehicleColumns, newVehiclesOf, shownNew } from './new-vehicle.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 

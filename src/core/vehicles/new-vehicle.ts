@@ -1,11 +1,7 @@
 import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import type { Vin } from '../vin.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
-
-/** The warnings of a VIN as one text, for a list of many; null for none. */
-export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
 
 /** What is read of a VIN, as a statement has it. */
 export interface ReadVin {

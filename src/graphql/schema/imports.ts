@@ -12,7 +12,7 @@ import {
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
-import { fileOf } from '../transport/uploads.ts';
+import { uploadOf } from '../transport/uploads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
@@ -86,8 +86,8 @@ builder.mutationField('importVehicles', (t) =>
         validate: judgedBy(importVehiclesInput),
       }),
     },
-    resolve: mutate(async (ctx, { file, ...input }, { idempotencyKey }) =>
-      importVehicles(ctx, input, { file: await fileOf(file), idempotencyKey }),
+    resolve: mutate(async (ctx, { file, ...input }, { idempotencyKey, res }) =>
+      importVehicles(ctx, input, { ...(await uploadOf(file, res)), idempotencyKey }),
     ),
   }),
 );

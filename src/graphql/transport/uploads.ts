@@ -2,7 +2,9 @@ import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
 import { mayBeTable, noTable } from '../../core/imports/csv/media-type.ts';
-import { localsOf } from '../../http/locals.ts';
+import type { Upload } from '../../core/imports/import-vehicles.ts';
+import { leftOf } from '../../http/connections/closed.ts';
+import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import { operationIn } from './body.ts';
@@ -13,7 +15,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
   const limits = { maxFieldSize: config.LIMIT_JSON_BYTES, maxFiles: 1 };
   return async (req, res) => {
     if (!req.is('multipart/form-data')) return;
-    localsOf(res).upload = true;
+    localsOf(res).upload = leftOf(res);
     // What nobody read of the file must not hold the connection when the answer is out.
     res.once('finish', () => {
       req.unpipe();
@@ -47,12 +49,12 @@ function watchParser(req: Request): void {
   };
 }
 
-/** The bytes of an uploaded file as they arrive. Throws UnsupportedMediaType and ValidationFailed, then and now. */
-export async function fileOf(upload: Promise<FileUpload>): Promise<AsyncIterable<Buffer>> {
+/** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+export async function uploadOf(upload: Promise<FileUpload>, res: AnswerHead): Promise<Pick<Upload, 'file' | 'signal'>> {
   try {
     const { mimetype, createReadStream } = await upload;
     if (!mayBeTable(mimetype)) throw new UnsupportedMediaType(noTable(mimetype));
-    return piecesOf(createReadStream());
+    return { file: piecesOf(createReadStream()), signal: localsOf(res).upload ?? AbortSignal.abort() };
   } catch (error) {
     throw tornForm(error);
   }

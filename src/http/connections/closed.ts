@@ -32,5 +32,12 @@ export function closedOf(
   return AbortSignal.any([closed.signal, ending, expired.signal]);
 }
 
+/** Aborts when the client has gone, or has its whole answer. */
+export function leftOf(res: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  res.once('close', () => left.abort());
+  return left.signal;
+}
+
 const isEventStream = (res: ServerResponse): boolean =>
   res.headersSent && /^text\/event-stream/.test(String(res.getHeader('content-type')));

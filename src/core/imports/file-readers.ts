@@ -1,0 +1,127 @@
+import { availableParallelism } from 'node:os';
+import type { Config } from '../../config.ts';
+import { Shares } from '../../fairness/shares.ts';
+import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
+import type { Batch } from './batch.ts';
+import type { CsvLayout } from './csv/layout.ts';
+import { FileThread } from './file-thread.ts';
+import type { Refusal, Reply, Request } from './file-worker.ts';
+import { openSource, type Source } from './source.ts';
+
+/** Threads in all: a file that arrives slowly has one, and hardly works. */
+const MOST_THREADS = 32;
+/** A thread waits so long for the next file: to start one takes longer than to read a small file. */
+const KEPT_MS = 10_000;
+/** LIMIT_FILE_SECONDS is for a file of this size; a small one has SMALLEST_PART of it. */
+const MEASURED_BYTES = 100_000_000;
+const SMALLEST_PART = 1 / 3;
+
+const shape = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
+
+type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
+
+/** Whose file is read, and what is done with it. */
+export interface Reading {
+  company: string;
+  /** Ends the reading at once. */
+  signal: AbortSignal;
+  onLayout(layout: CsvLayout): Promise<void>;
+  /** One more batch is read until this has resolved. */
+  onBatch(batch: Batch): Promise<void>;
+}
+
+/**
+ * Reads uploaded files outside the event loop, each in a thread of its own. As many threads work at a time as there are cores.
+ * Companies take turns at them piece by piece, so neither a large file nor a slow client holds up others.
+ */
+export class FileReaders {
+  readonly #settings: Settings;
+  readonly #supported: readonly string[];
+  readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
+  readonly #cores = new Shares({ capacity: availableParallelism(), reserve: Math.floor(availableParallelism() / 2) });
+  #idle: FileThread | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `supported` are the brands that somebody can be asked about. */
+  constructor(settings: Settings, supported: readonly string[]) {
+    this.#settings = settings;
+    this.#supported = supported;
+  }
+
+  /** Throws UnsupportedMediaType, PayloadTooLarge, ValidationFailed (also when `signal` aborts), and what `file` throws. */
+  async read(file: AsyncIterable<Buffer>, reading: Reading): Promise<void> {
+    const source = await openSource(file, this.#settings.LIMIT_FILE_BYTES);
+    try {
+      await this.#threads.run(reading.company, () => this.#readApart(source, reading));
+    } finally {
+      if ('workbook' in source) await source.workbook.discard();
+      else await source.text.return(undefined);
+    }
+  }
+
+  async #readApart(source: Source, reading: Reading): Promise<void> {
+    let bytes = 'workbook' in source ? source.workbook.bytes : 0;
+    const mostSeconds = () => Math.max(SMALLEST_PART, bytes / MEASURED_BYTES) * this.#settings.LIMIT_FILE_SECONDS;
+    const piece = async () => {
+      const { value } = 'text' in source ? await source.text.next() : {};
+      bytes += value?.length ?? 0;
+      // A copy, since the buffer of which it is a part goes to the thread as a whole.
+      return { piece: value ? new Uint8Array(value) : null };
+    };
+    const limits = { ...shape, bytes: this.#settings.LIMIT_FILE_BYTES };
+    const first: Request = { file: 'workbook' in source ? source.workbook.fd : 'text', limits };
+    const thread = this.#take();
+    const refusal = await thread.use(reading.signal, mostSeconds, (ask) =>
+      readAll(first, piece, reading, (request) => this.#cores.run(reading.company, () => ask(request))),
+    );
+    this.#keep(thread);
+    if (refusal) throw errorOf(refusal);
+  }
+
+  #take(): FileThread {
+    const thread = this.#idle ?? new FileThread({ supported: this.#supported });
+    clearTimeout(this.#timer);
+    this.#idle = undefined;
+    return thread;
+  }
+
+  /** One thread at most. */
+  #keep(thread: FileThread): void {
+    const spare = this.#idle;
+    this.#idle = thread;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#take().terminate(), KEPT_MS).unref();
+    void spare?.terminate();
+  }
+}
+
+/** Reads until the end of the file, or until it is refused. */
+async function readAll(
+  first: Request,
+  piece: () => Promise<Request>,
+  { onLayout, onBatch }: Reading,
+  ask: (request: Request) => Promise<Reply>,
+): Promise<Refusal | null> {
+  for (let reply = await ask(first); ; ) {
+    if (reply === 'needs a piece') {
+      reply = await ask(await piece());
+    } else if ('layout' in reply) {
+      await onLayout(reply.layout);
+      reply = await ask('next');
+    } else if ('batch' in reply) {
+      const next = ask('next');
+      // Awaited below, unless the batch fails.
+      next.catch(() => {});
+      await onBatch(reply.batch);
+      reply = await next;
+    } else {
+      return reply.refusal;
+    }
+  }
+}
+
+function errorOf({ code, message, errors, details }: Refusal): Error {
+  if (code === 'PAYLOAD_TOO_LARGE') return new PayloadTooLarge(message);
+  if (code === 'UNSUPPORTED_MEDIA_TYPE') return new UnsupportedMediaType(message);
+  return new ValidationFailed(errors ?? [], message, details);
+}

@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { DomainError, type ErrorCode, type InputError } from '../errors.ts';
+import { type Batch, batchOf } from './batch.ts';
+import type { CsvLayout } from './csv/layout.ts';
+import type { CsvLimits } from './csv/limits.ts';
+import { readTable } from './table.ts';
+
+/** What a reading thread is started with. */
+export interface WorkerData {
+  /** Brands that somebody can be asked about. */
+  supported: readonly string[];
+}
+
+/** Each request is answered by one reply, and sent only after the reply to the one before. */
+export type Request =
+  /** Begins a file: text, which comes in pieces, or the descriptor of a workbook. */
+  | { file: 'text' | number; limits: CsvLimits }
+  /** A piece of the text; null at its end. */
+  | { piece: Uint8Array<ArrayBuffer> | null }
+  /** Reads on. */
+  | 'next';
+
+export type Reply =
+  | 'needs a piece'
+  | { layout: CsvLayout }
+  | { batch: Batch }
+  /** Another file may begin; `refusal` says why this one could not be read. */
+  | { refusal: Refusal | null };
+
+/** A DomainError, in a form that passes between threads. */
+export interface Refusal {
+  code: ErrorCode;
+  message: string;
+  errors: readonly InputError[] | undefined;
+  details: Readonly<Record<string, unknown>>;
+}
+
+const port = parentPort as MessagePort;
+const { supported }: WorkerData = workerData;
+const brands = new Set(supported);
+
+async function exchange(reply: Reply): Promise<Request> {
+  const requested = once(port, 'message');
+  port.postMessage(reply);
+  const [request] = await requested;
+  return request;
+}
+
+async function* pieces(): AsyncGenerator<Buffer> {
+  for (;;) {
+    const request = await exchange('needs a piece');
+    if (typeof request === 'string' || !('piece' in request) || !request.piece) return;
+    yield Buffer.from(request.piece.buffer);
+  }
+}
+
+/** Reads a file and replies with what is in it; gives the last reply. */
+async function read(file: 'text' | number, limits: CsvLimits): Promise<Reply> {
+  try {
+    const { columns, delimiter, rows } = await readTable(file === 'text' ? pieces() : file, limits);
+    await exchange({ layout: { columns, delimiter } });
+    for await (const batch of rows) await exchange({ batch: batchOf(batch, brands) });
+    return { refusal: null };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const { code, message, errors, details } = error;
+    return { refusal: { code, message, errors, details } };
+  }
+}
+
+for (;;) {
+  const [request] = await once(port, 'message');
+  if ('file' in request) port.postMessage(await read(request.file, request.limits));
+}
