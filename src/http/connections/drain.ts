@@ -4,9 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** How long a connection stays open without a request: one may be on its way. */
 const IDLE_GRACE_MS = 1_000;
-/** A turn of the event loop that is shorter than this did nothing. */
-const QUIET_MS = 0.05;
-const LONGEST_WAIT_FOR_QUIET_MS = 500;
 
 /**
  * Ends a server without failing a request. For `graceMs` it serves as ever, so that those who ask /readyz turn to
@@ -23,8 +20,8 @@ export async function drain(server: Server, graceMs: number, longestMs: number):
   server.prependListener('request', remember);
   await delay(graceMs);
   const closed = Promise.withResolvers<void>();
-  // http.Server's own close would also cut idle connections at once, under a client that is just about to use one.
-  await inQuietTurn(server, () => NetServer.prototype.close.call(server, () => closed.resolve()));
+  // By net.Server's close, which keeps connections: http.Server's own would cut idle ones under a client that is about to use them.
+  NetServer.prototype.close.call(server, () => closed.resolve());
   // Not before: whoever is told to close comes back with a new connection.
   const sayClose = (_req: unknown, res: ServerResponse) => void res.setHeader('Connection', 'close');
   server.off('request', remember).prependListener('request', sayClose);
@@ -33,30 +30,4 @@ export async function drain(server: Server, graceMs: number, longestMs: number):
   const cut = delay(end - performance.now(), undefined, { ref: false }).then(() => server.closeAllConnections());
   await Promise.race([closed.promise, cut]);
   clearInterval(idle);
-}
-
-/**
- * Does it in a turn of the event loop that has just begun and accepted nobody. The system lets connections come about
- * before the process accepts them, and resets those that wait when the listener is closed: there are hardly any then.
- */
-function inQuietTurn(server: Server, act: () => void): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let accepted = 0;
-  const count = () => {
-    accepted += 1;
-  };
-  server.on('connection', count);
-  const end = performance.now() + LONGEST_WAIT_FOR_QUIET_MS;
-  const turn = (acceptedBefore: number, began: number) => {
-    const now = performance.now();
-    if ((accepted > acceptedBefore || now - began > QUIET_MS) && now < end) {
-      setImmediate(turn, accepted, now);
-      return;
-    }
-    act();
-    server.off('connection', count);
-    resolve();
-  };
-  setImmediate(turn, accepted, performance.now());
-  return promise;
 }

@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import { messagesOf } from './messages.ts';
 
 /** A client's headers arrive in one piece, or nearly. */
 const HEADERS_MS = 10_000;
@@ -54,7 +53,6 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
   const progress = new Map<Socket, Progress>();
   const server = createServer(
     {
-      ...messagesOf(app),
       headersTimeout: HEADERS_MS,
       requestTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import sonicBoom from 'sonic-boom';
 import type { Config } from '../../config.ts';
 
 interface Secret {
@@ -55,55 +54,36 @@ export function openLog(
   );
 }
 
-/** A line waits so long for others at most, and so many characters do. */
-const TOGETHER_MS = 10;
-const TOGETHER_CHARACTERS = 64 * 1024;
-/** A reader that takes nothing, or a disk that is full, is tried again after so long. */
-const TRIED_AGAIN_MS = 100;
-/** So many bytes wait for it; lines that come then are lost, before they take the memory of the process. */
+/** Lines are written when there are so many characters of them, and after so long in any case. */
+const LEAST_CHARACTERS = 4096;
+const LATEST_MS = 50;
+/** So many characters wait for a slow reader; lines that come then are lost, before they take the memory of the process. */
 const LONGEST_BACKLOG = 16 * 1024 * 1024;
-/** And so long when the process ends. */
+/** How long a process that ends waits for a slow reader. */
 const LAST_WORDS_MS = 1000;
 
-/**
- * The process's own output. Lines that come soon after each other are written together: a write costs as much as a good part
- * of a small request. A reader that is slow, or has gone, holds up neither the process nor its end.
- */
+/** The process's own output. A reader that is slow, or has gone, holds up neither the process nor its end. */
 function standardOutput(): DestinationStream {
   let ending = Number.NEGATIVE_INFINITY;
-  const output = new sonicBoom.SonicBoom({
-    fd: 1,
+  const output = pino.destination({
+    dest: 1,
     sync: true,
+    minLength: LEAST_CHARACTERS,
+    periodicFlush: LATEST_MS,
     maxLength: LONGEST_BACKLOG,
     retryEAGAIN: () => performance.now() < ending,
   });
-  let lines = '';
-  let gone = false;
-  let timer: NodeJS.Timeout | undefined;
-  const flush = () => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (!gone) output.write(lines);
-    lines = '';
-  };
-  output.on('error', ({ code }: NodeJS.ErrnoException) => {
-    gone = code === 'EPIPE';
-    if (!gone) timer ??= setTimeout(flush, TRIED_AGAIN_MS).unref();
-  });
+  // What a slow reader or a full disk did not take is written with the next lines.
+  output.on('error', () => {});
   process.once('exit', () => {
-    flush();
     ending = performance.now() + LAST_WORDS_MS;
     try {
-      if (!gone) output.flushSync();
-    } catch {}
+      output.flushSync();
+    } catch {
+      // The reader has gone.
+    }
   });
-  return {
-    write(line) {
-      lines += line;
-      if (lines.length > TOGETHER_CHARACTERS) flush();
-      else timer ??= setTimeout(flush, TOGETHER_MS);
-    },
-  };
+  return output;
 }
 
 /** The text as it may leave the process, to the log or to whoever collects traces. */
