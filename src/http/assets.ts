@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { extname } from 'node:path';
 import type { Response } from 'express';
 import { NotFound } from '../core/errors.ts';
+import { sendText } from './text-body.ts';
 
 /** The files of a page. `version` changes when any of them does, and stands in each address. */
 export interface Assets {
@@ -34,5 +35,5 @@ export function sendAsset(res: Response, { version, files }: Assets, wanted: str
   if (!content) throw new NotFound('There is nothing at this address.');
   // While versions change, a page of one may ask a process of the other: it gets what there is, and no cache keeps that.
   if (wanted === version) res.set('Cache-Control', 'public, max-age=31536000, immutable');
-  res.set('Content-Length', String(content.length)).type(extname(path)).end(content);
+  sendText(res.type(extname(path)), content);
 }

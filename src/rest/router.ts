@@ -10,7 +10,7 @@ import { jsonReader } from '../http/json-body.ts';
 import { localsOf } from '../http/locals.ts';
 import { type HttpServices, openContext } from '../http/request-context.ts';
 import { headersOf } from '../http/status.ts';
-import { sendText } from '../http/text-body.ts';
+import { sendPiece, sendText } from '../http/text-body.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
 import { eventRoutes } from './events.ts';
@@ -138,19 +138,9 @@ async function send(res: Response, { status, headers, body, stream, ...answer }:
 async function pour(pieces: AsyncIterable<string>, res: Response): Promise<void> {
   for await (const piece of pieces) {
     if (res.destroyed) return;
-    if (!res.write(piece) && !res.destroyed) await drained(res);
+    await sendPiece(res, piece);
   }
   if (!res.destroyed) res.end();
-}
-
-function drained(res: Response): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      res.off('drain', done).off('close', done);
-      resolve();
-    };
-    res.on('drain', done).on('close', done);
-  });
 }
 
 /** Every error as problem+json. */

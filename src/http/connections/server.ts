@@ -14,8 +14,6 @@ const PROBE_MS = 60_000;
 /** A body, or an answer, may go by as slowly as this, and may stand still for as long as that. */
 const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
-/** What a system holds of an answer, so that we do not see it being taken. */
-const UNSEEN_BYTES = 128 * 1024;
 const SWEEP_MS = 5_000;
 
 /** What Node's parser rejects, by its code; everything else is a bad request. */
@@ -35,6 +33,8 @@ export interface Upgrades {
 /** How far one connection has got. Times are of `performance.now()`. */
 interface Progress {
   opened: number;
+  /** The answers that have not been sent completely: of pipelined requests there are several. */
+  answers: ServerResponse[];
   /** The request that is being read, and where its body began. */
   request: IncomingMessage | null;
   began: number;
@@ -62,7 +62,9 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
       shouldUpgradeCallback: (request) => !namesTwoHosts(request) && upgrades.accepts(request),
     },
     (request, response) => {
-      if (!request.complete) watch(progress.get(request.socket), request);
+      const one = progress.get(request.socket);
+      if (one) one.answers = [...one.answers.filter(isUnsent), response];
+      if (!request.complete) watch(one, request);
       if (namesTwoHosts(request)) response.writeHead(400, { Connection: 'close' }).end();
       else app(request, response);
     },
@@ -73,7 +75,9 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
     progress.set(socket, justOpened());
     socket.once('close', () => progress.delete(socket));
   });
-  server.on('clientError', answerBadRequest);
+  server.on('clientError', (error, socket) =>
+    answerBadRequest(error, socket as Socket, progress.get(socket as Socket)),
+  );
   sweepEvery(SWEEP_MS, server, progress, (dropped) =>
     log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were dropped: there are too many'),
   );
@@ -82,6 +86,7 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
 
 const justOpened = (): Progress => ({
   opened: performance.now(),
+  answers: [],
   request: null,
   began: 0,
   bytesBefore: 0,
@@ -91,10 +96,13 @@ const justOpened = (): Progress => ({
   writtenAt: performance.now(),
 });
 
-function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+const isUnsent = ({ writableFinished }: ServerResponse): boolean => !writableFinished;
+
+function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket, progress: Progress | undefined): void {
   // Who has sent nothing yet may do so at this moment, and would take an error for the answer.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
-  if (socket.writable && !answerOf(socket)?.headersSent) {
+  const isAnswering = progress?.answers.some((answer) => answer.headersSent && isUnsent(answer));
+  if (socket.writable && !isAnswering) {
     socket.write(`HTTP/1.1 ${badRequests[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
   }
   socket.destroy(error);
@@ -119,10 +127,6 @@ function sweepEvery(
   }, ms).unref();
   server.once('close', () => clearInterval(sweep));
 }
-
-/** The answer that is being sent on a connection; Node keeps it there. */
-const answerOf = (socket: Socket): ServerResponse | null | undefined =>
-  (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
 
 function watch(progress: Progress | undefined, request: IncomingMessage): void {
   if (!progress) return;
@@ -155,24 +159,18 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
 }
 
 /**
- * What waits to be taken has half a minute, and a second more for each 4 kB that the system may hold ahead of it, unseen.
- * An event stream with nothing to say has nothing waiting.
+ * What waits to be taken has half a minute, and a second more for each 4 kB of it: how much the client has taken is known when it
+ * has taken a whole piece. Long answers are sent in pieces (text-body.ts). An event stream with nothing to say has nothing waiting.
  */
 function writesTooSlowly(socket: Socket, progress: Progress, now: number): boolean {
   const { writableLength } = socket;
-  const taken = takenOf(socket);
+  const taken = socket.bytesWritten - writableLength;
   if (writableLength === 0 || taken !== progress.written) {
     progress.written = taken;
     progress.writtenAt = now;
     return false;
   }
-  return now - progress.writtenAt > PATIENCE_MS + (Math.min(writableLength, UNSEEN_BYTES) / BYTES_PER_SECOND) * 1000;
-}
-
-/** How much of an answer the system has taken: of one large piece, too, as Node's own time-out of sockets has it. */
-function takenOf(socket: Socket): number {
-  const { _handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null };
-  return socket.bytesWritten - socket.writableLength - (_handle?.writeQueueSize ?? 0);
+  return now - progress.writtenAt > PATIENCE_MS + (writableLength / BYTES_PER_SECOND) * 1000;
 }
 
 /** Two servers that read such a request could each take another one (RFC 9112, section 3.2). */

@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Response, Router } from 'express';
+import { type Request, type Response, Router } from 'express';
+import { loadedOnce } from '../assets.ts';
 import { ownToken } from '../identity/own-token.ts';
 import { onlyGet } from '../observability/probes.ts';
 import type { HttpServices } from '../request-context.ts';
+import { sendText } from '../text-body.ts';
 import { home, homePolicy } from './home.ts';
 import { reference, referencePolicy } from './reference.ts';
 
@@ -34,26 +36,21 @@ export function pagesRouter(services: HttpServices): Router {
     res.set('Content-Security-Policy', referencePolicy).type('html').send(page);
   });
   for (const [name, path] of Object.entries(assets)) {
-    onlyGet(router, `/docs/${name}`, (_req, res) => sendKept(res, path, { type: extname(name), seconds: 3600 }));
+    onlyGet(router, `/docs/${name}`, keptFile(path, { type: extname(name), seconds: 3600 }));
   }
   if (!services.config.INTROSPECTION) return router;
-  onlyGet(router, '/schema.graphql', (_req, res) => sendKept(res, schemaFile, { type: 'txt', seconds: 0 }));
+  onlyGet(router, '/schema.graphql', keptFile(schemaFile, { type: 'txt', seconds: 0 }));
   return router;
 }
 
-const kept = new Map<string, Buffer>();
-
 /**
- * A file of ours that is the same for everybody: caches may keep it, which no other answer allows them. In memory once it
- * was asked for, so that all who take it slowly wait with the same bytes, and no disk is read for them.
+ * Sends a file of ours that is the same for everybody: caches may keep it, which no other answer allows them. It stays in memory, so
+ * that all who take it slowly wait with the same bytes, and no disk is read for them.
  */
-async function sendKept(
-  res: Response,
-  path: string,
-  { type, seconds }: { type: string; seconds: number },
-): Promise<void> {
-  const content = kept.get(path) ?? (await readFile(path));
-  kept.set(path, content);
-  const headers = { 'Cache-Control': `public, max-age=${seconds}`, 'Content-Length': String(content.length) };
-  res.set(headers).type(type).end(content);
+function keptFile(path: string, { type, seconds }: { type: string; seconds: number }) {
+  const open = loadedOnce(() => readFile(path));
+  return async (_req: Request, res: Response) => {
+    const content = await open();
+    sendText(res.set('Cache-Control', `public, max-age=${seconds}`).type(type), content);
+  };
 }
