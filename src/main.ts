@@ -7,7 +7,7 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
-import { openDatabase } from './database/database.ts';
+import { openDatabase } from './database/open.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/drain.ts';
 import { openServer } from './http/connections/server.ts';

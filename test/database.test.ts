@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../src/database/database.ts';
+import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
 
 const { database, env } = await testDatabase();
@@ -166,7 +166,7 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   const open = `
-    import { openDatabase } from './src/database/database.ts';
+    import { openDatabase } from './src/database/open.ts';
     const { orm } = await openDatabase({ DATA_DIR: process.env.DATA_DIR, DATABASE_READ_URLS: [] });`;
 
   test('a second process on the same DATA_DIR is refused', async () => {

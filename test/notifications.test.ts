@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/database/database.ts';
 import { ListeningConnection } from '../src/database/listening-connection.ts';
+import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../src/database/database.ts';
+import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';

@@ -5,7 +5,7 @@ import { contextOf } from '../src/core/context.ts';
 import { companiesDue } from '../src/core/operations/due-companies.ts';
 import { foldTallies } from '../src/core/operations/upkeep.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
-import { openDatabase } from '../src/database/database.ts';
+import { openDatabase } from '../src/database/open.ts';
 import type { Answer } from './support/client.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { newVins, uploadForm } from './support/factories.ts';

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { readSettings } from '../config.ts';
 import { distribute } from '../database/citus.ts';
-import { connectDatabase, type Database } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import { connectDatabase } from '../database/open.ts';
 import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)

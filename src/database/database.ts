@@ -1,7 +1,5 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Config } from '../config.ts';
-import { openEmbedded } from './embedded.ts';
-import { connectServer } from './server.ts';
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
@@ -52,21 +50,3 @@ export interface Database {
 
 export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_READ_URLS' | 'DATA_DIR'> &
   Partial<Pick<Config, 'DATABASE_DIRECT_URL'>>;
-
-/** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
-export async function openDatabase(config: DatabaseConfig): Promise<Database> {
-  const database = await connectDatabase(config);
-  try {
-    await database.migrate();
-    await database.unready();
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
-  return database;
-}
-
-/** Opens the database as it is; throws when it cannot be reached, or when another process has the embedded one. */
-export async function connectDatabase(config: DatabaseConfig): Promise<Database> {
-  return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config) : openEmbedded(config.DATA_DIR);
-}

@@ -1,8 +1,5 @@
 import type { Logger } from 'pino';
-import { setTelemetry } from './telemetry.ts';
-
-/** What is sent: each has an endpoint of its own, or the common one. */
-export type Signal = 'TRACES' | 'METRICS';
+import { type Signal, setTelemetry } from './telemetry.ts';
 
 /** What the standard variables ask to be sent. */
 export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {

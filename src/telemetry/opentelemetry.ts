@@ -16,8 +16,7 @@ import {
 import { startNodeSdk } from '@opentelemetry/sdk-node';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Signal } from './open.ts';
-import type { Answered, Gauge, Step, Telemetry } from './telemetry.ts';
+import type { Answered, Gauge, Signal, Step, Telemetry } from './telemetry.ts';
 
 const NAME = 'fleet-gateway';
 /** As the semantic conventions advise for durations in seconds. */

@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Attributes } from '@opentelemetry/api';
 
+/** What is sent to a collector: each has an endpoint of its own, or the common one. */
+export type Signal = 'TRACES' | 'METRICS';
+
 /** A piece of work, as traces and metrics show it. */
 export interface Step {
   /** Of few values: `query fleets`, never an id. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
 import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';

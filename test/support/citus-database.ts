@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { distribute } from '../../src/database/citus.ts';
-import { type DatabaseConfig, openDatabase } from '../../src/database/database.ts';
+import type { DatabaseConfig } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
 
 /** Where a database is made: `url` is that of the coordinator. */
 export interface Cluster {

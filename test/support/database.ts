@@ -3,7 +3,8 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
-import { type Database, type DatabaseConfig, openDatabase } from '../../src/database/database.ts';
+import type { Database, DatabaseConfig } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
 import { type Cluster, createOn, dropOn } from './citus-database.ts';
 
 /** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** Migrates one embedded database, which every test file starts from a copy of. */

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
 import { readCsv } from '../../src/core/imports/csv/csv.ts';
-import type { Delimiter } from '../../src/core/imports/csv/layout.ts';
+import type { Delimiter } from '../../src/core/imports/csv/head.ts';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import { mayBeTable } from '../../src/core/imports/csv/media-type.ts';
 import { parseRecords } from '../../src/core/imports/csv/records.ts';

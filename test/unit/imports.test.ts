@@ -159,6 +159,20 @@ test("core's folders form no circle", () => {
   expect(rooms.filter((room) => reached(room).has(room))).toEqual([]);
 });
 
+/** Files that import each other, directly or by others; types count, too. */
+function circlesOf(found: readonly Import[]): string[] {
+  const next = new Map(files.map((file) => [file, found.filter(({ from }) => from === file).map(({ to }) => to)]));
+  const reached = (file: string, seen = new Set<string>()): Set<string> => {
+    for (const to of next.get(file) ?? []) if (!seen.has(to)) reached(to, seen.add(to));
+    return seen;
+  };
+  return files.filter((file) => reached(file).has(file));
+}
+
+test('files form no circle', () => {
+  expect(circlesOf(imports)).toEqual([]);
+});
+
 test('every import between our own files leads to one', () => {
   const inside = imports.filter(({ from, to }) => roomOf(to) in allowed && to !== from && to.endsWith('.ts'));
   expect(inside.filter(({ to }) => !files.includes(to)).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);

@@ -6,7 +6,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { type ImportRow, importColumns, readImport } from './imports.ts';
+import { type ImportRow, importColumns, readImport } from './import-row.ts';
 import { forgetRows, LEASE_SECONDS } from './run.ts';
 
 const RETRY_SECONDS = 5;

@@ -1,16 +1,15 @@
-import { expressionBuilder } from 'kysely';
 import { authorize, type Context, callerOf } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { allFleetsAreThere, fleetIsThere, ofFleetThatIsThere } from '../fleets/there.ts';
+import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, json } from '../sql/selection.ts';
+import { json } from '../sql/selection.ts';
 import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
-import type { Delimiter } from './csv/layout.ts';
+import { db } from '../sql/tables.ts';
 import { type Import, importSchema } from './import.ts';
+import { readImport, toImport } from './import-row.ts';
 import { type Counts, runningCounts, runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
@@ -38,54 +37,6 @@ export const firstRejections = prepare((p: { company: string; importId: string; 
     .orderBy('row')
     .limit(p.limit),
 );
-
-/** Writes conditions on imports. */
-export const oneImport = expressionBuilder<Tables, 'import'>();
-
-/** What is read of an import. */
-export const importColumns = [
-  'import.id',
-  'import.company',
-  'import.fleet_id',
-  'import.state',
-  'import.mode',
-  'import.dry_run',
-  'import.received',
-  'import.created',
-  'import.existing',
-  'import.rejected',
-  oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'),
-  'import.columns',
-  'import.digest',
-  'import.idempotency_key',
-  'import.duplicates',
-  'import.failure',
-  isoOf(oneImport.ref('import.started_at')).as('started_at'),
-  isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
-] as const;
-
-/** An import as it is. */
-export const readImport = prepare((p: { company: string; id: string }) =>
-  db
-    .selectFrom('import')
-    .select(importColumns)
-    .where('import.id', '=', p.id)
-    .where('import.company', '=', p.company)
-    .where(ofFleetThatIsThere('import', p.company)),
-);
-export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
-
-export const toImport = (row: ImportRow): Import => ({
-  id: row.id,
-  fleetId: row.fleet_id,
-  state: row.state,
-  received: row.received,
-  created: row.created,
-  existing: row.existing,
-  rejected: row.rejected,
-  startedAt: row.started_at,
-  finishedAt: row.finished_at,
-});
 
 /** Of an import that this process is at, it knows more than the row says. */
 const countNow = (name: keyof Counts) =>

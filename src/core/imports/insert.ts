@@ -7,7 +7,7 @@ import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
-import type { ImportRow } from './imports.ts';
+import type { ImportRow } from './import-row.ts';
 import { forgetBatches } from './run.ts';
 import { tellOfStored } from './running.ts';
 import { type Ids, insertStaged, orderStaged, vinsOfDeleted } from './staged.ts';

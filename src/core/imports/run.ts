@@ -4,7 +4,7 @@ import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { type ImportRow, importColumns, oneImport } from './imports.ts';
+import { type ImportRow, importColumns, oneImport } from './import-row.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
 export const LEASE_SECONDS = 30;

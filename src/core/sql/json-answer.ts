@@ -1,48 +1,17 @@
 import { ListSql } from './json-list.ts';
-import type { Page } from './page.ts';
+import type { Given, ListPart, Members, Part } from './json-parts.ts';
 import {
   conditionsSql,
   fromSql,
   type ListField,
-  type LookupField,
   type OneField,
   ofCompany,
   type Resource,
   type RowsField,
-  type ValueField,
 } from './resource.ts';
-import type { ValueSql } from './selection.ts';
 import { TextSql } from './text-sql.ts';
 
-/** What stands under each name, in the order in which it is to appear; `chosen`, where the caller has made the name. */
-export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
-
-export const pageFacts = ['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'] as const;
-export type PageFact = (typeof pageFacts)[number];
-
-/** A piece of an answer. `read` is the place of its arguments among those of the answer. */
-export type Part =
-  | { kind: 'text'; text: string }
-  | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
-  /** An object of the row that is there; null where `unless` holds. */
-  | { kind: 'object'; members: Members; unless?: string | undefined }
-  | { kind: 'one'; field: OneField; read: number; members: Members }
-  | { kind: 'rows'; field: RowsField; members: Members }
-  | { kind: 'manufacturer'; field: LookupField; members: Members }
-  | { kind: 'member'; name: string }
-  | { kind: 'list'; field: ListField; read: number; members: Members }
-  /** In a list: its items, each an object; what is known of its page; and how many it has in all. */
-  | { kind: 'items'; members: Members }
-  | { kind: 'fact'; fact: PageFact }
-  | { kind: 'cursor' }
-  | { kind: 'count' };
-export type ListPart = Extract<Part, { kind: 'list' }>;
-
-/** What a field was given, as far as the statement's text depends on it. */
-export interface Given {
-  names: readonly string[];
-  page?: Page;
-}
+export { type Members, type Part, pageFacts } from './json-parts.ts';
 
 /** A column that says whether there is (still) a place for a cursor, the argument at `path` of a field. */
 export interface Check {

@@ -1,4 +1,4 @@
-import type { Given, ListPart, PageFact } from './json-answer.ts';
+import type { Given, ListPart, PageFact } from './json-parts.ts';
 import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
 import { conditionsSql, firstRows, fromSql, type Resource } from './resource.ts';

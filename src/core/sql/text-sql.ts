@@ -1,5 +1,3 @@
-import type { ValueSql } from './selection.ts';
-
 /** PostgreSQL's parser takes a chain of any length for a tree as deep. */
 const MOST_VALUES = 50;
 
@@ -17,7 +15,8 @@ export class TextSql {
     this.#piece += text;
   }
 
-  value({ sql, bare }: Pick<ValueSql, 'sql' | 'bare'>): void {
+  /** `bare`: what the expression gives goes between quotes as it is. */
+  value({ sql, bare }: { sql: string; bare?: true }): void {
     if (this.#values === MOST_VALUES) this.#end();
     if (bare) this.#piece += '"';
     this.#take();

@@ -15,7 +15,7 @@ import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
-import { FleetRef } from './fleets.ts';
+import { FleetRef } from './fleet-type.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
 import { orderDescription, orderOf } from './order.ts';

@@ -8,7 +8,7 @@ import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import { inputOf, objectOf } from './described.ts';
-import { FleetRef } from './fleets.ts';
+import { FleetRef } from './fleet-type.ts';
 import { VehicleRef } from './vehicles.ts';
 
 objectOf('EventVehicle', eventVehicle);

@@ -6,13 +6,12 @@ import { updateFleet } from '../../core/fleets/fleets.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
-import { inputOf, objectOf } from './described.ts';
+import { inputOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
+import { FleetRef } from './fleet-type.ts';
 import { addMutation, idOf } from './mutation.ts';
 import { orderDescription, orderOf } from './order.ts';
 import { VehicleConnection, VehicleFilter, VehicleOrder } from './vehicles.ts';
-
-export const FleetRef = objectOf('Fleet', fleet);
 
 builder.objectFields(FleetRef, (t) => ({
   vehicles: t.field({

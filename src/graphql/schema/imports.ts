@@ -16,7 +16,7 @@ import { uploadOf } from '../transport/uploads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
-import { FleetRef } from './fleets.ts';
+import { FleetRef } from './fleet-type.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
 

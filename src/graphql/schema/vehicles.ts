@@ -23,7 +23,7 @@ import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
-import { FleetRef } from './fleets.ts';
+import { FleetRef } from './fleet-type.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
 import { orderDescription, orderOf } from './order.ts';

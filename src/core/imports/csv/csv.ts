@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { textOf } from './decode.ts';
-import { type CsvLayout, type Delimiter, readStart } from './layout.ts';
+import type { Delimiter } from './head.ts';
+import { type CsvLayout, readStart } from './layout.ts';
 import type { CsvLimits } from './limits.ts';
 import { type CsvRow, rowsOf } from './rows.ts';
 

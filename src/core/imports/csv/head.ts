@@ -1,6 +1,13 @@
-import type { Delimiter, Start } from './layout.ts';
 import { type CsvLimits, unreadableRow } from './limits.ts';
 import { parseRecords, scanRecords } from './records.ts';
+
+export type Delimiter = ',' | ';' | '\t' | '|';
+
+/** Where reading goes on: what of the text is left, and the number of its first row. */
+export interface Rest {
+  text: string;
+  row: number;
+}
 
 /** One of the first rows, read with each delimiter that fits, and where it stands in what was read ahead. */
 export interface Line {
@@ -61,10 +68,10 @@ export class Head {
   }
 
   /** Where reading goes on when a row and all behind it are data. */
-  from = ({ from, row }: Line): Pick<Start, 'text' | 'row'> => ({ text: this.#text.slice(from), row });
+  from = ({ from, row }: Line): Rest => ({ text: this.#text.slice(from), row });
 
   /** Where reading goes on behind a row. */
-  after = ({ to, row }: Line): Pick<Start, 'text' | 'row'> => ({ text: this.#text.slice(to), row: row + 1 });
+  after = ({ to, row }: Line): Rest => ({ text: this.#text.slice(to), row: row + 1 });
 
   #skipBlankLines(): void {
     const [blank = ''] = BLANK_LINES.exec(this.#text) ?? [];

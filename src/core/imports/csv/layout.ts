@@ -1,9 +1,7 @@
 import { readVin } from '../../vin.ts';
 import { VIN_COLUMNS, vinNamePreference } from './column-names.ts';
-import { Head, type Line, type Reading } from './head.ts';
+import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
 import { type CsvLimits, unreadableFile, unreadableRow } from './limits.ts';
-
-export type Delimiter = ',' | ';' | '\t' | '|';
 
 export interface CsvLayout {
   /** The header's cells as in the file; null without a header, but for a file whose VIN is not first: made up, then. */
@@ -11,12 +9,10 @@ export interface CsvLayout {
   delimiter: Delimiter;
 }
 
-/** Where reading goes on once the layout is known: `text` is what was read ahead, and begins with row number `row`. */
-export interface Start {
+/** Where reading goes on once the layout is known. */
+export interface Start extends Rest {
   layout: CsvLayout;
   vinAt: number;
-  text: string;
-  row: number;
 }
 
 /** Titles and whatever else people put above a table end within so many rows. */

@@ -1,6 +1,7 @@
 import { BYTE_ORDER_MARK, csvLine } from '../../csv-line.ts';
 import type { Row, RowWriter } from '../../sql/row-writer.ts';
-import { type CsvLayout, type Delimiter, numberedColumns } from './layout.ts';
+import type { Delimiter } from './head.ts';
+import { type CsvLayout, numberedColumns } from './layout.ts';
 
 const ERROR_COLUMNS = ['error_code', 'error_message'];
 const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);

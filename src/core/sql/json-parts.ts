@@ -1,0 +1,33 @@
+import type { Page } from './page.ts';
+import type { ListField, LookupField, OneField, RowsField, ValueField } from './resource.ts';
+import type { ValueSql } from './selection.ts';
+
+/** What stands under each name, in the order in which it is to appear; `chosen`, where the caller has made the name. */
+export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
+
+export const pageFacts = ['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'] as const;
+export type PageFact = (typeof pageFacts)[number];
+
+/** A piece of an answer. `read` is the place of its arguments among those of the answer. */
+export type Part =
+  | { kind: 'text'; text: string }
+  | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
+  /** An object of the row that is there; null where `unless` holds. */
+  | { kind: 'object'; members: Members; unless?: string | undefined }
+  | { kind: 'one'; field: OneField; read: number; members: Members }
+  | { kind: 'rows'; field: RowsField; members: Members }
+  | { kind: 'manufacturer'; field: LookupField; members: Members }
+  | { kind: 'member'; name: string }
+  | { kind: 'list'; field: ListField; read: number; members: Members }
+  /** In a list: its items, each an object; what is known of its page; and how many it has in all. */
+  | { kind: 'items'; members: Members }
+  | { kind: 'fact'; fact: PageFact }
+  | { kind: 'cursor' }
+  | { kind: 'count' };
+export type ListPart = Extract<Part, { kind: 'list' }>;
+
+/** What a field was given, as far as the statement's text depends on it. */
+export interface Given {
+  names: readonly string[];
+  page?: Page;
+}
