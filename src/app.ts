@@ -9,6 +9,7 @@ import { onlyGet, probes } from './http/observability/probes.ts';
 import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/router.ts';
 import type { HttpServices } from './http/request-context.ts';
+import { sendText } from './http/text-body.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
 import { problems, restApi } from './rest/router.ts';
 import { telemetry } from './telemetry/telemetry.ts';
@@ -31,7 +32,11 @@ export function createApp(services: HttpServices): Express {
   app.use(restApi(services));
   app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);
-  onlyGet(app, '/openapi.json', (_req, res) => void res.json(openApiDocument()));
+  let openApi: string | undefined;
+  onlyGet(app, '/openapi.json', (_req, res) => {
+    openApi ??= JSON.stringify(openApiDocument());
+    sendText(res.type('json'), openApi);
+  });
   app.use(pagesRouter(services));
   app.use(consoleRouter(services));
   app.use(() => {

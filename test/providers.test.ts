@@ -80,7 +80,7 @@ describe('a provider that fails for a brand', () => {
 
   test('is told of by processes that ask nobody', async () => {
     const elsewhere = await serving.as('globex');
-    tellOfProviders(contextOf(working.services, 'test', null));
+    tellOfProviders(contextOf(working.services, 'test', null), false);
     const told = await until(async () => {
       const found = await ofRest(elsewhere);
       return bmw(found).state === 'HELD_BACK' && found;

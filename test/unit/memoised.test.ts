@@ -15,14 +15,13 @@ const known: Record<string, string> = {
   'src/core/following/subscriptions.ts this.#state': 'forgets itself where it fails',
   'src/core/sql/prepare.ts kept[variant]': 'no promise',
   'src/database/pglite.ts this.#failure': 'no promise',
-  'src/rest/openapi/document.ts made': 'no promise',
+  'src/app.ts openApi': 'no promise',
   'src/commands/progress.ts this.#storingSince': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
   'src/graphql/execution/turn.ts turn': 'forgets itself, and does not fail',
   'src/graphql/execution/reads.ts this.#query': 'of one request',
   'src/http/identity/issuer.ts this.#reading': 'forgets itself in a finally',
   'src/http/identity/issuer.ts this.#address': 'awaited: only what came is kept',
-  'src/http/observability/log.ts timer': 'no promise',
 };
 
 /** Assignments to what is not there yet, by calling something, that do not forget a failure in their own statement. */

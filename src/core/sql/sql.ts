@@ -38,28 +38,32 @@ export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
-/** Random bytes are asked of the system for many ids at once: asking costs more than making an id. */
-const random = new Uint8Array(4096);
 const ID_BYTES = 16;
-let taken = random.length;
-let msecs = 0;
-let seq = 0;
+
+class Ids {
+  /** Asked of the system for many ids at once: asking costs more than making an id. */
+  readonly #random = new Uint8Array(4096);
+  #left = 0;
+  #msecs = 0;
+  #seq = 0;
+
+  next(): string {
+    if (this.#left === 0) this.#left = getRandomValues(this.#random).length;
+    this.#left -= ID_BYTES;
+    const random = this.#random.subarray(this.#left, this.#left + ID_BYTES);
+    const now = Date.now();
+    if (now > this.#msecs) {
+      this.#msecs = now;
+      this.#seq = new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1;
+    } else this.#seq += 1;
+    return v7({ msecs: this.#msecs, seq: this.#seq, random });
+  }
+}
+
+const ids = new Ids();
 
 /** A new UUIDv7; within one process later ids are greater. */
-export function newId(): string {
-  if (taken === random.length) {
-    getRandomValues(random);
-    taken = 0;
-  }
-  const own = random.subarray(taken, taken + ID_BYTES);
-  taken += ID_BYTES;
-  const now = Date.now();
-  if (now > msecs) {
-    msecs = now;
-    seq = new DataView(own.buffer, own.byteOffset).getUint32(6) >>> 1;
-  } else seq += 1;
-  return v7({ msecs, seq, random: own });
-}
+export const newId = (): string => ids.next();
 
 /** The smallest UUIDv7 of a millisecond of the clock. */
 export function firstIdOf(time: number): string {

@@ -10,7 +10,7 @@ import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
 import { anyText } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
-import { insertVehicles, NONE, type Vehicles } from './insert-vehicles.ts';
+import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
@@ -124,7 +124,7 @@ async function addMissing(
         await makeWay(ctx, company, vinsOf(makingWay));
       }
       const made = await insertVehicles(ctx, company, fleetId, wanted);
-      if (made.size === wanted.length && made.size > 0) return { made, known: NONE };
+      if (made.size === wanted.length && made.size > 0) return { made, known: new Map() };
       const others = wanted.filter(({ vin }) => !made.has(vin));
       const { known } = await findKnown(ctx, company, fleetId, others);
       const missing = others.filter(({ vin }) => !known.has(vin));
@@ -156,5 +156,5 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
   await ownerOfFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
-  return { made: NONE, known: new Map(rows.map(({ json }) => [json.vin, json])) };
+  return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }

@@ -63,11 +63,9 @@ const MOST_SHARED = 50;
 
 /** By VIN. */
 export type Vehicles = ReadonlyMap<string, Vehicle>;
-export const NONE: Vehicles = new Map();
-
 /** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
-  if (wanted.length === 0 || !isId(fleetId)) return NONE;
+  if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
   const vehicles = wanted.map(({ vin, warnings }) => ({
     id: newId(),
@@ -87,7 +85,7 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   };
   const send = wanted.length > MOST_SHARED ? onPrimary : append;
   const rows = await insertNew(send(ctx), values);
-  if (rows.length === 0) return NONE;
+  if (rows.length === 0) return new Map();
   announceEvents(ctx);
   ctx.services.changes.announce('due', 'vehicle');
   const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));

@@ -62,18 +62,15 @@ function ownReport(ctx: Context): ProviderReport {
 
 const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
-/** Processes that have told something that others believe. */
-const told = new WeakSet<object>();
-
-/** Tells other processes how the providers fare, unless there is nothing to tell. */
-export function tellOfProviders(ctx: Context): void {
-  const { changes } = ctx.services;
+/**
+ * Tells other processes how the providers fare, unless there is nothing to tell, and gives whether there was. Where the last call told
+ * something (`before`), they also hear that it is over.
+ */
+export function tellOfProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
-  const quiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
-  if (quiet && !told.has(changes)) return;
-  if (quiet) told.delete(changes);
-  else told.add(changes);
-  changes.announce('provider', report);
+  const isQuiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
+  if (!isQuiet || before) ctx.services.changes.announce('provider', report);
+  return !isQuiet;
 }
 
 /** Vehicles of a company that are looked at: those whose turn comes first. */

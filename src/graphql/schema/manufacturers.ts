@@ -24,15 +24,9 @@ builder.queryField('manufacturers', (t) =>
   }),
 );
 
-type Manufacturers = Context['services']['manufacturers'];
-const known = new WeakMap<Manufacturers, Map<string, ReturnType<Manufacturers['list']>[number]>>();
-
 /** The manufacturer with this slug; null for none. */
-function manufacturerOf({ services: { manufacturers } }: Context, slug: string | null) {
-  const bySlug = known.get(manufacturers) ?? new Map(manufacturers.list().map((one) => [one.id, one]));
-  known.set(manufacturers, bySlug);
-  return (slug !== null && bySlug.get(slug)) || null;
-}
+const manufacturerOf = ({ services }: Context, slug: string | null) =>
+  services.manufacturers.list().find(({ id }) => id === slug) ?? null;
 
 enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
   OK: 'It is.',

@@ -20,15 +20,8 @@ The same service speaks GraphQL at \`/graphql\`.
 
 **Another method** than those listed is rejected with 405 and \`Allow\`; \`HEAD\` works wherever \`GET\` does. New fields may be added to answers at any time.`;
 
-let made: Json | undefined;
-
 /** The OpenAPI document of the REST API: what the routes, core's schemas and the table of errors say. */
 export function openApiDocument(): Json {
-  made ??= makeDocument();
-  return made;
-}
-
-function makeDocument(): Json {
   const schemas = new Schemas();
   const paths: Record<string, Json> = {};
   for (const route of routes) {
