@@ -6,6 +6,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+import type { AddMode } from '../vehicles/vin-lists.ts';
 import { type ImportRow, importColumns, readImport } from './import-row.ts';
 import { forgetRows, LEASE_SECONDS } from './run.ts';
 
@@ -15,7 +16,7 @@ const RETRY_SECONDS = 5;
 export interface Wanted {
   fleetId: string;
   importId?: string | null | undefined;
-  mode: 'partial' | 'atomic';
+  mode: AddMode;
   dryRun: boolean;
 }
 

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgetImportsOf } from '../imports/forget.ts';
-import { removeFromFleets } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
+import { removeFromFleets } from '../vehicles/remove-vehicles.ts';
 
 // A large fleet is gone for everybody as soon as it is deleted; its vehicles, which nobody sees any more, go in steps.
 

@@ -4,13 +4,13 @@ import { ValidationFailed } from '../errors.ts';
 import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
-import { makeWay } from '../remove-vehicles.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
 import { anyText } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
 import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
+import { makeWay } from './remove-vehicles.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 

@@ -5,6 +5,8 @@ import { fleetOrders } from '../../core/fleets/fleet.ts';
 import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import { actor, eligibilityStatus, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
+import { addMode } from '../../core/vehicles/vin-lists.ts';
+import { deliveryState } from '../../core/webhooks/delivery.ts';
 import type { Json } from './json-schema.ts';
 
 const UUID = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
@@ -56,7 +58,7 @@ export const queryParameters = {
   mode: query(
     'mode',
     '`partial` stores what is good though other values are rejected. `atomic` stores nothing if any value is rejected.',
-    { type: 'string', enum: ['partial', 'atomic'], default: 'partial' },
+    { type: 'string', enum: addMode.options, default: 'partial' },
   ),
   dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
   fleetId: query(
@@ -100,7 +102,7 @@ export const queryParameters = {
   until: query('until', 'Only events before then.', { type: 'string', format: 'date-time' }),
   deliveryState: query('state', 'Only deliveries in this state.', {
     type: 'string',
-    enum: ['PENDING', 'SUCCEEDED', 'FAILED'],
+    enum: deliveryState.options,
   }),
 } satisfies Record<string, Json>;
 

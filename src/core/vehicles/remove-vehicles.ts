@@ -1,11 +1,11 @@
 import type { Selectable } from 'kysely';
-import type { Context } from './context.ts';
-import { type By, bySystem, record } from './events/record-events.ts';
-import { removeContractsOfVehicles } from './remove-contracts.ts';
-import { prepare } from './sql/prepare.ts';
-import { onPrimary } from './sql/send.ts';
-import { anyId, anyOf, anyText } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import type { Context } from '../context.ts';
+import { type By, bySystem, record } from '../events/record-events.ts';
+import { removeContractsOfVehicles } from '../remove-contracts.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { anyId, anyOf, anyText } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 
 // Vehicles of fleets that were deleted, while these are on their way out (core/operations/delete-fleets.ts).
 
