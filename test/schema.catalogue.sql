@@ -24,8 +24,8 @@ CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
 CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
-CREATE INDEX vehicle_by_manufacturer ON public.vehicle USING btree (company, fleet_id, manufacturer, id)
-CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, id)
+CREATE INDEX vehicle_by_reason ON public.vehicle USING btree (company, fleet_id, ((reason ->> 'actor'::text)), ((reason ->> 'code'::text))) WHERE (reason IS NOT NULL)
+CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, manufacturer)
 CREATE INDEX vehicle_by_verified ON public.vehicle USING btree (company, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vin)
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
@@ -55,25 +55,11 @@ CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}
 
-column contract.company storage x {n_distinct=50}
-column contract.fleet_id storage p {n_distinct=2}
-column delivery.company storage x {n_distinct=50}
-column event.company storage x {n_distinct=50}
-column event.fleet_id storage p {n_distinct=2}
-column fleet.company storage x {n_distinct=50}
-column idempotency_key.company storage x {n_distinct=50}
-column import.company storage x {n_distinct=50}
-column import_batch.company storage x {n_distinct=50}
 column import_batch.manufacturers storage e
 column import_batch.rows storage e
 column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warnings storage e
-column import_rejection.company storage x {n_distinct=50}
-column vehicle.company storage x {n_distinct=50}
-column vehicle.fleet_id storage p {n_distinct=2}
-column vehicle_tally.company storage x {n_distinct=50}
-column webhook.company storage x {n_distinct=50}
 
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid

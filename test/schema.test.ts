@@ -42,15 +42,6 @@ test('all other indexes of what companies have begin with the company', async ()
   expect(rows.map(({ name }) => name)).toEqual(Object.values(ofAllCompanies).flat().toSorted());
 });
 
-test('the planner takes companies for fifty, and a fleet for half of one', async () => {
-  const rows = await execute(`select c.relname || '.' || a.attname as name
-    from pg_attribute a join pg_class c on c.oid = a.attrelid
-    where a.attname in ('company', 'fleet_id') and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
-      and a.attoptions is distinct from array['n_distinct=' || case a.attname when 'company' then 50 else 2 end] order by 1`);
-  // There each has one row, or a few.
-  expect(rows.map(({ name }) => name)).toEqual(['company.company', 'import.fleet_id', 'vehicle_tally.fleet_id']);
-});
-
 test('what entities write as SQL makes what the database has', async () => {
   const before = await beyondMikroOrm(orm);
   const entities = [...orm.getMetadata().getAll().values()];

@@ -20,6 +20,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   return {
     ...common(orm),
     kind: 'embedded',
+    isCluster: false,
     send,
     read: send,
     rows: (statement, values) => pool.rows(statement, values),

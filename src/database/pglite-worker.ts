@@ -35,7 +35,16 @@ const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 
+/** Lists are read as texts, in the order of an index, as on a server (src/database/server.ts). */
 async function run(sql: string, parameters: readonly unknown[], asTexts: boolean) {
+  if (!asTexts) return send(sql, parameters, asTexts);
+  await pg.exec('set enable_sort = off; set enable_seqscan = off; set plan_cache_mode = force_generic_plan');
+  return send(sql, parameters, asTexts).finally(() =>
+    pg.exec('reset enable_sort; reset enable_seqscan; reset plan_cache_mode'),
+  );
+}
+
+async function send(sql: string, parameters: readonly unknown[], asTexts: boolean) {
   const options: QueryOptions = asTexts ? { rowMode: 'array', parsers: asText } : {};
   const result =
     parameters.length > 0 ? await pg.query(sql, [...parameters], options) : (await pg.exec(sql, options)).at(-1);

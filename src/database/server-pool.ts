@@ -8,6 +8,8 @@ import type { ServerWatch } from './server-watch.ts';
 export class ServerPool {
   /** The statement that is sent for Kysely's `begin`. */
   begin = 'begin';
+  /** The statement before one that only reads, and may take long. */
+  beginReading = 'begin read only';
   readonly #pool: pg.Pool;
   readonly #watch: ServerWatch;
 
@@ -42,7 +44,17 @@ export class ServerPool {
 
   async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
     const connection = await this.connect();
-    return connection.rows(statement, values).finally(() => connection.release());
+    try {
+      await connection.query(this.beginReading);
+      const rows = await connection.rows(statement, values);
+      await connection.query('commit');
+      return rows;
+    } catch (error) {
+      await connection.query('rollback').catch(() => {});
+      throw error;
+    } finally {
+      connection.release();
+    }
   }
 
   async end(): Promise<void> {

@@ -42,13 +42,17 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   const orm = await openOrm(primary.url, pool);
   const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
   const citus = found?.citus ?? false;
-  if (!citus) pool.begin = BEGIN;
+  if (!citus) {
+    pool.begin = BEGIN;
+    for (const one of [pool, ...replicaPools]) one.beginReading = BEGIN_READING;
+  }
   const pipelines = openPipelines(primary, replicas, citus);
   const send: Database['send'] = (statement, values, { replica = false } = {}) =>
     (replica ? reading() : pool).send(statement, values);
   return {
     ...common(orm),
     kind: 'postgresql',
+    isCluster: citus,
     send,
     read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
     async rows(statement, values, { long = false, newest = false } = {}) {
@@ -77,6 +81,16 @@ function inTurn<One>(ones: readonly One[]): () => One {
   return () => ones[turn++ % ones.length] as One;
 }
 
+/**
+ * Rows are read from the index that has their order: the statistics would have PostgreSQL expect a few rows, and read and sort a
+ * whole list for each page (docs/decisions/planner-statistics.md).
+ */
+const READ_IN_ORDER = ['enable_sort=off', 'enable_seqscan=off'];
+/** In a transaction, so that a pooler keeps the settings with the statement. */
+const BEGIN_READING = `begin read only; ${['plan_cache_mode=force_generic_plan', ...READ_IN_ORDER]
+  .map((setting) => `set local ${setting}`)
+  .join('; ')}`;
+
 function notReached(url: string, error: unknown): StartError {
   const { host, pathname } = new URL(url);
   const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
@@ -99,7 +113,11 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
   const shared = { onePlan: !citus };
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
     ({ url, watch }) =>
-      new Pipelines(watch, { ...session(url), ...bounds }, { ...shared, connections: READING, repeatable: true }),
+      new Pipelines(
+        watch,
+        { ...session(url, citus ? [] : READ_IN_ORDER), ...bounds },
+        { ...shared, connections: READING, repeatable: true },
+      ),
   );
   // Whoever waits for others must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
@@ -166,12 +184,12 @@ const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 10, connectionTimeoutMillis: 2_000 });
 
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
-function session(url: string): ClientConfig {
+function session(url: string, settings: readonly string[] = []): ClientConfig {
   return {
     connectionString: url,
     application_name: 'fleet-gateway',
     // Compiling a plan pays for statements of seconds, and costs short ones ten times what they take.
-    options: '-c jit=off',
+    options: ['jit=off', ...settings].map((setting) => `-c ${setting}`).join(' '),
     connectionTimeoutMillis: 3_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,

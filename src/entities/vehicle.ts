@@ -17,8 +17,12 @@ export const Vehicle = defineEntity({
   uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
   indexes: [
     { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
-    { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'id'] },
-    { name: 'vehicle_by_manufacturer', properties: ['company', 'fleetId', 'manufacturer', 'id'] },
+    // Filters look rows up for each fleet (Seek in core/sql/resource.ts).
+    { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'manufacturer'] },
+    {
+      name: 'vehicle_by_reason',
+      expression: `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code')) where reason is not null`,
+    },
     { name: 'vehicle_by_vin', properties: ['company', 'fleetId', 'vin'] },
     // What has no answer stands behind, whatever is added.
     {

@@ -6,9 +6,7 @@ import { takeOver } from './take-over.ts';
 export class Migration20261123000000 extends Migration {
   override async up(): Promise<void> {
     const [found] = await this.execute(`select to_regclass('fleet') is not null as tables`);
-    const statements = found?.tables
-      ? await takeOver((statement) => this.execute(statement))
-      : [...tables, ...indexes, ...statistics];
+    const statements = found?.tables ? await takeOver((statement) => this.execute(statement)) : [...tables, ...indexes];
     for (const statement of statements) this.addSql(statement);
   }
 }
@@ -22,8 +20,9 @@ const indexes = [
   'create index fleet_being_deleted on fleet (company, id) where deletion is not null',
 
   'create index vehicle_by_fleet on vehicle (company, fleet_id, id)',
-  'create index vehicle_by_status on vehicle (company, fleet_id, status, id)',
-  'create index vehicle_by_manufacturer on vehicle (company, fleet_id, manufacturer, id)',
+  'create index vehicle_by_status on vehicle (company, fleet_id, status, manufacturer)',
+  `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code'))
+    where reason is not null`,
   'create index vehicle_by_vin on vehicle (company, fleet_id, vin)',
   `create index vehicle_by_verified on vehicle (company, coalesce(verified_at, 'infinity'::timestamptz), id)`,
   `create index vehicle_of_fleet_by_verified
@@ -60,13 +59,3 @@ const indexes = [
   'create index delivery_due_by_webhook on delivery (company, webhook_id, due_at) where due_at is not null',
   'create index delivery_asked_by_webhook on delivery (company, webhook_id, due_at) where asked and due_at is not null',
 ];
-
-/** The planner takes companies for fifty, and a fleet for half of its company (docs/decisions/planner-statistics.md). */
-const statistics = [
-  ...['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'import_batch', 'import_rejection', 'idempotency_key'],
-  ...['event', 'webhook', 'delivery'],
-]
-  .map((table) => `alter table ${table} alter column company set (n_distinct = 50)`)
-  .concat(
-    ['vehicle', 'contract', 'event'].map((table) => `alter table ${table} alter column fleet_id set (n_distinct = 2)`),
-  );

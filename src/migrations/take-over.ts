@@ -17,6 +17,19 @@ const changes = [
   `drop index if exists contract_due, contract_fleet, contract_vehicle, vehicle_by_id, vehicle_list,
     vehicle_tally_fleet, import_by_id, webhook_by_id`,
   'alter table import_batch drop column warned',
+  // Filters look rows up for each fleet.
+  'drop index vehicle_by_status, vehicle_by_manufacturer',
+  'create index vehicle_by_status on vehicle (company, fleet_id, status, manufacturer)',
+  `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code'))
+    where reason is not null`,
+  // Plans no longer rest on invented numbers of companies and fleets.
+  `do $$ declare one record; begin
+    for one in select c.relname as "table", a.attname as "column" from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and a.attoptions is not null
+    loop
+      execute format('alter table %I alter column %I reset (n_distinct)', one."table", one."column");
+    end loop;
+  end $$`,
 ];
 
 /**

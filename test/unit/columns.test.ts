@@ -73,7 +73,7 @@ function checkResource(of: Resource): Aliases {
   const texts = [
     ...[of.id, `${alias}.company`, of.where, of.lacking?.where, ...joinsIn(of)],
     ...Object.values(of.conditions).map(([sql]) => sql),
-    ...[...sorted, ...(of.order?.columns ?? []), of.order?.placeOf('$id')],
+    ...[...sorted, ...(of.order?.columns ?? []), ...(of.order?.placeOf('$id') ?? [])],
   ];
   for (const text of texts) check(text, own);
   checkMembers(of.members, own);
@@ -85,6 +85,7 @@ function checkField(field: Field, around: Aliases): void {
   if (field.kind === 'one' || field.kind === 'list') {
     const both = new Map([...around, ...checkResource(field.of())]);
     check(field.on, both);
+    for (const text of (field.kind === 'list' && field.under) || []) check(text, both);
     const { kept } = field.kind === 'list' ? field : {};
     if (!kept) return;
     check(kept.all, both);

@@ -27,7 +27,7 @@ export async function listEvents(
 ): Promise<Slice<Event>> {
   const company = authorize(ctx, 'fleets:read');
   if (page.after !== null) await positionOf(ctx, page.after.id);
-  return readSlice(ctx, eventRows, { company, page, filter, on: [PUBLISHED, {}] });
+  return readSlice(ctx, eventRows, { company, page, filter, on: PUBLISHED });
 }
 
 /** Whether an event has its place in the log. */
@@ -132,10 +132,15 @@ export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contra
 /** The order of a company's log. */
 export const logOrder: FixedOrder = {
   columns: ['e.position'],
-  placeOf: (id) =>
+  placeOf: (id) => [
     `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,
+  ],
+  range: ['0', `${2n ** 63n - 1n}`],
   lost: notInLog,
 };
+
+/** For the few events of a vehicle: an index of the log's order would be walked until a page of them is found. */
+export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
 /**
  * The place in the log of the event that was written last an hour before a time, or first an hour after it: an event is written
@@ -166,14 +171,16 @@ export const eventRows: Resource = {
   conditions: {
     id: ['e.id = ?::uuid', idOrNull],
     types: ['e.type = any(?::text[])'],
-    fleetId: ['e.fleet_id = ?::uuid', idOrNull],
-    contractId: ['e.contract_id = ?::uuid', idOrNull],
+    fleetId: ['e.fleet_id is not null and e.fleet_id = ?::uuid', idOrNull],
+    contractId: ['e.contract_id is not null and e.contract_id = ?::uuid', idOrNull],
     vehicleId: [listing('e.vehicle_ids', '?::uuid'), idOrNull],
     vin: [listing('e.vins', '?::text'), vinOrNull],
     since: [`e.at >= ?::timestamptz and e.position >= coalesce(${placeAt('-', '<', 'desc')}, 0)`],
     until: [`e.at < ?::timestamptz and e.position <= coalesce(${placeAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
+  leading: { fleetId: ['e.fleet_id', '?::uuid'], contractId: ['e.contract_id', '?::uuid'] },
+  sparse: { names: ['vehicleId', 'vin'], order: unindexedOrder },
   readPage: readEventPage,
   lacking: HIDDEN,
   primary: true,

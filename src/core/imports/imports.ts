@@ -60,7 +60,10 @@ export const importRows: Resource = {
   // Ids that callers choose say nothing of the time.
   order: {
     columns: ['n.started_at', 'n.id'],
-    placeOf: (id) => `(select p.started_at, p.id from import p where p.company = $company and p.id = ${id}::uuid)`,
+    placeOf: (id) => [
+      `(select p.started_at from import p where p.company = $company and p.id = ${id}::uuid)`,
+      `${id}::uuid`,
+    ],
   },
   primary: true,
   missing: () => new ImportNotFound(),

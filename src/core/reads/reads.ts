@@ -1,9 +1,9 @@
 import { contractRows } from '../contracts/contracts.ts';
-import { eventRows, listing, logOrder, PUBLISHED } from '../events/events.ts';
+import { eventRows, listing, PUBLISHED, unindexedOrder } from '../events/events.ts';
 import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
 import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
-import type { Field, Fields, ListField, OneField, Resource } from '../sql/resource.ts';
+import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
 import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
@@ -11,35 +11,40 @@ import { webhookRows } from '../webhooks/webhooks.ts';
 // What can be read from where: the resources with what hangs on each, and where reading begins.
 
 const one = (of: () => Resource, on: string): OneField => ({ kind: 'one', of, on });
-const list = (of: () => Resource, on: string, options: Partial<ListField> = {}): ListField => ({
+const list = (of: () => Resource, under: Under, options: Partial<ListField> = {}): ListField => ({
   kind: 'list',
   of,
-  on,
+  under,
   ...options,
 });
-const timeline = (on: string, of = eventRows, options: Partial<ListField> = {}) =>
-  list(() => of, `${PUBLISHED} and ${on}`, options);
-/** A vehicle has few: were the log's index in their order, it would be walked until a page of them is found. */
-const fewEvents: Resource = { ...eventRows, order: { ...logOrder, columns: ['(e.position + 0)'] } };
+/** By an index of the events that have this column. */
+const timeline = (under: Under, options: Partial<ListField> = {}) =>
+  list(() => eventRows, under, { on: `${PUBLISHED} and ${under[0]} is not null`, ...options });
+const fewEvents: Resource = { ...eventRows, order: unindexedOrder };
 
 const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fields: { ...rows.fields, ...fields } });
 
 const fleet: Resource = withFields(fleetRows, {
-  vehicles: list(() => vehicle, 'v.fleet_id = f.id', {
+  vehicles: list(() => vehicle, ['v.fleet_id', 'f.id'], {
     kept: { sum: 't.delta', from: TALLY, conditions: { eligibility: ['t.status = ?'] }, all: 'counts.total' },
     indexed: ['eligibility', 'manufacturer'],
     within: true,
   }),
   eligibilitySummary: { kind: 'object', members: byStatus },
-  contracts: list(() => contract, 'c.fleet_id = f.id', { within: true }),
-  imports: list(() => importOf, 'n.fleet_id = f.id', { few: true, within: true }),
-  timeline: timeline('e.fleet_id = f.id'),
+  contracts: list(() => contract, ['c.fleet_id', 'f.id'], { within: true }),
+  imports: list(() => importOf, ['n.fleet_id', 'f.id'], { few: true, within: true }),
+  timeline: timeline(['e.fleet_id', 'f.id']),
 });
 
 const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
-  contracts: list(() => contract, 'c.vehicle_id = v.id', { few: true }),
-  timeline: timeline(listing('e.vehicle_ids', 'v.id'), fewEvents, { few: true }),
+  contracts: list(() => contract, ['c.vehicle_id', 'v.id'], { few: true }),
+  timeline: {
+    kind: 'list',
+    of: () => fewEvents,
+    on: `${PUBLISHED} and ${listing('e.vehicle_ids', 'v.id')}`,
+    few: true,
+  },
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
 const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
@@ -47,13 +52,13 @@ const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
 const contract: Resource = withFields(contractRows, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
   vehicle: one(() => vehicle, 'v.id = c.vehicle_id'),
-  timeline: timeline('e.contract_id = c.id', eventRows, { few: true }),
+  timeline: timeline(['e.contract_id', 'c.id'], { few: true }),
 });
 
 const importOf: Resource = withFields(importRows, { fleet: one(() => fleet, 'f.id = n.fleet_id') });
 
 const webhook: Resource = withFields(webhookRows, {
-  deliveries: list(() => deliveryRows, 'd.webhook_id = w.id', { filterOf: (args) => args }),
+  deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id'], { filterOf: (args) => args }),
 });
 
 /** The resources by the names of their types, for objects that are there already. */

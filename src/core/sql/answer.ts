@@ -194,7 +194,12 @@ const MOST_STATEMENTS = 16;
 function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const writer = new Writer(
     given.map((read) => (read instanceof Error ? null : read)),
-    { isHidden: (of) => isHidden(ctx, of), manufacturers: manufacturersIn(ctx), ofRows: form.rows !== null },
+    {
+      isHidden: (of) => isHidden(ctx, of),
+      manufacturers: manufacturersIn(ctx),
+      ofRows: form.rows !== null,
+      isCluster: ctx.services.database.isCluster,
+    },
   );
   const columns: string[] = [];
   const column = (sql: string): number => columns.push(`${sql} as f${columns.length}`) - 1;

@@ -5,7 +5,7 @@ import {
   fromSql,
   type ListField,
   type OneField,
-  ofCompany,
+  prefixOf,
   type Resource,
   type RowsField,
 } from './resource.ts';
@@ -36,6 +36,7 @@ export class Writer {
   readonly #hidden: (of: Resource) => boolean;
   readonly #manufacturers: (members: Members) => string;
   readonly #ofRows: boolean;
+  readonly #isCluster: boolean;
 
   /**
    * `manufacturers`: SQL for the JSON texts of all with these members, by slug. `ofRows`: it hangs on rows that were read before,
@@ -47,12 +48,19 @@ export class Writer {
       isHidden,
       manufacturers,
       ofRows,
-    }: { isHidden: (of: Resource) => boolean; manufacturers: (members: Members) => string; ofRows: boolean },
+      isCluster,
+    }: {
+      isHidden: (of: Resource) => boolean;
+      manufacturers: (members: Members) => string;
+      ofRows: boolean;
+      isCluster: boolean;
+    },
   ) {
     this.#given = given;
     this.#hidden = isHidden;
     this.#manufacturers = manufacturers;
     this.#ofRows = ofRows;
+    this.#isCluster = isCluster;
   }
 
   /** An expression for a part that stands by itself. */
@@ -121,19 +129,20 @@ export class Writer {
     const given = this.#given[read];
     if (!given) return `'null'`;
     const object = this.object(members);
-    const where = this.#where(field, given.names, read);
+    const prefix = prefixOf(of).map(([column, value]) => `${column} = ${value}`);
+    const where = [...prefix, ...this.#where(field, given.names, read)].join(' and ');
     const row = `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
     return field.by ? row : `coalesce(${row}, ${NO_ROW})`;
   }
 
-  /** The conditions of a field's rows; `ofAll`: also of those that are there for nobody. */
-  #where(field: OneField | ListField, names: readonly string[], read: number, { ofAll = false } = {}): string {
+  /** The conditions of a field's rows beside their prefix; `ofAll`: also of those that are there for nobody. */
+  #where(field: OneField | ListField, names: readonly string[], read: number, { ofAll = false } = {}): string[] {
     const { on } = field;
     const of = field.of();
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
     const holds = ofAll || !of.where || ('within' in field && field.within && !this.#ofRows);
     const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
-    return [ofCompany(of), ...(holds ? [] : [of.where]), ...(on ? [on] : []), ...conditions, ...hidden].join(' and ');
+    return [...(holds || !of.where ? [] : [of.where]), ...(on ? [on] : []), ...conditions, ...hidden];
   }
 
   #list(part: ListPart): string {
@@ -142,7 +151,7 @@ export class Writer {
     const { field, read } = part;
     const where = this.#where(field, given.names, read);
     const wherever = this.#where(field, given.names, read, { ofAll: true });
-    const list = new ListSql(part, given as Required<Given>, { where, wherever });
+    const list = new ListSql(part, given as Required<Given>, { where, wherever, isCluster: this.#isCluster });
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
       if (list.sort.lost && given.page[path] !== null)

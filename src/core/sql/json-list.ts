@@ -1,7 +1,9 @@
 import type { Given, ListPart, PageFact } from './json-parts.ts';
-import { comparedSql, orderSql, type Sort, sortOf } from './order.ts';
+import { countedRows, firstRows, type ListRows } from './list-rows.ts';
+import { sortFor } from './list-statement.ts';
+import { orderSql, type Sort, withoutRange } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
-import { conditionsSql, firstRows, fromSql, type Resource } from './resource.ts';
+import { conditionsSql, prefixOf, type Resource } from './resource.ts';
 
 /** One page of a list, as it is being written. */
 export class ListSql {
@@ -9,20 +11,27 @@ export class ListSql {
   readonly #of: Resource;
   readonly #part: ListPart;
   readonly #given: Required<Given>;
-  readonly #where: string;
-  readonly #wherever: string;
+  readonly #list: ListRows;
+  readonly #wherever: readonly string[];
   readonly #items: string[] = [];
   /** What the order's columns are called among what was read. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
 
-  /** `where` are the conditions of its rows, `wherever` the same without that of being there. */
-  constructor(part: ListPart, given: Required<Given>, { where, wherever }: { where: string; wherever: string }) {
+  /** `where` are the conditions of its rows beside the prefix, `wherever` the same without that of being there. */
+  constructor(
+    part: ListPart,
+    given: Required<Given>,
+    { where, wherever, isCluster }: { where: readonly string[]; wherever: readonly string[]; isCluster: boolean },
+  ) {
     this.#part = part;
     this.#given = given;
     this.#of = part.field.of();
-    this.sort = sortOf(given.page.order, this.#of.id, this.#of.order);
-    this.#where = where;
+    const { few, under } = part.field;
+    const sort = sortFor(this.#of, given.page.order, given.names, isCluster);
+    this.sort = few && under ? withoutRange(sort) : sort;
+    const prefix = prefixOf(this.#of, { under, names: given.names, param: (name) => this.param(name) });
+    this.#list = { of: this.#of, sort: this.sort, prefix, conditions: where, names: given.names };
     this.#wherever = wherever;
     this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
   }
@@ -43,14 +52,15 @@ export class ListSql {
       const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
     }
-    const those = this.#counted(this.#where);
+    const those = this.#counted(this.#list);
     const { whereForAll } = this.#of;
-    if (this.#wherever === this.#where || !whereForAll) return those;
-    return `(case when ${whereForAll} then ${this.#counted(this.#wherever)} else ${those} end)`;
+    if (this.#wherever.length === this.#list.conditions.length || !whereForAll) return those;
+    const all = this.#counted({ ...this.#list, conditions: this.#wherever });
+    return `(case when ${whereForAll} then ${all} else ${those} end)`;
   }
 
-  #counted(where: string): string {
-    return `(select count(*) from (select from ${fromSql(this.#of, where)} where ${where} limit ${COUNTED_MOST}) n)`;
+  #counted(list: ListRows): string {
+    return `(select count(*) from (${countedRows(list, COUNTED_MOST)}) n)`;
   }
 
   /** A fact of the page `p` as JSON. */
@@ -79,30 +89,31 @@ export class ListSql {
     return `coalesce('"' || ${this.sort.cursor(`p.id[${at}]`, `p.text[${at}]`)} || '"', 'null')`;
   }
 
-  #place(cursor: 'after' | 'before'): string {
+  #place(cursor: 'after' | 'before'): readonly string[] {
     return this.sort.placeOf(this.param(cursor), this.param(`${cursor}_text`));
   }
 
   /** Whether there is (still) a place for a cursor. */
   isThere(cursor: 'after' | 'before'): string {
-    return `${this.#place(cursor)} is not null`;
+    return `${this.#place(cursor)[0]} is not null`;
   }
 
   /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
   #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before' | null, isEnd: boolean): string {
     if (isEnd) return `'false'`;
     for (const key of this.#keys) this.#aggregates.add(key);
-    const edge = this.#keys.map((key) => `p.${key}[${at}]`).join(', ');
-    const rows = this.#exists(operator, this.#keys.length === 1 ? edge : `(${edge})`);
+    const rows = this.#exists(
+      operator,
+      this.#keys.map((key) => `p.${key}[${at}]`),
+    );
     const ofEmpty = cursor ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
     return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
   }
 
-  #exists(operator: '<' | '>' | '<=' | '>=', place: string): string {
-    const where = `${this.#where} and ${comparedSql(this.sort, operator, place)}`;
-    const order = orderSql(this.sort, this.sort.columns, operator.startsWith('<'));
+  #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
+    const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
     // Not by `exists`: that takes the order for nothing, and any row for likely, and reads a table of others from its start.
-    return `coalesce((select true from ${fromSql(this.#of, where)} where ${where} order by ${order} limit 1), false)`;
+    return `coalesce((${firstRows(this.#list, 'true', first)}), false)`;
   }
 
   /** The whole, as an expression for `object`, which is made of the page `p`. */
@@ -122,19 +133,17 @@ export class ListSql {
   #page(): string {
     const { limit, after, before, backward } = this.#given.page;
     const { columns, text } = this.sort;
-    const where = [
-      this.#where,
-      ...(after === null ? [] : [comparedSql(this.sort, '>', this.#place('after'))]),
-      ...(before === null ? [] : [comparedSql(this.sort, '<', this.#place('before'))]),
-    ].join(' and ');
+    const bounds = [
+      ...(after === null ? [] : [{ operator: '>' as const, place: this.#place('after') }]),
+      ...(before === null ? [] : [{ operator: '<' as const, place: this.#place('before') }]),
+    ];
     const values = [
       `${this.#of.id} as id`,
       ...columns.flatMap((column, at) => (this.#keys[at] === 'id' ? [] : `${column} as ${this.#keys[at]}`)),
       ...(text !== null && this.#aggregates.has('text') ? [`${text} as text`] : []),
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
-    const order = orderSql(this.sort, columns, backward);
-    const rows = firstRows(this.#of, values, where, order, plannedFor(limit));
+    const rows = firstRows(this.#list, values, { bounds, backward, limit: plannedFor(limit) });
     const page = `select * from (${rows}) i limit ${this.param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
     return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;

@@ -1,15 +1,19 @@
 import { type Context, hasScope } from '../context.ts';
 import { readInput } from '../input.ts';
+import { firstRows, whereOf } from './list-rows.ts';
 import { type Numbered, numbered } from './named.ts';
-import { comparedSql, orderSql, sortOf } from './order.ts';
+import { type Order, type Prefix, sortOf, withoutRange } from './order.ts';
 import type { Page } from './page.ts';
-import { conditionsSql, firstRows, givenOf, ofCompany, type Resource } from './resource.ts';
+import { conditionsSql, givenOf, prefixOf, type Resource, type Under } from './resource.ts';
 
 /** Which rows of a resource; `company` null for those of all. */
 export interface Asked {
   company: string | null;
-  /** A condition of its own, on the values of these names. */
-  on?: readonly [sql: string, values: Readonly<Record<string, unknown>>];
+  /** What the rows hang on, with the values that it names. */
+  under?: Under;
+  /** A condition of its own. */
+  on?: string;
+  values?: Readonly<Record<string, unknown>>;
 }
 export interface AskedList extends Asked {
   page: Page;
@@ -56,16 +60,19 @@ interface ListText extends Pick<Numbered, 'names'> {
 
 /** The statement for a page that counts from the beginning of the list, or goes on after a place; one row longer than it. */
 export function listStatement(ctx: Context, of: Resource, columns: Columns, asked: AskedList) {
-  const { page, filter, company, on } = asked;
+  const { page, filter, company, under, on } = asked;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
   const hidden = isHidden(ctx, of);
   const { after, order } = page;
-  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on?.[0]}`;
-  const kept = keptText(of, columns.select, shape, () => writeList(of, columns, asked, given.names, hidden));
+  const { isCluster } = ctx.services.database;
+  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${isCluster} ${given.names} ${under} ${on}`;
+  const kept = keptText(of, columns.select, shape, () =>
+    writeList(of, columns, asked, given.names, { hidden, isCluster }),
+  );
   const all: Record<string, unknown> = {
     ...placesOf(page),
     ...given.values,
-    ...on?.[1],
+    ...asked.values,
     ...of.values?.(ctx),
     company,
     now: ctx.now(),
@@ -88,39 +95,53 @@ function writeList(
   { columns, select }: Columns,
   asked: AskedList,
   names: readonly string[],
-  hidden: boolean,
+  { hidden, isCluster }: { hidden: boolean; isCluster: boolean },
 ): ListText {
   const { after, order } = asked.page;
-  const sort = sortOf(order, of.id, of.order);
-  const where = [
-    whereSql(of, asked, names, hidden),
-    ...(after === null ? [] : [comparedSql(sort, '>', sort.placeOf('$after', '$after_text'))]),
-  ].join(' and ');
+  const sort = sortFor(of, order, names, isCluster);
+  const prefix = prefixFor(of, asked, names);
+  const list = { of, sort, prefix, conditions: conditionsOf(of, asked, names, hidden), names };
+  const bounds = after === null ? [] : [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }];
   const known = columns.indexOf(of.id);
   const idAt = known < 0 ? columns.length : known;
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
-  const sorted = orderSql(sort, sort.columns, false);
-  const { text, names: given } = numbered(firstRows(of, own, where, sorted, LIMIT));
+  const { text, names: given } = numbered(firstRows(list, own, { bounds, backward: false, limit: LIMIT }));
   return { parts: text.split(LIMIT), names: given, idAt, textAt };
 }
+
+/** How the rows of a list are sorted that meet conditions of these names. */
+export function sortFor(
+  { id, order: fixed, sparse }: Resource,
+  order: Order,
+  names: readonly string[],
+  isCluster: boolean,
+) {
+  const few = sparse && names.some((name) => sparse.names.includes(name));
+  const sort = sortOf(order, id, few ? sparse.order : fixed);
+  return isCluster ? withoutRange(sort) : sort;
+}
+
+const prefixFor = (of: Resource, { company, under }: Asked, names: readonly string[] = []): Prefix =>
+  company === null ? [] : prefixOf(of, { under, names, param: (name) => `$${name}` });
 
 /** Whether rows are kept from the caller that others may see. */
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
 
 /** Conditions for rows of a company (null: of any), for values of these names. */
-export function whereSql(of: Resource, { company, on }: Asked, names: readonly string[], hidden: boolean): string {
+export const whereSql = (of: Resource, asked: Asked, names: readonly string[], hidden: boolean): string =>
+  whereOf({ prefix: prefixFor(of, asked), conditions: conditionsOf(of, asked, names, hidden) });
+
+/** The conditions beside those of the prefix. */
+function conditionsOf(of: Resource, { company, on }: Asked, names: readonly string[], hidden: boolean): string[] {
   const always = (company === null && of.whereOfAny) || of.where;
-  return (
-    [
-      ...(company === null ? [] : [ofCompany(of)]),
-      ...(always ? [always] : []),
-      ...(on ? [on[0]] : []),
-      ...conditionsSql(of.conditions, names, (name) => `$${name}`),
-      ...(of.lacking && hidden ? [of.lacking.where] : []),
-    ].join(' and ') || 'true'
-  );
+  return [
+    ...(always ? [always] : []),
+    ...(on ? [on] : []),
+    ...conditionsSql(of.conditions, names, (name) => `$${name}`),
+    ...(of.lacking && hidden ? [of.lacking.where] : []),
+  ];
 }
 
 /** The values of a page's bounds, by the names that statements have for them. */

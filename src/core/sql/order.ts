@@ -67,7 +67,15 @@ interface Kind {
   text(column: string): string;
   bound(text: string): string;
   isText(text: string): boolean;
+  range: Range;
 }
+
+/** SQL for a value that none is below, and one that none is above. */
+type Range = readonly [least: string, most: string];
+const ID_RANGE: Range = [
+  `'00000000-0000-0000-0000-000000000000'::uuid`,
+  `'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`,
+];
 
 /** 255 characters, each of which may be two of JavaScript's. */
 const MOST_TEXT = 510;
@@ -79,6 +87,7 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
     text: (column) => column,
     bound: (text) => `${text}::text`,
     isText: (text) => text.length <= MOST_TEXT && !text.includes('\0'),
+    range: [`''`, 'repeat(chr(1114111), 256)'],
   },
   // To the microsecond, whatever the session's style of dates.
   time: {
@@ -86,6 +95,7 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
     text: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     bound: (text) => `coalesce(${text}, 'infinity')::timestamptz`,
     isText: (text) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
+    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`],
   },
 };
 
@@ -104,16 +114,18 @@ export interface Place {
 export interface FixedOrder {
   columns: readonly string[];
   /** SQL for the columns of the row with this id, from where a page goes on. */
-  placeOf(id: string): string;
+  placeOf(id: string): readonly string[];
+  /** Of the first column, where an index has the order behind the columns of a list. */
+  range?: Range | undefined;
   /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
   lost?(path: string): DomainError;
 }
 
 /** An order as SQL: what makes a row's place, and what says where it is. */
-export interface Sort extends Pick<FixedOrder, 'columns' | 'lost'> {
+export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
   /** The columns of the place whose id and text these parameters bring. */
-  placeOf(id: string, text: string): string;
+  placeOf(id: string, text: string): readonly string[];
   /** The text that cursors have of the value in a row; null where the id alone is the place. */
   text: string | null;
   /** The cursor of the row with this id and text. */
@@ -125,14 +137,17 @@ export function sortOf({ name, by, descending }: Order, id: string, fixed?: Fixe
   const cursor = (of: string, text: string) =>
     cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
   if (fixed) return { ...fixed, descending, text: null, cursor };
-  if (!by) return { columns: [id], descending, placeOf: (place) => `${place}::uuid`, text: null, cursor };
+  if (!by) {
+    return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], range: ID_RANGE, text: null, cursor };
+  }
   const kind = kinds[by.kind];
   const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
   const own = kind.place(column, by.nullable);
   return {
     columns: by.unique ? [own] : [own, id],
     descending,
-    placeOf: (place, text) => (by.unique ? kind.bound(text) : `(${kind.bound(text)}, ${place}::uuid)`),
+    placeOf: (place, text) => (by.unique ? [kind.bound(text)] : [kind.bound(text), `${place}::uuid`]),
+    range: kind.range,
     text: kind.text(column),
     cursor,
   };
@@ -151,12 +166,52 @@ function cursorSql(id: string, sorted: string | null): string {
   return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
 }
 
-/** A comparison of a row's place with another one, as the list goes: `>` is what comes after. */
-export function comparedSql({ columns, descending }: Sort, operator: '<' | '>' | '<=' | '>=', place: string): string {
-  const turned = descending ? operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) : operator;
-  return `${columns.length === 1 ? columns[0] : `(${columns.join(', ')})`} ${turned} ${place}`;
+/** The same for lists that no index has in this order. */
+export const withoutRange = (sort: Sort): Sort => ({ ...sort, range: undefined });
+
+type Comparison = '<' | '>' | '<=' | '>=';
+export interface Bound {
+  operator: Comparison;
+  place: readonly string[];
 }
 
-/** What follows `order by`, for these columns of it. */
-export const orderSql = ({ descending }: Sort, columns: readonly string[], backward: boolean): string =>
-  columns.map((column) => (descending === backward ? column : `${column} desc`)).join(', ');
+const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
+
+/** The columns in which all rows of a list are equal, with SQL for their values: its company, and what it hangs on. */
+export type Prefix = readonly (readonly [column: string, value: string])[];
+
+/**
+ * The conditions for the rows of a list between these places, as the list goes: `>` is what comes after. Where an index has the
+ * order behind the prefix's columns, they are one range of it, and not equalities: of these PostgreSQL expects so few rows,
+ * whatever there are, that it may read and sort all of them for a page (docs/decisions/planner-statistics.md).
+ */
+export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly Bound[]): string[] {
+  const { columns, descending, range } = sort;
+  const turned = (operator: Comparison) =>
+    descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
+  const compared = bounds.map(({ operator, place }) => ({ operator: turned(operator), place }));
+  const equal = prefix.map(([column, value]) => `${column} = ${value}`);
+  if (!range || prefix.length === 0) {
+    return [...equal, ...compared.map(({ operator, place }) => `${rowOf(columns)} ${operator} ${rowOf(place)}`)];
+  }
+  const has = (sign: string) => compared.some(({ operator }) => operator.startsWith(sign));
+  const ends: Bound[] = [
+    ...(has('>') ? [] : [{ operator: '>=' as const, place: [range[0]] }]),
+    ...(has('<') ? [] : [{ operator: '<=' as const, place: [range[1]] }]),
+  ];
+  return [...compared, ...ends].map(({ operator, place }) => {
+    const left = [...prefix.map(([column]) => column), ...columns.slice(0, place.length)];
+    return `${rowOf(left)} ${operator} ${rowOf([...prefix.map(([, value]) => value), ...place])}`;
+  });
+}
+
+/** What follows `order by`, for these columns of it; with the prefix where rows are taken from an index that begins with it. */
+export const orderSql = (
+  { descending, range }: Sort,
+  columns: readonly string[],
+  backward: boolean,
+  prefix: Prefix = [],
+): string =>
+  [...(range ? prefix.map(([column]) => column) : []), ...columns]
+    .map((column) => (descending === backward ? column : `${column} desc`))
+    .join(', ');

@@ -5,7 +5,7 @@ import type { Slice } from './page.ts';
 import { fromSql, givenOf, type Resource } from './resource.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
 import { type JsonTable, jsonText } from './selection.ts';
-import { ALL_ROWS, onPrimary, onReplica } from './send.ts';
+import { ALL_ROWS, onPrimary, onReplica, readTexts } from './send.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
@@ -23,9 +23,9 @@ export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList)
   const json = wholeOf(of.members);
   const { limit } = asked.page;
   const { text, values, isLong } = listStatement(ctx, of, { columns: [json], select: json }, asked);
-  const send = of.primary ? onPrimary(ctx) : onReplica(ctx, isLong ? ALL_ROWS : limit);
-  const rows = (await send(text, values)) as { json: string }[];
-  const items = rows.slice(0, limit).map((row) => row.json);
+  const most = isLong ? ALL_ROWS : limit;
+  const rows = await readTexts(ctx, text, values, { most, newest: of.primary ?? false });
+  const items = rows.slice(0, limit).map(([row]) => row);
   return { items: JSON.parse(`[${items.join()}]`), more: rows.length > limit };
 }
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Context, Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
-import type { FixedOrder, Orders } from './order.ts';
+import type { FixedOrder, Orders, Prefix } from './order.ts';
 import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
@@ -35,6 +35,12 @@ export interface Resource {
   /** What reads a list's filter; each of its members is a condition. */
   filter?: z.ZodType<object>;
   conditions: Conditions;
+  /** Conditions that are one value of a column which indexes have before the list's order, by their names. */
+  leading?: Readonly<Record<string, Under>>;
+  /** How rows are found for conditions that few of them may meet. */
+  seek?: Seek;
+  /** Conditions that few rows meet, which no index has in the list's order; and that order as no index has it. */
+  sparse?: { names: readonly string[]; order: FixedOrder };
   /** What its lists can be sorted by, or the one order that they have; by default that of the ids. */
   orders?: Orders;
   order?: FixedOrder;
@@ -86,10 +92,25 @@ export interface OneField {
   on?: string;
   by?(args: never): object;
 }
+/**
+ * Rows are looked up for each parent (the fleets of the company), by indexes that begin with it and have these conditions next.
+ * So a condition that no row meets costs a look for each parent, and not one at each row.
+ */
+export interface Seek {
+  names: readonly string[];
+  column: string;
+  /** The parents, with their id. */
+  parents: { from: string; id: string; where: string };
+}
+
+/** The column of a list's rows that names what they hang on, and SQL for its value. */
+export type Under = readonly [column: string, value: string];
+
 /** Other rows, page by page. */
 export interface ListField {
   kind: 'list';
   of(): Resource;
+  under?: Under;
   on?: string;
   /** What its filter is, of its arguments; by default `filter`. */
   filterOf?(args: never): object | null | undefined;
@@ -106,10 +127,23 @@ export interface ListField {
 /** What a malformed id is looked up as: nothing has it. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
-/** That the row is the caller's company's. */
-export const ofCompany = ({ id }: Resource): string => `${id.split('.')[0]}.company = $company`;
+/** The caller's company, and what a list hangs on, by itself or by one of these conditions. */
+export function prefixOf(
+  { id, leading = {} }: Resource,
+  {
+    under,
+    names = [],
+    param,
+  }: { under?: Under | undefined; names?: readonly string[]; param?(name: string): string } = {},
+): Prefix {
+  const name = names.find((one) => one in leading);
+  const [column, value = ''] = (name && leading[name]) || [];
+  const led: Under[] = column && name && param ? [[column, value.replaceAll('?', param(name))]] : [];
+  return [[`${id.split('.')[0]}.company`, '$company'], ...(under ? [under] : led)];
+}
 
-const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
+/** Those of the joins and lookups that a text mentions. */
+export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
 
@@ -121,16 +155,6 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 
 /** What follows `from` for such a text. */
 export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
-
-/** The values of the first rows in an order. Only these are looked up: the planner may sort all before it limits. */
-export function firstRows(of: Resource, values: string, where: string, order: string, limit: string | number): string {
-  const rows = (what: string) =>
-    `select ${what} from ${fromSql({ ...of, lookups: {} }, what + where)} where ${where} order by ${order} limit ${limit}`;
-  const lookups = mentioned(of.lookups, values);
-  if (lookups.length === 0) return rows(values);
-  const [alias = ''] = of.id.split('.');
-  return `select ${values} from (${rows(`${alias}.*`)}) ${[alias, ...lookups].join(' ')} order by ${order}`;
-}
 
 /** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */
 export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {

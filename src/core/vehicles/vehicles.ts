@@ -1,6 +1,7 @@
+import { actors, eligibilityStatuses } from '../../entities/vehicle.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
-import { likePrefix, ownerOfFleet } from '../fleets/fleets.ts';
+import { ownerOfFleet } from '../fleets/fleets.ts';
 import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
@@ -38,8 +39,8 @@ export async function listVehicles(
   { fleetId, page }: { fleetId: string; page: Page },
 ): Promise<TextPage> {
   const company = authorize(ctx, 'fleets:read');
-  const on = [OF_FLEET, { fleet: idOrNull(fleetId) }] as const;
-  const found = await readText(ctx, vehicleRows, writer, { company, page, on });
+  const values = { fleet: idOrNull(fleetId) };
+  const found = await readText(ctx, vehicleRows, writer, { company, page, under: OF_FLEET, values });
   // Only an empty page leaves open whether there is such a fleet.
   if (found.last === null) await ownerOfFleet(ctx, company, fleetId);
   return found;
@@ -52,7 +53,7 @@ export const listAllVehicles = async (
   asked: { page: Page; filter?: VehiclesFilter | null | undefined },
 ): Promise<TextPage> => readText(ctx, allVehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
 
-const OF_FLEET = 'v.fleet_id = (select id from fleet where id = $fleet::uuid and company = $company)';
+const OF_FLEET = ['v.fleet_id', '(select id from fleet where id = $fleet::uuid and company = $company)'] as const;
 
 /** The answer that a status stands for. */
 export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
@@ -96,8 +97,16 @@ export const vehicleRows: Resource = {
     id: ['v.id = ?::uuid', idOrNull],
     vin: ['v.vin = ?', vinOrNull],
     eligibility: ['v.status = ?'],
-    manufacturer: ['v.manufacturer = ?'],
-    vinStartsWith: ['v.vin like ?', likePrefix],
+    manufacturer: [`v.status = any('{${eligibilityStatuses}}') and v.manufacturer = ?`],
+    vinStartsWith: ['v.vin >= ?::text and v.vin < ?::text || chr(1114111)'],
+  },
+  seek: {
+    names: [
+      ...['eligibility', 'eligibilityAlone', 'manufacturer', 'vinStartsWith', 'reasonCode', 'actor'],
+      ...['verifiedBefore', 'verifiedAfter'],
+    ],
+    column: 'v.fleet_id',
+    parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
   },
   orders: vehicleOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
@@ -111,9 +120,10 @@ const idsOf = (ids: readonly string[]) => ids.filter(isId);
 /** As its index has it. */
 const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
 
-/** Those of all fleets. Of one fleet, and one status in it, an index knows the order; of several it does not. */
+/** Those of all fleets. */
 export const allVehicleRows: Resource = {
   ...vehicleRows,
+  leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
   filter: vehiclesFilter,
   conditions: {
     ...vehicleRows.conditions,
@@ -121,8 +131,8 @@ export const allVehicleRows: Resource = {
     eligibilityAlone: ['v.status = ?::text'],
     fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
-    reasonCode: [`v.reason->>'code' = ?`],
-    actor: [`v.reason->>'actor' = ?`],
+    reasonCode: [`v.reason is not null and v.reason->>'actor' = any('{${actors}}') and v.reason->>'code' = ?`],
+    actor: [`v.reason is not null and v.reason->>'actor' = ?`],
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
     verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
   },

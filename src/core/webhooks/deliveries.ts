@@ -95,6 +95,7 @@ const rows: Resource = {
     webhookId: ['d.webhook_id = ?::uuid', idOrNull],
     state: ['d.state = ?'],
   },
+  leading: { webhookId: ['d.webhook_id', '?::uuid'] },
   primary: true,
   missing: () => new NotFound('There is no delivery with this id.'),
 };
