@@ -20,9 +20,6 @@ export interface Check {
   sql: string;
 }
 
-/** Stands for a row that must be there but is not: the statement fails, rather than leave a hole in its text. */
-const NO_ROW = `(random()::text || ' is no row')::int::text`;
-
 /**
  * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for what
  * the field of `given[n]` was given, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing
@@ -110,7 +107,8 @@ export class Writer {
         text.text('[');
         text.value({ sql: `coalesce(${this.part(part, list)}, '')` });
         text.text(']');
-      } else text.value({ sql: this.part(part, list) });
+      } else if (part.kind === 'one') text.value({ sql: `coalesce(${this.part(part, list)}, 'null')` });
+      else text.value({ sql: this.part(part, list) });
     }
     text.text(members.length === 0 ? '{}' : '}');
   }
@@ -131,8 +129,7 @@ export class Writer {
     const object = this.object(members);
     const prefix = prefixOf(of).map(([column, value]) => `${column} = ${value}`);
     const where = [...prefix, ...this.#where(field, given.names, read)].join(' and ');
-    const row = `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
-    return field.by ? row : `coalesce(${row}, ${NO_ROW})`;
+    return `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
   }
 
   /** The conditions of a field's rows beside their prefix; `ofAll`: also of those that are there for nobody. */
