@@ -1,6 +1,12 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { IdempotencyInProgress, IdempotencyKeyReused, RateLimited, ValidationFailed } from '../errors.ts';
+import {
+  FleetNotFound,
+  IdempotencyInProgress,
+  IdempotencyKeyReused,
+  RateLimited,
+  ValidationFailed,
+} from '../errors.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -49,6 +55,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
       ? await startAnew(onPrimary(ctx), { company, id: before.id, now, lease })
       : await open(onPrimary(ctx), { id: importId, company, fleetId, mode, dryRun, key: key || null, now, lease });
     const [run] = opened ? await readImport(onPrimary(ctx), { company, id: opened.id }) : [];
+    if (opened && !run) throw new FleetNotFound();
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
     ctx.services.changes.announce('import', run.id);
     return { run, repeated: false };

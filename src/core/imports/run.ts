@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
+import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
@@ -102,7 +103,12 @@ const forgetRejected = prepare((p: Which) =>
 );
 
 const isThere = prepare((p: { company: string; id: string }) =>
-  db.selectFrom('import').select('id').where('id', '=', p.id).where('company', '=', p.company),
+  db
+    .selectFrom('import')
+    .select('id')
+    .where('id', '=', p.id)
+    .where('company', '=', p.company)
+    .where(ofFleetThatIsThere('import', p.company)),
 );
 
 /** Deletes what an earlier start of an import has set aside and rejected. */
@@ -111,10 +117,12 @@ export async function forgetRows(ctx: Context, { company, id }: Which): Promise<
   await forgetRejected(onPrimary(ctx), { company, id });
 }
 
-/** What the caller is told of an import that was ended while its process was at it. */
-export async function endedEarly(ctx: Context, { company, id }: ImportRow): Promise<DomainError> {
+/** The error of an import that cannot go on: FleetNotFound where it went with its fleet, else Unavailable with this message. */
+export async function endedEarly(
+  ctx: Context,
+  { company, id }: ImportRow,
+  message = 'The upload was taken for dead. Nothing was stored; send it again.',
+): Promise<DomainError> {
   const [left] = await isThere(onPrimary(ctx), { company, id });
-  return left
-    ? new Unavailable('The upload was taken for dead. Nothing was stored; send it again.')
-    : new FleetNotFound();
+  return left ? new Unavailable(message) : new FleetNotFound();
 }

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
-import { Unavailable } from '../errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -165,7 +164,8 @@ function domainErrorOf(how: How, received: number, rejected: number): string | n
 async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
   const [staged] = await countStaged(onPrimary(ctx), stagedBy(run));
   if (staged?.count === good) return;
-  throw new Unavailable('The database lost part of the file while it arrived. Nothing was stored; send it again.');
+  const lost = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';
+  throw await endedEarly(ctx, run, lost);
 }
 
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
