@@ -25,7 +25,7 @@ export async function listDeliveries(
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
   const { page, state } = input;
   const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
-  const { items, more } = await readSlice<Row>(ctx, { ...wholeRows, lacking }, asked);
+  const { items, more } = await readSlice<Row>(ctx, listedRows, asked);
   return { items: items.map(toDelivery), more };
 }
 
@@ -101,6 +101,9 @@ const rows: Resource = {
 };
 /** With what was sent, of which Node makes the body. */
 const wholeRows: Resource = { ...rows, members: { ...deliveryJson, event } };
+
+/** Those of them that the caller may read. */
+const listedRows: Resource = { ...wholeRows, lacking };
 
 export const deliveryRows: Resource = {
   ...rows,
