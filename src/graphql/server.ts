@@ -4,15 +4,13 @@ import { closedOf } from '../http/connections/closed.ts';
 import { readIdempotencyKey } from '../http/idempotency.ts';
 import { localsOf } from '../http/locals.ts';
 import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
+import { chargeCost } from './execution/context.ts';
 import { earlyResult } from './execution/errors.ts';
-import { chargeCost } from './execution/limits.ts';
 import type { OperationRequest } from './execution/run.ts';
-import { bodyReader } from './transport/body.ts';
 import { graphiql } from './transport/graphiql.ts';
 import { ASSETS, sendGraphiqlAsset } from './transport/graphiql-assets.ts';
 import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
-import { requirePreflight } from './transport/preflight.ts';
-import { uploads } from './transport/uploads.ts';
+import { bodyReader, requirePreflight, uploads } from './transport/request.ts';
 import { yoga } from './transport/yoga.ts';
 
 const PATH = '/graphql';
@@ -27,7 +25,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 
   async function handle(req: Request, res: Response): Promise<unknown> {
     try {
-      if (await showGraphiql(req, res)) return;
+      if (req.method === 'GET' && (await showGraphiql(req, res))) return;
       requirePreflight(req);
       const exchange = { request: await open(req, res) };
       requireMethod(req);

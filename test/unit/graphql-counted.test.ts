@@ -1,8 +1,8 @@
 import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { Unavailable } from '../../src/core/errors.ts';
+import { Budget } from '../../src/graphql/execution/context.ts';
 import { counted } from '../../src/graphql/execution/counted.ts';
-import { Budget } from '../../src/graphql/execution/limits.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 
 const text = `

@@ -1,12 +1,14 @@
 import type { Context } from '../../core/context.ts';
-import type { AnswerHead } from '../../http/locals.ts';
-import { Budget } from './limits.ts';
+import { CostExceeded, type DomainError, Unavailable } from '../../core/errors.ts';
+import { PAGE_MAX } from '../../core/sql/page-size.ts';
+import { type AnswerHead, localsOf } from '../../http/locals.ts';
+import { limitRate, type RateLimit } from '../../http/rate-limit.ts';
 import type { Plans } from './plan.ts';
 import { Reads } from './reads.ts';
 import type { Variables } from './selected.ts';
 
 /** What is known of a request beside the operation that it sends. */
-export interface Request {
+export interface RequestContext {
   ctx: Context;
   /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
   closed: () => AbortSignal;
@@ -16,7 +18,7 @@ export interface Request {
 }
 
 /** What every resolver gets beside its arguments. */
-export class GraphqlContext implements Request {
+export class GraphqlContext implements RequestContext {
   readonly ctx: Context;
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
@@ -25,7 +27,7 @@ export class GraphqlContext implements Request {
   readonly budget: Budget;
   readonly reads: Reads;
 
-  constructor({ ctx, closed, idempotencyKey, res }: Request, plans: Plans, variables: Variables) {
+  constructor({ ctx, closed, idempotencyKey, res }: RequestContext, plans: Plans, variables: Variables) {
     this.ctx = ctx;
     this.closed = closed;
     this.idempotencyKey = idempotencyKey;
@@ -33,4 +35,92 @@ export class GraphqlContext implements Request {
     this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.reads = new Reads(ctx, plans, variables);
   }
+}
+
+/** As many objects as a page of a REST list may hold are worth one request. */
+const OBJECTS_PER_POINT = PAGE_MAX;
+
+/** Counts what an operation of this cost is worth beyond a request; throws RateLimited. */
+export function chargeCost(rateLimit: RateLimit, payer: string, cost: number, head: AnswerHead): void {
+  // What is worth more than a minute may still be asked for, by those who ask for nothing else in that minute.
+  const points = Math.min(Math.ceil(cost / OBJECTS_PER_POINT), rateLimit.perMinute) - 1;
+  if (points > 0) limitRate(rateLimit, payer, points, head);
+}
+
+/** Bytes of an answer's text. */
+export const MOST_BYTES = 32 * 1024 * 1024;
+
+/** What one execution of an operation may still make: whatever its cost was reckoned to be, this is counted. */
+export class Budget {
+  readonly #most: number;
+  #objects = 0;
+  #bytes = 0;
+  #domainError: DomainError | null = null;
+
+  constructor(mostObjects: number) {
+    this.#most = mostObjects;
+  }
+
+  /** Why this execution is to end, once it is. */
+  get domainError(): DomainError | null {
+    return this.#domainError;
+  }
+
+  /** Ends the execution where it next makes something. */
+  stop(domainError: DomainError): void {
+    this.#domainError ??= domainError;
+  }
+
+  /** Counts what was made; gives the error where it is too much, or the execution was stopped. */
+  spend(objects: number, bytes: number): DomainError | null {
+    this.#objects += objects;
+    this.#bytes += bytes;
+    if (this.#objects > this.#most) this.stop(tooLarge(`${this.#most.toLocaleString('en')} objects`));
+    if (this.#bytes > MOST_BYTES) this.stop(tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`));
+    return this.#domainError;
+  }
+
+  /** Begins anew, for the next event of a subscription. */
+  renew(): void {
+    this.#objects = this.#bytes = 0;
+  }
+}
+
+/** The error of an answer that turned out to be too large. */
+export const tooLarge = (what: string): CostExceeded =>
+  new CostExceeded(`The answer holds more than ${what}: ask for less at a time. A change that it tells of is made.`);
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * Waits for an operation no longer than LIMIT_GRAPHQL_SECONDS; throws Unavailable then, and CostExceeded for an answer that
+ * turned out too large. Its statements end by the database's own limit. Uploads may take as long as they arrive.
+ */
+export function inTime<T>({ budget, ctx, res }: GraphqlContext, work: MaybePromise<T>): MaybePromise<T> {
+  const checked = (result: T): T => {
+    if (budget.domainError) throw budget.domainError;
+    return result;
+  };
+  if (!(work instanceof Promise)) return checked(work);
+  if (localsOf(res).upload) return work.then(checked);
+  const seconds = ctx.services.config.LIMIT_GRAPHQL_SECONDS;
+  // One promise and one timer: a race and a `finally` make several more for each request.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const domainError = new Unavailable(
+        `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
+      );
+      // What goes on of it ends, too.
+      budget.stop(domainError);
+      reject(domainError);
+    }, seconds * 1000);
+    const settle = (end: () => void) => {
+      clearTimeout(timer);
+      end();
+    };
+    work.then(
+      (result) => settle(() => (budget.domainError ? reject(budget.domainError) : resolve(result))),
+      (error) => settle(() => reject(error)),
+    );
+  });
 }

@@ -7,8 +7,7 @@ import {
   isObjectType,
 } from 'graphql';
 import type { DomainError } from '../../core/errors.ts';
-import type { GraphqlContext } from './context.ts';
-import type { Budget } from './limits.ts';
+import type { Budget, GraphqlContext } from './context.ts';
 import { Planned } from './reads.ts';
 import { isLongTurn, turnForMore } from './turn.ts';
 

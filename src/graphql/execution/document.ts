@@ -71,7 +71,7 @@ export class PreparedOperation implements Plans {
     this.tree = tree;
     this.asksForSchema = asksForSchema;
     this.asksOnlyForSchema = asksOnlyForSchema(tree, node);
-    this.readVariables = variablesOf(node);
+    this.readVariables = variablesOf(schema, node);
     this.#grow = grow;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;

@@ -11,9 +11,9 @@ import type { Plan } from '../../core/sql/answer.ts';
 import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
-import { argumentsOf, type ReadArguments } from './arguments.ts';
 import { outOfBounds } from './guards.ts';
 import { type Around, selectedOf, type Variables } from './selected.ts';
+import { argumentsOf, type ReadArguments } from './variables.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
 

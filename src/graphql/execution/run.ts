@@ -5,11 +5,10 @@ import { readInput } from '../../core/input.ts';
 import { localsOf } from '../../http/locals.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
-import { GraphqlContext, type Request } from './context.ts';
+import { GraphqlContext, inTime, type MaybePromise, MOST_BYTES, type RequestContext, tooLarge } from './context.ts';
 import { type PreparedOperation, prepare } from './document.ts';
 import { RejectedDocument, rewritten, type Shown, shownResult } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
-import { inTime, type MaybePromise, MOST_BYTES, tooLarge } from './limits.ts';
 import { textOf } from './persisted-documents.ts';
 import type { Variables } from './selected.ts';
 
@@ -23,7 +22,7 @@ const operationParams = z.object({
 });
 
 /** A request of whichever transport. */
-export interface OperationRequest extends Request, Shown {
+export interface OperationRequest extends RequestContext, Shown {
   /** Counts what an operation of this cost is worth beyond a request; throws RateLimited. */
   charge: (cost: number) => void;
   /** False for GET, which changes nothing. */
@@ -63,7 +62,7 @@ type Events = AsyncGenerator<ExecutionResult, void, void>;
 
 async function begin(sent: unknown, request: OperationRequest): Promise<string | ExecutionResult | Events> {
   const params = readInput(operationParams, sent);
-  const text = textOf(params, request.ctx.services.config.TRUSTED_DOCUMENTS);
+  const text = textIn(params, request.ctx.services.config.TRUSTED_DOCUMENTS);
   if (!text) throw new GraphQLError('Must provide query string.');
   const document = prepared(text);
   if (document.errors.length > 0) return { errors: document.errors.map(coded('GRAPHQL_VALIDATION_FAILED')) };
@@ -94,6 +93,10 @@ async function begin(sent: unknown, request: OperationRequest): Promise<string |
   if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
 }
+
+/** The text of the document, which a hash or an id may stand for. */
+const textIn = (params: z.output<typeof operationParams>, trusted: ReadonlyMap<string, string> | undefined) =>
+  trusted || params.extensions?.persistedQuery ? textOf(params, trusted) : params.query;
 
 /** The data as the database writes it; graphql-js makes what is not whole, of what was read. */
 function query({ reads }: GraphqlContext, executeAll: () => MaybePromise<ExecutionResult>) {

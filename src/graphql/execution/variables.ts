@@ -1,9 +1,21 @@
-import { GraphQLError, getVariableValues, Kind, type OperationDefinitionNode } from 'graphql';
+import {
+  type FieldNode,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLSchema,
+  getArgumentValues,
+  getVariableValues,
+  Kind,
+  type OperationDefinitionNode,
+  type ValueNode,
+} from 'graphql';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
-import { schema } from '../schema/schema.ts';
+import { type Read, readArguments } from '../../core/sql/answer.ts';
+import type { ListField, OneField } from '../../core/sql/resource.ts';
 import { bounds, outOfBounds } from './guards.ts';
+import type { Variables } from './selected.ts';
 
-type Values = Readonly<Record<string, unknown>>;
+type GraphqlField = GraphQLField<unknown, unknown>;
 
 interface Options {
   /** Items that one list may have. */
@@ -16,13 +28,13 @@ interface Options {
 const MOST_MEMBERS = 100;
 
 /** Reads the values of an operation's variables. */
-export type ReadVariables = (given: Values, options: Options) => Values;
+export type ReadVariables = (given: Variables, options: Options) => Variables;
 
 /**
  * What reads the values of an operation's variables, with their defaults. It throws GraphQLError: PayloadTooLarge for what is
  * too long to be looked at, and ValidationFailed with all that is wrong.
  */
-export function variablesOf(operation: OperationDefinitionNode): ReadVariables {
+export function variablesOf(schema: GraphQLSchema, operation: OperationDefinitionNode): ReadVariables {
   const definitions = operation.variableDefinitions ?? [];
   return (given, { longest, hints }) => {
     bounded(given, longest, 0);
@@ -48,7 +60,7 @@ function bounded(value: unknown, longest: number, level: number): void {
   for (const name in value) {
     members += 1;
     if (members > MOST_MEMBERS) throw tooLarge(`${MOST_MEMBERS} members in one object of the variables`);
-    bounded((value as Values)[name], longest, level + 1);
+    bounded((value as Variables)[name], longest, level + 1);
   }
 }
 
@@ -85,4 +97,47 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
   const code = / does not exist in "\w+" enum/.test(text) ? 'INVALID_VALUE' : 'INVALID_TYPE';
   return { path, code, message: missing ? 'is required' : text };
+}
+
+/** What reads the arguments of a field; gives what is wrong with them, too. */
+export type ReadArguments = (variables: Variables) => Read | Error;
+
+/** What reads the arguments of a field of a document: once for all, where no variable is among them. */
+export function argumentsOf(field: OneField | ListField, own: GraphqlField, node: FieldNode): ReadArguments {
+  const values = valuesOf(own, node);
+  const read: ReadArguments = (variables) => {
+    try {
+      return readArguments(field, values(variables));
+    } catch (error) {
+      return error as Error;
+    }
+  };
+  if (node.arguments?.some(({ value }) => hasVariable(value))) return read;
+  let known: Read | Error | undefined;
+  return (variables) => {
+    // Errors are made anew, each with its own stack.
+    if (!known || known instanceof Error) known = read(variables);
+    return known;
+  };
+}
+
+/** What graphql-js' getArgumentValues gives; it is asked where a value is more than a variable, or might be wrong. */
+function valuesOf(own: GraphqlField, node: FieldNode): (variables: Variables) => Readonly<Record<string, unknown>> {
+  const given = node.arguments ?? [];
+  const byVariables = given.flatMap(({ name, value }) =>
+    value.kind === Kind.VARIABLE ? [[name.value, value.name.value] as const] : [],
+  );
+  const hasMore = given.length > byVariables.length || own.args.some(({ defaultValue }) => defaultValue !== undefined);
+  return (variables) => {
+    // A variable may be called like a member of every object.
+    const isGiven = ([, name]: readonly [string, string]) => Object.hasOwn(variables, name) && variables[name] !== null;
+    if (hasMore || !byVariables.every(isGiven)) return getArgumentValues(own, node, variables);
+    return Object.fromEntries(byVariables.map(([name, variable]) => [name, variables[variable]]));
+  };
+}
+
+function hasVariable(value: ValueNode): boolean {
+  if (value.kind === Kind.LIST) return value.values.some(hasVariable);
+  if (value.kind === Kind.OBJECT) return value.fields.some((field) => hasVariable(field.value));
+  return value.kind === Kind.VARIABLE;
 }

@@ -24,7 +24,7 @@ const POLICY = [
 /** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
 export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
   return async (req, res) => {
-    const wanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
+    const wanted = req.get('Accept')?.includes('text/html');
     if (!wanted || !services.config.GRAPHIQL) return false;
     const token = await ownToken(services, req);
     const page = pageOf(await graphiqlAssets(), originOf(req), token);
