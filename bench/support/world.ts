@@ -148,5 +148,7 @@ function startArguments(): string[] {
 /** What a script of package.json gives to node. */
 function scriptArguments(name: 'start' | 'migrate'): string[] {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<typeof name, string> };
-  return scripts[name].split(' ').slice(1);
+  // Before it, a script may look which Node there is.
+  const [, command = ''] = /.*\bnode (.*)$/.exec(scripts[name]) ?? [];
+  return command.split(' ');
 }
