@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { publish } from '../src/jobs/publish-events.ts';
 import type { Json } from './support/client.ts';
-import { addVehicle, createContract } from './support/factories.ts';
+import { addVehicle, contractFields, createContract } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const gateway = await startGateway();
@@ -18,21 +20,27 @@ const document = `query ($fleet: ID!, $id: ID!, $vin: String!) {
   ${statuses.map((status) => `${status}: contracts(filter: { status: ${status} }) { totalCount nodes { id status } }`).join('\n')}
 }`;
 
-test('the status of a contract follows from one clock, wherever it is shown and by whatever it is asked for', async () => {
-  const vehicle = await addVehicle(acme);
-  // Near enough for a token to outlive it, and far enough for the database's clock not to get there.
+/** A period near enough for a token to outlive it, and too far for the database's clock to reach it. */
+function nextPeriod() {
   const [from, to] = [Date.now() + 600_000, Date.now() + 1_200_000];
-  const period = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
-  const { id } = await createContract(acme, vehicle, period);
-  const conditions = encodeURIComponent(JSON.stringify({ company: 'acme' }));
   const moments: [number, string][] = [
     [from - 1, 'SCHEDULED'],
     [from, 'ACTIVE'],
     [to - 1, 'ACTIVE'],
     [to, 'ENDED'],
   ];
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), moments };
+}
+
+const setClock = (now: number) => void vi.useFakeTimers({ toFake: ['Date'], now });
+
+test('the status of a contract follows from one clock, wherever it is shown and by whatever it is asked for', async () => {
+  const vehicle = await addVehicle(acme);
+  const { from, to, moments } = nextPeriod();
+  const { id } = await createContract(acme, vehicle, { from, to });
+  const conditions = encodeURIComponent(JSON.stringify({ company: 'acme' }));
   for (const [now, status] of moments) {
-    vi.useFakeTimers({ toFake: ['Date'], now });
+    setClock(now);
     const variables = { fleet: vehicle.fleetId, id, vin: vehicle.vin };
     const { body } = await acme.post('/graphql', { query: document, variables });
     const { contract, contracts, vehicle: itsVehicle, fleet, ...byStatus } = body.data;
@@ -52,9 +60,47 @@ test('the status of a contract follows from one clock, wherever it is shown and 
     expect((await acme.get(`/contracts/${id}`)).body).toMatchObject(shown);
     expect((await acme.get(`/contracts?conditions=${conditions}`)).body).toMatchObject([shown]);
   }
-  const { body } = await acme.post('/graphql', {
-    query: 'mutation ($id: ID!) { deleteContract(input: { id: $id }) { contract { status } } }',
-    variables: { id },
-  });
-  expect(body.data.deleteContract.contract).toEqual({ status: 'ENDED' });
+});
+
+const creation = 'mutation ($input: CreateContractInput!) { createContract(input: $input) { contract { id status } } }';
+const deletion = 'mutation ($id: ID!) { deleteContract(input: { id: $id }) { contract { status } } }';
+
+test('a contract that is created or deleted at the boundary of its period says the status of that moment', async () => {
+  const vehicle = await addVehicle(acme);
+  const { from, to, moments } = nextPeriod();
+  for (const [now, status] of moments) {
+    setClock(now);
+    const made = await createContract(acme, vehicle, { from, to, pack: `rest ${now}` });
+    const input = contractFields(vehicle, { from, to, pack: `graphql ${now}` });
+    const { body } = await acme.post('/graphql', { query: creation, variables: { input } });
+    const { contract } = body.data.createContract;
+    expect([made.status, contract.status]).toEqual([status, status]);
+    const gone = await acme.post('/graphql', { query: deletion, variables: { id: contract.id } });
+    expect(gone.body.data.deleteContract.contract).toEqual({ status });
+  }
+});
+
+test('the events of a contract’s start and end come at these very moments, not a millisecond before', async () => {
+  await gateway.execute('delete from contract');
+  const vehicle = await addVehicle(acme);
+  const { from, to, moments } = nextPeriod();
+  const { id } = await createContract(acme, vehicle, { from, to });
+  const job = publish(
+    () => contextOf(gateway.services, 'job', null),
+    (step) => step(),
+  );
+  const ending = new AbortController().signal;
+  for (const [now] of moments) {
+    setClock(now);
+    // A job that finds nothing due says when to look again.
+    const next = now < Date.parse(from) ? from : now < Date.parse(to) ? to : null;
+    expect(await job.run(ending)).toBe(next);
+    const { body } = await acme.get(`/events?contractId=${id}&type=contract.started,contract.ended`);
+    expect(body.map(({ type, timestamp }: Json) => [type, timestamp])).toEqual(
+      [
+        ['contract.started', from],
+        ['contract.ended', to],
+      ].slice(0, now < Date.parse(from) ? 0 : now < Date.parse(to) ? 1 : 2),
+    );
+  }
 });

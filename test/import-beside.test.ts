@@ -58,3 +58,70 @@ test.skipIf(gateway.database.kind === 'embedded')(
     expect(added.map(({ vin }: Json) => vin).toSorted()).toEqual(vins.slice(1501));
   },
 );
+
+test.skipIf(gateway.database.kind === 'embedded').each([
+  { where: 'another fleet', status: 400, summary: { received: 3, created: 0, existing: 0, rejected: 1 }, vehicles: 0 },
+  { where: 'its own fleet', status: 201, summary: { received: 3, created: 2, existing: 1, rejected: 0 }, vehicles: 3 },
+])('an atomic upload, one of whose VINs is added to $where while it is stored', async ({ where, ...expected }) => {
+  const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+  const vins = newVins(3);
+  const beside = await addingBeside(where === 'another fleet' ? other.id : fleet.id, vins.slice(1, 2));
+  const uploading = acme.post('/vehicles/file?mode=atomic', uploadForm(fleet.id, vins.join('\n')));
+  await awaited(beside);
+  await beside.query('commit');
+  const { status, body } = await uploading;
+  const { body: list } = await acme.get(`/fleets/${fleet.id}/vehicles`);
+  expect({ status, summary: body.summary, vehicles: list.length }).toEqual(expected);
+});
+
+/** How many imports of a fleet the log tells of, and how many vehicles, once nothing more is to come. */
+async function toldOf(fleetId: string): Promise<{ completed: number; added: number }> {
+  const { id: last } = await createFleet(acme);
+  await until(async () => (await acme.get(`/events?fleetId=${last}`)).body.length > 0);
+  const { body } = await acme.get(`/events?fleetId=${fleetId}&type=vehicle.added,import.completed&limit=100`);
+  return {
+    completed: body.filter(({ type }: Json) => type === 'import.completed').length,
+    added: body.reduce((sum: number, one: Json) => sum + (one.type === 'vehicle.added' ? one.vehicleCount : 0), 0),
+  };
+}
+
+const COUNTS = 'query ($id: ID!) { fleet(id: $id) { vehicleCount vehicles { totalCount } } }';
+const ROWS = 1_200;
+const COMMON = 10;
+
+test.each(['atomic', 'partial'])(
+  'an atomic upload beside one that is %s: neither sees half of the other',
+  async (mode) => {
+    const fleets = [await createFleet(acme), await createFleet(acme)];
+    const vins = newVins(2 * ROWS - COMMON);
+    const files = [vins.slice(0, ROWS), vins.slice(-ROWS).toReversed()];
+    let open = true;
+    const seen = fleets.map(() => new Set<number>());
+    const watching = fleets.map(async ({ id }, at) => {
+      while (open) {
+        const { body } = await acme.post('/graphql', { query: COUNTS, variables: { id } });
+        seen[at]?.add(body.data.fleet.vehicleCount).add(body.data.fleet.vehicles.totalCount);
+      }
+    });
+    const answers = await Promise.all(
+      ['atomic', mode].map((each, at) =>
+        acme.post(`/vehicles/file?mode=${each}`, uploadForm(fleets[at]?.id, `vin\n${files[at]?.join('\n')}\n`)),
+      ),
+    );
+    open = false;
+    await Promise.all(watching);
+    const none = { received: ROWS, created: 0, existing: 0, rejected: COMMON };
+    const all = { received: ROWS, created: ROWS, existing: 0, rejected: 0 };
+    const second = mode === 'atomic' ? none : { ...none, created: ROWS - COMMON };
+    const results = answers.map(({ body }) => body.summary);
+    const firstWins = results[0].created === ROWS;
+    expect(results).toEqual(firstWins ? [all, second] : [none, all]);
+    for (const [at, { created }] of results.entries()) {
+      expect([0, created]).toEqual(expect.arrayContaining([...(seen[at] ?? [])]));
+      const fleetId = fleets[at]?.id;
+      expect((await acme.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(created);
+      const { completed, added } = await toldOf(fleetId);
+      expect({ completed, added }).toEqual({ completed: created > 0 ? 1 : 0, added: created });
+    }
+  },
+);

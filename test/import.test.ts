@@ -15,6 +15,12 @@ interface Sent {
   client?: Client;
 }
 
+/** Members of the input of an import. */
+interface Asked {
+  dryRun?: boolean;
+  mode?: 'PARTIAL' | 'ATOMIC';
+}
+
 const upload = (fleet: Json, csv: string | Blob, { query = '', headers = {}, client = acme }: Sent = {}) => {
   const form = typeof csv === 'string' ? uploadForm(fleet.id, csv) : new FormData();
   if (typeof csv !== 'string') {
@@ -307,6 +313,40 @@ describe('sent twice', () => {
       });
       expect(await upload(await createFleet(acme), file, how)).toMatchObject({ status: 422 });
       expect(await countOf(fleet)).toBe(3);
+    });
+  }
+
+  const interfaces: Record<string, (fleetId: string, importId: string, vin: string, asked: Asked) => Promise<Json>> = {
+    async REST(fleetId, importId, vin, { dryRun = false, mode = 'PARTIAL' }) {
+      const query = `?importId=${importId}&dryRun=${dryRun}&mode=${mode.toLowerCase()}`;
+      const { status, body } = await upload({ id: fleetId }, vin, { query });
+      return status < 400 ? body.summary.created : body.code;
+    },
+    async GraphQL(fleetId, importId, vin, asked) {
+      const query = 'mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) { summary { created } } }';
+      const form = new FormData();
+      form.append('operations', JSON.stringify({ query, variables: { input: { fleetId, importId, ...asked } } }));
+      form.append('map', '{"0":["variables.input.file"]}');
+      form.append('0', new Blob([vin], { type: 'text/csv' }), 'vins.csv');
+      const { data, errors } = (await acme.post('/graphql', form)).body;
+      return errors ? errors[0].extensions.code : data.importVehicles.summary.created;
+    },
+  };
+  const changed: [string, Asked, Asked][] = [
+    ['dryRun after an import', { dryRun: false }, { dryRun: true }],
+    ['an import after dryRun', { dryRun: true }, { dryRun: false }],
+    ['atomic after partial', { mode: 'PARTIAL' }, { mode: 'ATOMIC' }],
+    ['partial after atomic', { mode: 'ATOMIC' }, { mode: 'PARTIAL' }],
+  ];
+  for (const [way, send] of Object.entries(interfaces)) {
+    test.each(changed)(`an importId is refused for another request by ${way}: %s`, async (_name, first, second) => {
+      const [fleet, importId, vin] = [await createFleet(acme), crypto.randomUUID(), newVin()];
+      expect(await send(fleet.id, importId, vin, first)).toBe(1);
+      const before = await countOf(fleet);
+      expect(await send(fleet.id, importId, vin, second)).toBe('IDEMPOTENCY_KEY_REUSED');
+      expect(await countOf(fleet)).toBe(before);
+      expect(await send(fleet.id, importId, vin, first)).toBe(1);
+      expect(await countOf(fleet)).toBe(before);
     });
   }
 

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { Breaker } from '../../src/manufacturers/breaker.ts';
+
+test('the pause of a breaker doubles with every probe that fails, up to a minute, and begins anew after an answer', () => {
+  let now = 1_000_000;
+  const breaker = new Breaker({ breakAfter: 3, probeAfterMs: 7_000, clock: () => now });
+  const fail = () => breaker.failed('TIMEOUT', breaker.enter());
+  /** How long the breaker stays open after a failed call. */
+  const pause = () => {
+    const from = now;
+    const { until } = breaker.hold() ?? { until: from };
+    now = until - 1;
+    expect(breaker.hold()).not.toBeNull();
+    now = until;
+    expect(breaker.hold()).toBeNull();
+    return until - from;
+  };
+  for (let round = 0; round < 2; round++) {
+    for (let errors = 0; errors < 2; errors++) {
+      fail();
+      expect(breaker.hold()).toBeNull();
+    }
+    const pauses = Array.from({ length: 6 }, () => {
+      fail();
+      return pause();
+    });
+    expect(pauses).toEqual([7_000, 14_000, 28_000, 56_000, 60_000, 60_000]);
+    breaker.enter();
+    breaker.answered();
+  }
+});
+
+test('a probe that finds out nothing neither doubles the pause nor closes the breaker', () => {
+  let now = 1_000_000;
+  const breaker = new Breaker({ breakAfter: 1, probeAfterMs: 7_000, clock: () => now });
+  breaker.failed('TIMEOUT', breaker.enter());
+  now += 7_000;
+  breaker.inconclusive(breaker.enter());
+  expect([breaker.hold(), breaker.state.state]).toEqual([null, 'OPEN']);
+  const probe = breaker.enter();
+  // Others wait as long as a failed probe would make them.
+  expect(breaker.hold()).toMatchObject({ until: now + 7_000 });
+  breaker.failed('TIMEOUT', probe);
+  expect(breaker.hold()).toMatchObject({ until: now + 14_000 });
+});
