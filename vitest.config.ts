@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { BUDGET_MS } from './test/support/until.ts';
 
 /** A project on one of the two databases. */
 const on = (name: string, database: 'embedded' | 'postgresql', folder: string) => ({
@@ -31,10 +32,9 @@ export default defineConfig({
     // Files share loaded modules, as requests do, but no database. Node itself reads TypeScript.
     isolate: false,
     experimental: { viteModuleRunner: false },
-    testTimeout: 20_000,
-    // A busy process looks for work that has come due once a second.
-    expect: { poll: { timeout: 5_000 } },
-    hookTimeout: 60_000,
+    testTimeout: 2 * BUDGET_MS,
+    expect: { poll: { timeout: BUDGET_MS } },
+    hookTimeout: 2 * BUDGET_MS,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       on('embedded', 'embedded', 'test'),
@@ -48,8 +48,6 @@ export default defineConfig({
             : ['test/support/citus-missing.test.ts'],
           exclude: Object.keys(notOfCitus).map((name) => `test/${name}.test.ts`),
           globalSetup: 'test/support/global-setup-citus.ts',
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
         },
       },
       on('slow-embedded', 'embedded', 'test/slow'),

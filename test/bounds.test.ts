@@ -31,7 +31,7 @@ function inputErrorsOf({ status, text, body }: Awaited<ReturnType<typeof post>>,
   ];
 }
 
-describe('a list that is too long, or wrong in every item', { timeout: 60_000 }, () => {
+describe('a list that is too long, or wrong in every item', () => {
   test('is refused in few words by every operation of REST', async () => {
     const { id: fleetId } = await createFleet(acme);
     const faults: string[] = [];
@@ -124,7 +124,7 @@ describe('a list that is too long, or wrong in every item', { timeout: 60_000 },
   });
 });
 
-describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', { timeout: 60_000 }, (_way, accept) => {
+describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way, accept) => {
   const ask = (query: string, variables: object = {}) => post('/graphql', JSON.stringify({ query, variables }), accept);
   const codeOf = ({ body }: { body: Json }) => body.errors?.[0]?.extensions.code;
 

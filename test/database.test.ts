@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { setTimeout } from 'node:timers/promises';
 import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
+import { BUDGET_MS } from './support/until.ts';
 
 const { database, env } = await testDatabase();
 /** For tests that need a database to themselves. */
 const other = await databaseEnv();
 const execute = (statement: string) => database.orm.em.fork().execute<Record<string, unknown>[]>(statement);
 
-const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, 10_000);
+const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, BUDGET_MS);
 
 const ids = {
   fleet: '00000000-0000-7000-8000-000000000001',
@@ -322,18 +322,28 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     const add = (n: number) => database.add('insert into added values ($1) returning pg_sleep(0.01)', [n]);
     const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
     const locked = Promise.withResolvers<void>();
+    const added = Promise.withResolvers<void>();
     const holder = database.orm.em.fork().transactional(async (em) => {
       await em.execute('lock table added in access exclusive mode');
       locked.resolve();
-      await setTimeout(800);
+      await added.promise;
     });
     await locked.promise;
-    await Promise.all([...numbers.map(add), holder]);
+    const adds = numbers.map(add);
+    // Each waits on a connection of its own, once it has held up those that are shared for long enough.
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into added%'`;
+    await eventually(async () => expect(await execute(waiting)).toHaveLength(numbers.length));
+    added.resolve();
+    await Promise.all([...adds, holder]);
     expect(await execute('select n from added order by n')).toEqual(numbers.map((n) => ({ n })));
 
-    const adding = Promise.allSettled(numbers.map(add));
-    await setTimeout(5);
-    await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'insert into added%'`);
+    let over = false;
+    const adding = Promise.allSettled(numbers.map(add)).finally(() => {
+      over = true;
+    });
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity
+      where state = 'active' and query like 'insert into added%'`;
+    await eventually(async () => expect(over || (await execute(cut)).length > 0).toBe(true));
     const made = (await adding).filter(({ status }) => status === 'fulfilled').length;
     const [row] = await execute('select count(*)::int as count from added');
     expect(Number(row?.count) - numbers.length).toBeLessThanOrEqual(numbers.length);

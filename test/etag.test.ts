@@ -203,7 +203,7 @@ describe('a tag is another one exactly when what is shown is', () => {
     client = await working.as('tagged');
   });
 
-  test('whatever is done, by whatever way', { timeout: 120_000 }, async () => {
+  test('whatever is done, by whatever way', async () => {
     const step = fc.tuple(fc.constantFrom(...(Object.keys(ways) as (keyof typeof ways)[])), fc.nat(50));
     const done = new Set<string>();
     await fc.assert(

@@ -32,7 +32,6 @@ const readers: Record<string, (company: string) => Promise<() => Promise<Json[]>
 
 test.each(Object.entries(readers))(
   '%s, read on from the last cursor during uploads and additions, misses nothing',
-  { timeout: 120_000 },
   async (name, open) => {
     const company = `follows ${name}`;
     const client = await gateway.as(company);
@@ -55,7 +54,7 @@ test.each(Object.entries(readers))(
     const statuses = (await Promise.all(uploads)).map(({ status }) => status);
     await single;
     expect(statuses).toEqual([201, 201]);
-    await until(() => added().length >= vins.length, 60_000);
+    await until(() => added().length >= vins.length);
     ended = true;
     await following;
     expect(new Set(followed.map(({ id }) => id)).size).toBe(followed.length);

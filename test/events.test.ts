@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { createClient } from 'graphql-sse';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
@@ -418,16 +418,20 @@ test('a reader who leaves while the log is being read leaves nothing behind', as
   const before = followers.count;
   const send = gateway.database.send;
   const reads: Promise<unknown>[] = [];
+  const left = Promise.withResolvers<void>();
+  const stream = await openStream(acme, `/events/stream?after=${first.id}&fleetId=${fleet.id}`);
+  await until(() => followers.count > before);
   const slowly = vi.spyOn(gateway.database, 'send').mockImplementation((...statement) => {
-    const rows = send(...statement).finally(() => delay(200));
+    const rows = send(...statement).finally(() => left.promise);
     reads.push(rows);
     return rows;
   });
-  const stream = await openStream(acme, `/events/stream?after=${first.id}&fleetId=${fleet.id}`);
-  await until(() => followers.count > before);
+  gateway.services.changes.emit('event', 'acme');
+  await until(() => reads.length > 0);
   stream.close();
   await until(() => followers.count === before);
   slowly.mockRestore();
+  left.resolve();
   // What was under way when it left ends now, and must not listen again.
   await Promise.allSettled(reads);
   await setImmediate();

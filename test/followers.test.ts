@@ -140,12 +140,12 @@ async function statementsFor(open: (typeof ways)[string], company: string, count
   const { followers, close } = open(client, fleet.id, count);
   const ended = () => followers.filter((one) => one.ended);
   const { followers: all } = gateway.services;
-  await until(() => all.count === count || ended().length > 0, 60_000);
+  await until(() => all.count === count || ended().length > 0);
   const spies = sending.map((name) => vi.spyOn(gateway.database, name));
   const vins = newVins(VEHICLES, 0);
   await addVehicles(client, vins, fleet);
   const isDone = (one: Follower) => one.vins.length >= VEHICLES || one.ended;
-  await until(() => followers.every(isDone), 100_000);
+  await until(() => followers.every(isDone));
   const statements = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
   for (const spy of spies) spy.mockRestore();
   expect(ended()).toEqual([]);
@@ -235,7 +235,7 @@ test('each follower of a log gets what its filter and scopes allow, at its end a
     return heard;
   };
   const both = scopes.flatMap((allowed) => filters.map((filter) => ({ filter, allowed })));
-  await until(async () => (await client.get('/events?type=eligibility.changed')).body.length === 3, 60_000);
+  await until(async () => (await client.get('/events?type=eligibility.changed')).body.length === 3);
   const [last] = (await client.get('/events')).body.slice(-1);
   const live = await Promise.all(both.map(({ filter, allowed }) => follow(filter, allowed, null)));
   await addVehicles(client, newVins(3), fleet);
@@ -245,7 +245,7 @@ test('each follower of a log gets what its filter and scopes allow, at its end a
   const all = await until(async () => {
     const { body } = await client.get(`/events?limit=1000&after=${last.id}`);
     return body.filter(({ type }: Json) => type === 'eligibility.changed').length === 3 && body;
-  }, 60_000);
+  });
   await until(() => every.length === all.length);
   for (const [at, { filter, allowed }] of both.entries()) {
     const ctx = contextOf(gateway.services, 'test', callerOf(company, allowed));

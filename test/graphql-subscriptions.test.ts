@@ -34,7 +34,7 @@ function subscribe(client: Client, query: string, variables: Json = {}) {
 
 const listeners = () => followers.count;
 /** Resolves when as many subscriptions as these are open, beside what the service itself listens to. */
-const open = (count: number, before: number) => expect.poll(listeners, { timeout: 10_000 }).toBe(before + count);
+const open = (count: number, before: number) => expect.poll(listeners).toBe(before + count);
 const before = listeners();
 
 test('eligibilityChanged tells each new answer of the company, or of one fleet', async () => {
@@ -49,9 +49,9 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
   const event = (of: string, status: string) => ({
     data: { eligibilityChanged: { vin: of, status, manufacturer: { id: 'bmw' } } },
   });
-  await expect.poll(() => all.events.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => all.events.length).toBe(2);
   expect(all.events).toEqual(expect.arrayContaining([event(vin, 'ELIGIBLE'), event(other, 'INELIGIBLE')]));
-  await expect.poll(() => one.events, { timeout: 10_000 }).toEqual([event(vin, 'ELIGIBLE')]);
+  await expect.poll(() => one.events).toEqual([event(vin, 'ELIGIBLE')]);
   expect(theirs.events).toEqual([]);
 });
 
@@ -196,9 +196,7 @@ test('after a gap in the news the answers that were missed are read', async () =
   changes.removeAllListeners('eligibility');
   const [vehicle] = await addVehicles(await gateway.as(company), [newVin()], fleet);
   await expect
-    .poll(async () => (await (await gateway.as(company)).get(`/vehicles/${vehicle.id}`)).body.eligibility.status, {
-      timeout: 10_000,
-    })
+    .poll(async () => (await (await gateway.as(company)).get(`/vehicles/${vehicle.id}`)).body.eligibility.status)
     .toBe('ELIGIBLE');
   changes.emit('missed');
   expect(await answers.next()).toMatchObject({ value: { vin: vehicle.vin, eligibility: { status: 'ELIGIBLE' } } });
@@ -220,9 +218,13 @@ test('importProgress tells at most ten states a second', async () => {
   const client = new AbortController();
   const states = await importChanges(ctx, { importId: id }, client.signal);
   const ringing = setInterval(() => changes.emit('import', id), 5);
-  const started = performance.now();
-  for (let count = 0; count < 4; count++) expect(await states.next()).toMatchObject({ value: { state: 'RUNNING' } });
-  expect(performance.now() - started).toBeGreaterThanOrEqual(295);
+  const heard: number[] = [];
+  for (let count = 0; count < 4; count++) {
+    expect(await states.next()).toMatchObject({ value: { state: 'RUNNING' } });
+    heard.push(Date.now());
+  }
+  // Timers may be a millisecond early.
+  expect(heard[3]).toBeGreaterThanOrEqual((heard[0] ?? 0) + 297);
   clearInterval(ringing);
   client.abort();
   expect(await states.next()).toMatchObject({ done: true });

@@ -62,7 +62,7 @@ describe('/metrics', () => {
     await gateway.execute(`update vehicle set due_at = now() - interval '1 hour' where fleet_id = '${id}'`);
     // What costs a query is read every two seconds at most.
     await expect
-      .poll(async () => sampleOf(await scrape(), 'fleet_gateway_due_rows{kind="vehicle"}'), { timeout: 8_000 })
+      .poll(async () => sampleOf(await scrape(), 'fleet_gateway_due_rows{kind="vehicle"}'))
       .toBeGreaterThanOrEqual(2);
     const metrics = await scrape();
     expect(sampleOf(metrics, 'fleet_gateway_due_oldest_seconds{kind="vehicle"}')).toBeGreaterThan(3500);

@@ -79,13 +79,12 @@ describe.runIf(url)('between processes', () => {
     const bursts = counted(network, 'pg_notify');
     const [one, two] = [await listener('news', { through: network }), await listener('news')];
     const started = performance.now();
-    for (let at = 0; performance.now() - started < 500; at++) {
+    for (let at = 0; bursts() <= 10; at++) {
       one.connection.notify('news', `news ${at % 7}`);
       if (at % 10 === 0) await new Promise(setImmediate);
     }
     one.connection.notify('news', 'the end');
     await until(() => two.heard.includes('the end'));
-    expect(bursts()).toBeGreaterThan(2);
     expect(bursts()).toBeLessThanOrEqual(((performance.now() - started) / 1000) * 20 + 2);
   });
 

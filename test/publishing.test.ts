@@ -80,9 +80,7 @@ async function followed({ followers }: Company, count: number): Promise<string[]
 }
 
 describe('two publishers', () => {
-  test('give each event of a company one place, without gaps, and followers miss none and see none twice', {
-    timeout: 120_000,
-  }, async () => {
+  test('give each event of a company one place, without gaps, and followers miss none and see none twice', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(writer, { minLength: 2, maxLength: 8 }), async (writers) => {
         const opened = await Promise.all(Array.from({ length: 3 }, open));

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
 import {
@@ -13,7 +12,7 @@ import {
   uploadForm,
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { until } from './support/until.ts';
+import { stagger, until } from './support/until.ts';
 
 const { kind } = inject('database');
 const gateway = await startGateway({ workers: true });
@@ -165,12 +164,12 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
   }
 });
 
-test('Fleets deleted at the very moment their vehicles are verified', { timeout: 60_000 }, async () => {
+test('Fleets deleted at the very moment their vehicles are verified', async () => {
   await times(16, async () => {
     for (let round = 0; round < (kind === 'postgresql' ? 25 : 3); round++) {
       const fleet = await createFleet(acme);
       await addVehicles(acme, newVins(5), fleet);
-      await delay(Math.random() * 10);
+      await stagger(Math.random() * 10);
       expect((await acme.delete(`/fleets/${fleet.id}`)).status).toBe(200);
     }
   });
@@ -202,7 +201,7 @@ test('Everything at once on the same rows, in opposite orders: no fault', async 
   expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
 });
 
-test('Vehicles moved round between fleets, deleted one by one and with their fleets', { timeout: 60_000 }, async () => {
+test('Vehicles moved round between fleets, deleted one by one and with their fleets', async () => {
   for (let round = 0; round < (kind === 'postgresql' ? 12 : 3); round++) {
     const fleets = await times(3, () => createFleet(acme));
     const vehicles = await addVehicles(acme, newVins(8), fleets[0]);
@@ -213,11 +212,11 @@ test('Vehicles moved round between fleets, deleted one by one and with their fle
       return acme.post('/vehicles/move', { fleetId, ids: index % 2 ? ids : ids.toReversed() });
     });
     const deleted = times(4, async (index) => {
-      await delay(Math.random() * 40);
+      await stagger(Math.random() * 40);
       return acme.delete(`/vehicles/${ids[index + 1]}`);
     });
     const fleetsDeleted = times(2, async (index) => {
-      await delay(20 + Math.random() * 40);
+      await stagger(20 + Math.random() * 40);
       return acme.delete(`/fleets/${fleets[index].id}`);
     });
     const kinds = Object.keys(outcomes((await Promise.all([moved, deleted, fleetsDeleted])).flat()));

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
-import type { Client } from './support/client.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Answer, Client } from './support/client.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 /** Verifies through the sandbox; a VIN's last digit says how it answers. */
 const gateway = await startGateway({ workers: true });
@@ -13,12 +14,18 @@ const patient = await idle.as('acme');
 const eligibilityOf = (vin: string, headers?: Record<string, string>, client: Client = acme) =>
   client.get(`/vehicles/eligibility/${vin}`, headers);
 const wait = (seconds: number) => ({ prefer: `wait=${seconds}` });
+/** The answer of the manufacturer, once it has come. */
+const verified = (vin: string): Promise<Answer> =>
+  until(async () => {
+    const answer = await eligibilityOf(vin, wait(20));
+    return answer.status !== 409 && answer;
+  });
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('GET /vehicles/eligibility/{vin}', () => {
-  test('ELIGIBLE is 200, within a second or two of adding the vehicle', async () => {
+  test('ELIGIBLE is 200', async () => {
     const { vin, id } = await addVehicle(acme, newVin(1));
-    const { status, body } = await eligibilityOf(vin, wait(5));
+    const { status, body } = await verified(vin);
     expect({ status, body }).toEqual({
       status: 200,
       body: {
@@ -44,7 +51,7 @@ describe('GET /vehicles/eligibility/{vin}', () => {
 
   test('INELIGIBLE is 200, with a reason and who can act on it', async () => {
     const { vin } = await addVehicle(acme, newVin(7));
-    expect(await eligibilityOf(vin, wait(5))).toMatchObject({
+    expect(await verified(vin)).toMatchObject({
       status: 200,
       body: {
         status: 'INELIGIBLE',
@@ -58,8 +65,8 @@ describe('GET /vehicles/eligibility/{vin}', () => {
   });
 
   test('PENDING is 409 with Retry-After: the verification is still in progress', async () => {
-    const { vin } = await addVehicle(acme, newVin(8));
-    const { status, headers, body } = await eligibilityOf(vin);
+    const { vin } = await addVehicle(patient);
+    const { status, headers, body } = await eligibilityOf(vin, {}, patient);
     expect({ status, body }).toMatchObject({
       status: 409,
       body: { code: 'ELIGIBILITY_IN_PROGRESS', eligibility: { status: 'PENDING', attempts: 0 } },
@@ -113,12 +120,12 @@ describe('GET /vehicles/eligibility/{vin}', () => {
   test('the VIN may be written as people do', async () => {
     const { vin } = await addVehicle(acme, newVin(1));
     const spelled = encodeURIComponent(` ${vin.slice(0, 3).toLowerCase()}-${vin.slice(3)} `);
-    expect(await eligibilityOf(spelled, wait(5))).toMatchObject({ status: 200, body: { vin } });
+    expect(await verified(spelled)).toMatchObject({ status: 200, body: { vin } });
   });
 
   test('failures of the upstream are tried again by themselves, and counted', async () => {
     const { vin } = await addVehicle(acme, newVin(9));
-    expect(await eligibilityOf(vin, wait(10))).toMatchObject({
+    expect(await verified(vin)).toMatchObject({
       status: 200,
       body: { status: 'ELIGIBLE', attempts: 3 },
     });
@@ -132,12 +139,17 @@ describe('Retry-After of 409', () => {
     expect(status).toBe(409);
     return Number(headers.get('retry-after'));
   };
+  /** The clock of the service stands still, so that seconds are exact. */
+  const now = new Date();
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now }));
+  afterEach(() => void vi.useRealTimers());
+  const clock = `'${now.toISOString()}'::timestamptz`;
   const setDue = (vins: readonly string[], due: string) =>
-    idle.execute(`update vehicle set due_at = ${due} where vin in (${vins.map((vin) => `'${vin}'`).join()})`);
+    idle.execute(`update vehicle set due_at = ${clock} ${due} where vin in (${vins.map((vin) => `'${vin}'`).join()})`);
   /** So many answers of the company in the last seconds, as their events tell. */
   const answered = (name: string, count: number, seconds: number) =>
     idle.execute(`insert into event (type, company, actor, at, position)
-      select 'eligibility.changed', '${name}', 'system', now() - interval '1 second' * ${seconds} * n / ${count},
+      select 'eligibility.changed', '${name}', 'system', ${clock} - interval '1 second' * ${seconds} * n / ${count},
         (select coalesce(max(position), 0) from event) + n from generate_series(${count}, 1, -1) n`);
 
   test('is the time to the next attempt, up to a quarter of an hour', async () => {
@@ -148,10 +160,8 @@ describe('Retry-After of 409', () => {
       [400, 400],
       [90_000, 900],
     ] as const) {
-      await setDue([vin], `now() + interval '${seconds} seconds'`);
-      const wait = await retryAfter(client, vin);
-      expect(wait).toBeGreaterThan(told - 5);
-      expect(wait).toBeLessThanOrEqual(told);
+      await setDue([vin], `+ interval '${seconds} seconds'`);
+      expect(await retryAfter(client, vin)).toBe(told);
     }
   });
 
@@ -160,26 +170,27 @@ describe('Retry-After of 409', () => {
     const vins = newVins(241);
     const last = vins.at(-1) ?? '';
     await addVehicles(client, vins);
-    await setDue(vins, `now() - interval '30 seconds'`);
-    await setDue([last], `now() - interval '20 seconds'`);
+    await setDue(vins, `- interval '30 seconds'`);
+    await setDue([last], `- interval '20 seconds'`);
     // Nobody has been answered: nothing is known of the pace.
     expect(await retryAfter(client, last)).toBe(60);
     expect(await retryAfter(client, vins[0] ?? '')).toBe(1);
     // 50 in the 20 seconds since it came due are 2.5 a second; another company's do not count.
     await answered('in-line', 50, 19);
     await answered('another', 500, 1);
-    const wait = await retryAfter(client, last);
-    expect(wait).toBeGreaterThan(80);
-    expect(wait).toBeLessThan(130);
+    expect(await retryAfter(client, last)).toBe(96);
+    // The latest 100 came within a second.
     await answered('in-line', 500, 1);
-    expect(await retryAfter(client, last)).toBeLessThan(10);
+    expect(await retryAfter(client, last)).toBe(3);
   });
 
   test('is a second for a vehicle that is being asked about, and never less', async () => {
     const client = await company('claimed');
     const { vin } = await addVehicle(client);
     expect(await retryAfter(client, vin)).toBe(1);
-    await idle.execute(`update vehicle set claimed = true, due_at = now() + interval '2 minutes' where vin = '${vin}'`);
+    await idle.execute(
+      `update vehicle set claimed = true, due_at = ${clock} + interval '2 minutes' where vin = '${vin}'`,
+    );
     expect(await retryAfter(client, vin)).toBe(1);
   });
 });
@@ -196,10 +207,9 @@ describe('Prefer: wait', () => {
 
   test('says 409 when the time is up', async () => {
     const { vin } = await addVehicle(patient);
-    const start = performance.now();
+    const from = Date.now();
     expect(await eligibilityOf(vin, wait(1), patient)).toMatchObject({ status: 409 });
-    const seconds = (performance.now() - start) / 1000;
-    expect(seconds).toBeGreaterThan(0.95);
+    expect(Date.now()).toBeGreaterThanOrEqual(from + 990);
   });
 
   test('what is known is told at once', async () => {
@@ -243,7 +253,7 @@ describe('Prefer: wait', () => {
 describe('POST /vehicles/eligibility/{vin}/refresh', () => {
   test('answers 202 and asks again', async () => {
     const { vin } = await addVehicle(acme, newVin(1));
-    const { body: first } = await eligibilityOf(vin, wait(5));
+    const { body: first } = await verified(vin);
     const { status, body } = await acme.post(`/vehicles/eligibility/${vin}/refresh`);
     expect({ status, body }).toMatchObject({ status: 202, body: { vin, status: 'ELIGIBLE', eligible: true } });
     await expect

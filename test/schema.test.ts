@@ -14,7 +14,7 @@ test('MikroORM finds no difference between the entities and the migrated databas
   expect(await orm.migrator.checkSchema()).toBe(false);
 });
 
-test.runIf(env.DATABASE_URL)("MikroORM's own command line finds none, either", { timeout: 60_000 }, async () => {
+test.runIf(env.DATABASE_URL)("MikroORM's own command line finds none, either", async () => {
   const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'schema:check'], {
     env: { ...process.env, DATABASE_URL: env.DATABASE_URL, NO_COLOR: '1' },
   });

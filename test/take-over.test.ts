@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database/database.ts';
 import { connectDatabase, openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { startGateway } from './support/gateway.ts';
 import { beyondMikroOrm, difference } from './support/schema.ts';
+import { until } from './support/until.ts';
 
 // The fixture is pg_dump's of a database that commit 93650d5 made and used; its migrations are gone.
 
@@ -81,10 +82,7 @@ test('a migration that is kept from a lock lets those behind it pass, and comes 
   await em.execute('update import_batch set rows = rows');
   const done = database.migrate();
   const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await vi.waitFor(async () => expect(await execute(database, waiting)).toHaveLength(1), {
-    timeout: 20_000,
-    interval: 5,
-  });
+  await until(async () => (await execute(database, waiting)).length === 1);
   await execute(database, 'select from import_batch');
   expect(await database.pendingMigrations()).toEqual(names);
   await em.commit();

@@ -90,7 +90,7 @@ test.skipIf(cluster)('a new database has no trigger', async () => {
   expect(await fresh.execute('select tgname from pg_trigger where not tgisinternal')).toEqual([]);
 });
 
-test('whatever is written at once, tallies are what can be counted', { timeout: 60_000 }, async () => {
+test('whatever is written at once, tallies are what can be counted', async () => {
   const done = await tryWrites(fresh, 8);
   const did = new Set(done.filter(({ status = 500 }) => status < 300).map(({ what }) => what));
   expect([...did]).toEqual(expect.arrayContaining(['add', 'upload', 'delete many']));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test, vi } from 'vitest';
 import { Client, type Headed } from './support/client.ts';
 import { bearer, startGateway, testIssuer } from './support/gateway.ts';
 
@@ -37,9 +37,19 @@ const streams: Record<string, [path: string, init?: RequestInit]> = {
   ],
 };
 
-test.concurrent.each(Object.entries(streams))('%s ends with its token, and not before', async (_name, [path, init]) => {
-  // Clocks may differ by 5 s: this one is good for 3 more.
-  const exp = Math.floor(Date.now() / 1000) - 2;
+/** The clock stands still, so that a token lasts from now on however long its request takes. */
+const now = Math.floor(Date.now() / 1000) * 1000;
+vi.useFakeTimers({ toFake: ['Date'], now });
+const timers = vi.spyOn(globalThis, 'setTimeout');
+afterAll(() => {
+  timers.mockRestore();
+  vi.useRealTimers();
+});
+beforeEach(() => void timers.mockClear());
+
+test.each(Object.entries(streams))('%s ends with its token, and not before', async (_name, [path, init]) => {
+  // Clocks may differ by 5 s: this token is good for one more.
+  const exp = now / 1000 - 4;
   const brief = new Client(gateway.url, bearer(issuer.sign({ exp })));
   const [short, long] = await Promise.all([
     followed(brief, path, init),
@@ -47,10 +57,12 @@ test.concurrent.each(Object.entries(streams))('%s ends with its token, and not b
   ]);
   expect(short.stream.status).toBe(200);
   await short.text;
-  expect(Date.now() / 1000).toBeGreaterThanOrEqual(exp + 5);
+  expect(timers.mock.calls.map(([, ms]) => ms)).toContain(1000);
   // Not complete: its client comes back, with a new token, or is refused.
   expect(short.stream.told).not.toContain('event: complete');
+  vi.setSystemTime(now + 1000);
   expect(await brief.get('/fleets')).toMatchObject({ status: 401 });
+  vi.setSystemTime(now);
   expect(long.stream.ended).toBe(false);
   long.stream.leave();
 });

@@ -89,7 +89,7 @@ beforeAll(async () => {
   await gateway.execute(
     `select gin_clean_pending_list(name) from unnest('{event_vehicle,event_vin}'::regclass[]) name`,
   );
-}, 60_000);
+});
 
 /** What is looked at in the course of `work`, where that is more than `most`. */
 async function muchLookedAt(work: () => Promise<unknown>, most = FEW): Promise<Record<string, string>> {

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { until } from './support/until.ts';
+import { stagger, until } from './support/until.ts';
 import { hang, type ReceivedWebhook, status, WebhookReceiver } from './support/webhook-receiver.ts';
 
 const receiver = await WebhookReceiver.start();
@@ -43,7 +42,9 @@ async function passTime(): Promise<void> {
 const verify = (secret: string, { body, headers }: ReceivedWebhook) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
-const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
+/** How long after an attempt the next one is due. */
+const secondsBetween = ({ attemptedAt, nextAttemptAt }: Json) =>
+  (Date.parse(nextAttemptAt) - Date.parse(attemptedAt)) / 1000;
 
 describe('A webhook', () => {
   test('gets an event as soon as it is true, signed as Standard Webhooks says', async () => {
@@ -80,7 +81,7 @@ describe('A webhook', () => {
     const { path, client, webhook } = await subscribe();
     const { body: rotated } = await client.post(`/webhooks/${webhook.id}/rotate`);
     expect(rotated.secret).not.toBe(webhook.secret);
-    expect(secondsUntil(rotated.oldSecretUntil) / 3600).toBeCloseTo(24, 1);
+    expect((Date.parse(rotated.oldSecretUntil) - Date.now()) / 3_600_000).toBeCloseTo(24, 1);
     await createFleet(client);
     const [both] = await receiver.some(path);
     for (const secret of [webhook.secret, rotated.secret]) verify(secret, both as ReceivedWebhook);
@@ -104,9 +105,7 @@ describe('A webhook', () => {
     expect(got.map(({ event }) => event.type).toSorted()).toEqual(['fleet.created', 'fleet.updated']);
   });
 
-  test('paused and active again and again while thousands of events come, it gets each it wants, and once', {
-    timeout: 60_000,
-  }, async () => {
+  test('paused and active again and again while thousands of events come, it gets each it wants, and once', async () => {
     const { path, client, webhook } = await subscribe({ types: ['fleet.created'] });
     const company = `company-${paths}`;
     const become = (state: string) => client.patch(`/webhooks/${webhook.id}`, { state });
@@ -118,12 +117,12 @@ describe('A webhook', () => {
         select '${company}', case when n % 40 = 0 then 'fleet.created' else 'fleet.updated' end, 'test', now(),
           jsonb_build_object('n', ${round} * 700 + n) from generate_series(1, 700) n`);
       gateway.database.notify('due', 'event');
-      if (round % 3 === 0) await delay(ms);
+      if (round % 3 === 0) await stagger(ms);
       await become('ACTIVE');
-      await delay(ms);
+      await stagger(ms);
     }
     const wanted = pauses.length * 17;
-    const got = await receiver.some(path, wanted, 50_000);
+    const got = await receiver.some(path, wanted);
     // What comes last of all comes when there is no more of the rest.
     await createFleet(client);
     await receiver.some(path, wanted + 1);
@@ -214,12 +213,11 @@ describe('A delivery', () => {
     await createFleet(client);
     const waits: number[] = [];
     for (const attempts of [1, 2, 3]) {
-      const { nextAttemptAt } = await delivery((one) => one.attempts === attempts && one.nextAttemptAt !== null);
-      waits.push(secondsUntil(nextAttemptAt));
+      waits.push(secondsBetween(await delivery((one) => one.attempts === attempts && one.nextAttemptAt !== null)));
       await passTime();
     }
     for (const [index, seconds] of [5, 300, 1800].entries()) {
-      expect(waits[index]).toBeGreaterThan(seconds - 4);
+      expect(waits[index]).toBeGreaterThanOrEqual(seconds);
       expect(waits[index]).toBeLessThanOrEqual(seconds * 1.1);
     }
     const done = await delivery(({ state }) => state === 'SUCCEEDED');
@@ -272,8 +270,7 @@ describe('A delivery', () => {
     const { path, client, delivery } = await subscribe();
     receiver.next(path, status(503, { 'retry-after': '600' }));
     await createFleet(client);
-    const { nextAttemptAt } = await delivery(({ attempts }) => attempts === 1);
-    expect(secondsUntil(nextAttemptAt)).toBeGreaterThan(595);
+    expect(secondsBetween(await delivery(({ attempts }) => attempts === 1))).toBeGreaterThanOrEqual(600);
   });
 
   test('answered 410 disables the webhook', async () => {
@@ -328,7 +325,7 @@ describe('A delivery', () => {
     const { body: quick } = await slow.client.post('/webhooks', { url: receiver.url('/quick') });
     const fleet = await createFleet(slow.client);
     for (let index = 1; index < 10; index++) await slow.client.patch(`/fleets/${fleet.id}`, { name: `Name ${index}` });
-    await receiver.some('/quick', 10, 5_000);
+    await receiver.some('/quick', 10);
     expect(quick.state).toBe('ACTIVE');
     expect(receiver.at(slow.path)).toHaveLength(4);
     await slow.client.delete(`/webhooks/${slow.webhook.id}`);

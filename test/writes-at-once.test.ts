@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
@@ -12,7 +11,7 @@ import {
   newVins,
 } from './support/factories.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
-import { until } from './support/until.ts';
+import { stagger, until } from './support/until.ts';
 
 // Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
 
@@ -56,16 +55,14 @@ async function told(type: string, vins: readonly string[]): Promise<number[]> {
   return vins.map((vin) => counts.get(vin) ?? 0);
 }
 
-test('Lists that are added, moved and deleted at once: each vehicle is once there, counted, and told of', {
-  timeout: 120_000,
-}, async () => {
+test('Lists that are added, moved and deleted at once: each vehicle is once there, counted, and told of', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(list, { minLength: 2, maxLength: 8 }), async (lists) => {
       const fleets = [await createFleet(acme), await createFleet(acme)];
       const vins = newVins(VINS);
       const answers = await Promise.all(
         lists.map(async ({ what, fleet, which, isKeyed, after }) => {
-          await delay(after);
+          await stagger(after);
           const { id: fleetId } = fleets[fleet];
           const own = newVin();
           const some = which.map((one) => vins[one] ?? '');
@@ -143,9 +140,7 @@ const contract = fc.record({
 });
 const month = (n: number) => new Date(Date.UTC(2030, n, 1)).toISOString();
 
-test('Contracts made while their vehicles move: none overlap, each is with its vehicle, and told of once', {
-  timeout: 120_000,
-}, async () => {
+test('Contracts made while their vehicles move: none overlap, each is with its vehicle, and told of once', async () => {
   const scenario = fc.tuple(
     fc.array(contract, { minLength: 2, maxLength: 8 }),
     fc.array(fc.tuple(fc.nat(1), fc.nat(20)), { maxLength: 3 }),
@@ -156,12 +151,12 @@ test('Contracts made while their vehicles move: none overlap, each is with its v
       const vehicles = await addVehicles(acme, newVins(2), fleets[0]);
       const ids = vehicles.map(({ id }) => id);
       const made = contracts.map(async ({ vehicle, from, months, isKeyed, after }) => {
-        await delay(after);
+        await stagger(after);
         const period = { from: month(from), to: month(from + months), name: `${from} to ${from + months}` };
         return post('/contracts', contractFields(vehicles[vehicle], period), isKeyed);
       });
       const moved = moves.map(async ([to, after]) => {
-        await delay(after);
+        await stagger(after);
         return acme.post('/vehicles/move', { fleetId: fleets[to].id, ids });
       });
       const answers = await Promise.all(made);
@@ -198,9 +193,7 @@ const fleetMade = fc.record({
 });
 const CREATE = 'mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name createdAt } } }';
 
-test('Fleets that are made at once: each is there as it was given, and told of once, in the name of who made it', {
-  timeout: 120_000,
-}, async () => {
+test('Fleets that are made at once: each is there as it was given, and told of once, in the name of who made it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fleetMade, { minLength: 2, maxLength: 80 }), async (fleets) => {
       const made = await Promise.all(
@@ -208,7 +201,7 @@ test('Fleets that are made at once: each is there as it was given, and told of o
           const client = await gateway.as(company, { sub: subject });
           const headers = { 'x-request-id': `made-${at}` };
           const input = { ...fleetFields, name, vat: `vat ${at}` };
-          await delay(after);
+          await stagger(after);
           const answer =
             by === 'GraphQL'
               ? await client.post('/graphql', { query: CREATE, variables: { input } }, headers)

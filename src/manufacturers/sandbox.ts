@@ -31,10 +31,14 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
+const SLOW_MS = 10_000;
+
 /** A local server that speaks High Mobility's protocol; its answers follow from the VIN's last character. */
-export async function openSandbox({ slowMs = 10_000 } = {}): Promise<Sandbox> {
+export async function openSandbox(
+  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, undefined, { signal }),
+): Promise<Sandbox> {
   const stop = new AbortController();
-  const answer = answersOf(() => sleep(slowMs, undefined, { signal: stop.signal }));
+  const answer = answersOf(() => beSlow(stop.signal));
   const server = createServer((request, response) => {
     answer(request).then(
       (given) => send(response, given),
@@ -59,7 +63,7 @@ export async function openSandbox({ slowMs = 10_000 } = {}): Promise<Sandbox> {
 }
 
 /** What the sandbox says to each request; `beSlow` is waited for before a slow answer. */
-function answersOf(beSlow: () => Promise<void>): (request: IncomingMessage) => Promise<Answer> {
+function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) => Promise<Answer> {
   const token = randomUUID();
   const failed = new Map<string, number>();
 

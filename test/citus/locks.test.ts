@@ -6,9 +6,7 @@ import { startGateway } from '../support/gateway.ts';
 const gateway = await startGateway();
 const client = await gateway.as('acme');
 
-test('who waits for a row on a node waits for seconds, and an upload as long as it takes', {
-  timeout: 60_000,
-}, async () => {
+test('who waits for a row on a node waits for seconds, and an upload as long as it takes', async () => {
   const fleet = await createFleet(client);
   const vin = newVin();
   const { em } = gateway.database.orm;

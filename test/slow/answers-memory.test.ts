@@ -14,7 +14,7 @@ interface Collection {
   promoted: number;
 }
 
-test('answers are collected while they are young: none keeps the next one', { timeout: 120_000 }, async () => {
+test('answers are collected while they are young: none keeps the next one', async () => {
   const gateway = await spawnGateway(env, {
     ...(kind === 'postgresql' && { issuer }),
     command: [process.execPath, '--max-semi-space-size=16', '--trace-gc-nvp', 'src/main.ts'],

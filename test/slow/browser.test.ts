@@ -11,7 +11,7 @@ import { startGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-describe.skipIf(!inBrowser)('in a browser', { timeout: 90_000 }, async () => {
+describe.skipIf(!inBrowser)('in a browser', async () => {
   const gateway = await startGateway({ workers: true });
   const issuer = await testIssuer();
   const secured = await startGateway({ on: gateway, issuer });
@@ -58,7 +58,7 @@ describe.skipIf(!inBrowser)('in a browser', { timeout: 90_000 }, async () => {
       async result(text: string | RegExp): Promise<string> {
         // The editor writes spaces that do not break.
         const shown = async () => (await page.locator('.result-window').innerText()).replaceAll('\u00a0', ' ');
-        await expect.poll(shown, { timeout: 20_000 }).toMatch(text);
+        await expect.poll(shown).toMatch(text);
         return shown();
       },
     };

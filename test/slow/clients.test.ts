@@ -147,9 +147,7 @@ describe('Apollo Client', () => {
       const subscription = answers.subscribe(({ data }) => seen.push(data));
       onTestFinished(() => subscription.unsubscribe());
     });
-    await expect
-      .poll(() => seen, { timeout: 10_000 })
-      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
   test('subscribes by WebSocket', async () => {
@@ -159,9 +157,7 @@ describe('Apollo Client', () => {
       const subscription = answers.subscribe(({ data }) => seen.push(data));
       onTestFinished(() => subscription.unsubscribe());
     });
-    await expect
-      .poll(() => seen, { timeout: 10_000 })
-      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
   test('uploads through apollo-upload-client', async () => {
@@ -221,9 +217,7 @@ describe('urql', () => {
       const answers = client.subscription<Json>(watchText, variables);
       onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
     });
-    await expect
-      .poll(() => seen, { timeout: 10_000 })
-      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
   test.each(['graphql-ws', 'graphql-sse'])('subscribes by its subscriptionExchange over %s', async (library) => {
@@ -248,9 +242,7 @@ describe('urql', () => {
       const answers = own.subscription<Json>(watchText, variables);
       onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
     });
-    await expect
-      .poll(() => seen, { timeout: 10_000 })
-      .toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
   });
 
   test('uploads', async () => {
@@ -326,7 +318,7 @@ export async function use(url: string, headers: Record<string, string>) {
 }
 `;
 
-  test('makes types of schema.graphql that compile, and documents that work', { timeout: 60_000 }, async () => {
+  test('makes types of schema.graphql that compile, and documents that work', async () => {
     const schema = parse(await readFile('schema.graphql', 'utf8'));
     const document = parse([fleetsText, createText, watchText].join('\n'));
     const location = join(folder, 'use.ts');
@@ -373,7 +365,7 @@ describe('Relay', async () => {
   const folder = await project();
   const { Environment, Network, RecordSource, Store, fetchQuery, commitMutation, createOperationDescriptor } = relay;
 
-  test('compiles its documents, keeps pages in its store and sees a mutation there', { timeout: 60_000 }, async () => {
+  test('compiles its documents, keeps pages in its store and sees a mutation there', async () => {
     await writeFile(
       join(folder, 'fleets.js'),
       `graphql\`query fleetsQuery($count: Int!, $cursor: String) {
@@ -485,7 +477,7 @@ describe('TRUSTED_DOCUMENTS takes the manifest that is written by', () => {
     },
   };
 
-  test.each(Object.entries(writers))('%s', { timeout: 60_000 }, async (_name, write) => {
+  test.each(Object.entries(writers))('%s', async (_name, write) => {
     const folder = await project();
     const path = join(folder, await write(folder));
     const manifest = JSON.parse(await readFile(path, 'utf8'));

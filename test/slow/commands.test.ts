@@ -56,7 +56,7 @@ test('commands look for the gateway where its settings put it', async () => {
   expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('contracts created') });
 });
 
-describe('npm run import', { timeout: 60_000 }, () => {
+describe('npm run import', () => {
   test('exits 0 when every row was taken, new or known', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('good.csv', ['vin', ...newVins(20)]);
@@ -231,7 +231,7 @@ describe('progress', () => {
   });
 });
 
-describe('npm run demo', { timeout: 60_000 }, () => {
+describe('npm run demo', () => {
   test('makes fleets, vehicles of many brands and contracts, and makes nothing twice', async () => {
     const demo = await gateway.as('demo');
     const env = { FLEET_GATEWAY_TOKEN: demo.headers.authorization?.slice('Bearer '.length) };

@@ -8,7 +8,7 @@ import { startGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { status, WebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe.skipIf(!inBrowser)('the console', { timeout: 120_000 }, async () => {
+describe.skipIf(!inBrowser)('the console', async () => {
   const gateway = await startGateway({ workers: true });
   const issuer = await testIssuer();
   const secured = await startGateway({ on: gateway, issuer, settings: { CONSOLE: 'on' } });

@@ -51,7 +51,7 @@ async function expectNothingLost({ load, server, returned }: { load: Load; serve
 
 const unready = (load: Load) => load.probes.some(({ what, status }) => what === '/readyz' && status === 503);
 
-describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120_000 }, async () => {
+describe.runIf(kind === 'postgresql')('The database, under load', async () => {
   const server = kind === 'postgresql' ? await startServer(durable) : ({} as Server);
   afterAll(() => server.stop?.());
   const sql = async (statement: string) => {
@@ -177,7 +177,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', { timeout: 120
   });
 });
 
-describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', { timeout: 120_000 }, () => {
+describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', () => {
   test('runs full and is freed again: writes are refused meanwhile, and none is lost', async () => {
     const server = await startServer(durable, (data, account) => {
       const owner = account ? `,uid=${account.uid},gid=${account.gid}` : '';

@@ -28,7 +28,7 @@ async function serve(name: string, gateway: string, token: string): Promise<stri
   return server.resolvedUrls?.local[0] ?? '';
 }
 
-describe.skipIf(!inBrowser)('an example', { timeout: 120_000 }, async () => {
+describe.skipIf(!inBrowser)('an example', async () => {
   const gateway = await startGateway({ workers: true });
   const openPage = browserPages();
 
@@ -52,9 +52,9 @@ describe.skipIf(!inBrowser)('an example', { timeout: 120_000 }, async () => {
 
       const more = page.getByRole('button', { name: 'More' });
       await more.click();
-      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(20);
+      await expect.poll(() => rows.count()).toBe(20);
       await more.click();
-      await expect.poll(() => rows.count(), { timeout: 10_000 }).toBe(24);
+      await expect.poll(() => rows.count()).toBe(24);
       expect(await more.count()).toBe(0);
 
       const choose = (file: string, content: string) =>

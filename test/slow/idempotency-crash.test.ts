@@ -73,7 +73,7 @@ describe.each(Object.entries(interfaces))(
       await Promise.all(calls);
       const after = await start();
       // Until the claim of the first is over it is 409.
-      const id = await until(async () => fleetOf(await ask(after.as(company), name)).id, 20_000);
+      const id = await until(async () => fleetOf(await ask(after.as(company), name)).id);
       await expectOneFleet(ask, name, after, id);
       expect(await after.stop()).toBe(0);
     });
@@ -90,7 +90,7 @@ describe.each(Object.entries(interfaces))(
         const database = new pg.Client(url);
         await database.connect();
         const stored = async () => (await database.query('select id from fleet where name = $1', [name])).rows;
-        await expect.poll(stored, { timeout: 5_000 }).toHaveLength(1);
+        await expect.poll(stored).toHaveLength(1);
         const [{ id }] = await stored();
         await database.end();
         await before.stop('SIGKILL');

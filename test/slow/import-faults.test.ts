@@ -43,7 +43,7 @@ const send = (body: string | Buffer, headers: Headed = {}, query = '') => {
   return answer;
 };
 const running = async (client: Client, importId: string) =>
-  expect.poll(async () => (await client.get(`/imports/${importId}`)).body.state, { timeout: 10_000 }).toBe('RUNNING');
+  expect.poll(async () => (await client.get(`/imports/${importId}`)).body.state).toBe('RUNNING');
 const someBytes = (sending: ClientRequest, fleetId: string, vins: string[]) =>
   sending.write(`${field('fleetId', fleetId)}${file(`vin\n${vins.join('\n')}`).slice(0, -2)}`);
 
@@ -180,7 +180,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     });
     for (const { sending } of open) sending.destroy();
     for (const id of ids) {
-      await expect.poll(async () => (await acme.get(`/imports/${id}`)).body.state, { timeout: 10_000 }).toBe('FAILED');
+      await expect.poll(async () => (await acme.get(`/imports/${id}`)).body.state).toBe('FAILED');
     }
   });
 
@@ -240,7 +240,7 @@ test.each(['partial', 'atomic'])(
     await running(acme, importId);
     sending.destroy();
     const state = async () => (await acme.get(`/imports/${importId}`)).body.state;
-    await expect.poll(state, { timeout: 10_000 }).toBe('FAILED');
+    await expect.poll(state).toBe('FAILED');
     expect(await acme.get(`/fleets/${own.id}`)).toMatchObject({ body: { vehicleCount: 0 } });
     const again = await acme.post(`/vehicles/file${query}`, uploadForm(own.id, vins.join('\n')));
     expect(again).toMatchObject({ status: 201, body: { importId, summary: { created: 20_000 } } });
@@ -279,7 +279,7 @@ describe.skipIf(gateway.database.kind === 'embedded')('a database whose connecti
     someBytes(sending, own.id, vins);
     sending.end(`\r\n${END}`);
     await expect
-      .poll(async () => (await cut(`query ~ '^\\s*insert into "vehicle"'`)).length, { interval: 5, timeout: 15_000 })
+      .poll(async () => (await cut(`query ~ '^\\s*insert into "vehicle"'`)).length, { interval: 5 })
       .toBeGreaterThan(0);
     expect(await answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(await acme.get(`/fleets/${own.id}`)).toMatchObject({ body: { vehicleCount: 0 } });

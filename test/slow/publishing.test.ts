@@ -47,14 +47,14 @@ describe.runIf(inject('database').kind === 'postgresql')('publishers that are ki
     for (let killed = 0; killed < KILLED; killed++) {
       const publishers = await Promise.all([start('on'), start('on')]);
       const before = await published();
-      await until(async () => (await published()) > before, 30_000);
+      await until(async () => (await published()) > before);
       for (const publisher of publishers) await publisher.stop('SIGKILL');
       expect(await halves()).toEqual([]);
     }
     writing = false;
     await writes;
     const last = await start('on');
-    await until(async () => (await execute('select from event where position is null limit 1')).length === 0, 60_000);
+    await until(async () => (await execute('select from event where position is null limit 1')).length === 0);
     expect(await halves()).toEqual([]);
     expect(await last.stop()).toBe(0);
     expect(await writer.stop()).toBe(0);

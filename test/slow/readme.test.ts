@@ -42,26 +42,22 @@ async function bash(script: string, settings: NodeJS.ProcessEnv): Promise<string
 }
 
 // The tour is for the gateway as it comes: on the embedded database, with tokens of its own.
-test.runIf(kind === 'embedded')(
-  "README's tour works from its first block to its last",
-  { timeout: 120_000 },
-  async () => {
-    const gateway = await spawnGateway(env);
-    const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    const blocks = [...readme.matchAll(/<!-- tour -->\n```sh\n(.*?)```/gs)].map(([, block]) => block ?? '');
-    expect(blocks).toHaveLength(expected.length);
-    const script = blocks.map((block) => `${block}printf '\\n--- exit %s ---\\n' $?\n`).join('');
-    const output = await bash(script.replaceAll('http://127.0.0.1:4000', gateway.url), {
-      DATA_DIR: env.DATA_DIR,
-      FLEET_GATEWAY_URL: gateway.url,
+test.runIf(kind === 'embedded')("README's tour works from its first block to its last", async () => {
+  const gateway = await spawnGateway(env);
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/<!-- tour -->\n```sh\n(.*?)```/gs)].map(([, block]) => block ?? '');
+  expect(blocks).toHaveLength(expected.length);
+  const script = blocks.map((block) => `${block}printf '\\n--- exit %s ---\\n' $?\n`).join('');
+  const output = await bash(script.replaceAll('http://127.0.0.1:4000', gateway.url), {
+    DATA_DIR: env.DATA_DIR,
+    FLEET_GATEWAY_URL: gateway.url,
+  });
+  const parts = output.split(/\n--- exit (\d+) ---\n/);
+  for (const [index, { says, code = 0 }] of expected.entries()) {
+    const [printed, exit] = parts.slice(2 * index);
+    expect({ block: blocks[index], printed, exit }).toMatchObject({
+      printed: expect.stringMatching(says),
+      exit: String(code),
     });
-    const parts = output.split(/\n--- exit (\d+) ---\n/);
-    for (const [index, { says, code = 0 }] of expected.entries()) {
-      const [printed, exit] = parts.slice(2 * index);
-      expect({ block: blocks[index], printed, exit }).toMatchObject({
-        printed: expect.stringMatching(says),
-        exit: String(code),
-      });
-    }
-  },
-);
+  }
+});

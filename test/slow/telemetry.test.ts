@@ -43,7 +43,7 @@ const ways: [string, (acme: Client, headers: Record<string, string>) => Promise<
 const attributesOf = (name: string, metric: string) =>
   collector.points.filter((point) => point.metric === metric).flatMap(({ attributes }) => attributes[name]);
 
-describe('OpenTelemetry', { timeout: 120_000 }, () => {
+describe('OpenTelemetry', () => {
   test('requests, operations, statements, jobs and provider calls are traced and measured, without personal data', async () => {
     const gateway = await spawnGateway(settings, { issuer });
     const acme = gateway.as('acme');

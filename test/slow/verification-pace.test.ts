@@ -137,7 +137,7 @@ describe('one company has 5,000 vehicles due: another’s single one is answered
     await until(async () => {
       const { status } = await client.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=30' });
       return status === 200 ? true : null;
-    }, 60_000);
+    });
     return (performance.now() - begin) / 1000;
   };
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;

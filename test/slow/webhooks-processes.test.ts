@@ -20,7 +20,7 @@ async function expireClaims(): Promise<void> {
 }
 
 describe('kill -9', () => {
-  test('between an event’s commit and its publication loses nothing', { timeout: 60_000 }, async () => {
+  test('between an event’s commit and its publication loses nothing', async () => {
     const doomed = await start('off');
     const acme = doomed.as('acme');
     await acme.post('/webhooks', { url: receiver.url('/committed') });
@@ -32,9 +32,7 @@ describe('kill -9', () => {
     expect(await next.stop()).toBe(0);
   });
 
-  test('in the middle of a delivery lets the next process repeat it, with the same id and body', {
-    timeout: 60_000,
-  }, async () => {
+  test('in the middle of a delivery lets the next process repeat it, with the same id and body', async () => {
     receiver.next('/midway', hang);
     const doomed = await start('on');
     const globex = doomed.as('globex');

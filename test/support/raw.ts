@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { BUDGET_MS } from './until.ts';
 
 /** A connection to the gateway on which a test writes what no HTTP client would. */
 export async function openRaw(url: string): Promise<Socket> {
@@ -12,7 +13,7 @@ export async function openRaw(url: string): Promise<Socket> {
 }
 
 /** Writes this, a byte for each character, on a connection of its own and gives everything that comes back until it is closed, or silent for `ms`. */
-export async function sendRaw(url: string, text: string, ms = 1_000): Promise<string> {
+export async function sendRaw(url: string, text: string, ms = BUDGET_MS): Promise<string> {
   const socket = await openRaw(url);
   let answer = '';
   let heard = performance.now();

@@ -1,19 +1,35 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { batched } from '../../src/jobs/batched.ts';
+import { until } from '../support/until.ts';
 
 test('what comes while work is under way, or during its pause, is done together, and in order', async () => {
   const done: number[][] = [];
-  const work = async (items: readonly number[]) => {
-    done.push([...items]);
-    await delay(20);
+  const pauses: PromiseWithResolvers<void>[] = [];
+  const works: PromiseWithResolvers<void>[] = [];
+  const next = (list: PromiseWithResolvers<void>[]) => {
+    const one = Promise.withResolvers<void>();
+    list.push(one);
+    return one.promise;
   };
-  const add = batched(work, { pause: () => delay(10) });
-  const first = [add(0), delay(1).then(() => add(1))];
-  await delay(20);
+  const work = (items: readonly number[]) => {
+    done.push([...items]);
+    return next(works);
+  };
+  const add = batched(work, { pause: () => next(pauses) });
+  const first = [add(0)];
+  await until(() => pauses[0]);
+  first.push(add(1));
+  pauses[0]?.resolve();
+  await until(() => works[0]);
   const second = [2, 3, 4].map(add);
+  works[0]?.resolve();
   await Promise.all(first);
   expect(done).toEqual([[0, 1]]);
+  await until(() => pauses[1]);
+  pauses[1]?.resolve();
+  await until(() => works[1]);
+  works[1]?.resolve();
   await Promise.all(second);
   expect(done).toEqual([
     [0, 1],
@@ -25,10 +41,10 @@ test('no more are done together than may be, and none is forgotten', async () =>
   const done: number[][] = [];
   const add = batched(
     async (items: readonly number[]) => {
-      await delay(1);
+      await setImmediate();
       done.push([...items]);
     },
-    { most: 3, pause: ({ length }) => (length < 3 ? delay(5) : undefined) },
+    { most: 3, pause: ({ length }) => (length < 3 ? setImmediate() : undefined) },
   );
   await Promise.all(Array.from({ length: 8 }, (_, item) => add(item)));
   expect(done).toEqual([
@@ -40,11 +56,11 @@ test('no more are done together than may be, and none is forgotten', async () =>
 
 test('a call fails with the batch of its item, and the next batch goes on', async () => {
   const add = batched(async (items: readonly number[]) => {
-    await delay(1);
+    await setImmediate();
     if (items.includes(1)) throw new Error('not 1');
   });
   const bad = add(1);
-  const good = delay(0).then(() => add(2));
+  const good = setImmediate().then(() => add(2));
   await expect(bad).rejects.toThrow('not 1');
   await expect(good).resolves.toBeUndefined();
 });

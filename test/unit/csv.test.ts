@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,6 +14,7 @@ import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/import
 import { type CsvRow, parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
 import { writeRows } from '../../src/core/sql/row-writer.ts';
 import { readVin } from '../../src/core/vin.ts';
+import { takeTurns } from '../support/deadlines.ts';
 
 const A = 'WVWZZZ1KZAW000001';
 const B = 'WVWZZZ1KZAW000002';
@@ -418,7 +418,7 @@ describe('as a stream', () => {
     const table = await readCsv(Readable.from(chunks(), { highWaterMark: 1 }), { ...LIMITS, bytes: 1e9, rows: 1e9 });
     for await (const batch of table.rows) {
       expect(batch.length).toBeLessThanOrEqual(5_000);
-      await pause(20);
+      await takeTurns();
       expect(pulled).toBeLessThan(10);
       break;
     }

@@ -58,9 +58,7 @@ describe('a broken brand', () => {
     });
   });
 
-  test('is held back alone, whichever brands are broken and in whatever order vehicles come', {
-    timeout: 60_000,
-  }, async () => {
+  test('is held back alone, whichever brands are broken and in whatever order vehicles come', async () => {
     const brand = fc.constantFrom(...highMobilityBrands);
     await fc.assert(
       fc.asyncProperty(

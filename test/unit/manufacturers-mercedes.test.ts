@@ -8,7 +8,7 @@ let upstream: UpstreamServer;
 let provider: Mercedes;
 
 const connect = (clientSecret = 'secret') =>
-  new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, clientId: 'client', clientSecret, timeoutMs: 300 });
+  new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, clientId: 'client', clientSecret });
 const ask = () => provider.verify(VIN);
 const endpoints = () => upstream.received.map((one) => one.endpoint);
 

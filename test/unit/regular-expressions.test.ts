@@ -61,9 +61,7 @@ test.each([
   expect(diagnostics.status === 'vulnerable' && isSlow(new RegExp(source, 'g'), diagnostics)).toBe(slow);
 });
 
-test('no text makes a regular expression take more than time in proportion to its length', {
-  timeout: 120_000,
-}, async () => {
+test('no text makes a regular expression take more than time in proportion to its length', async () => {
   expect(literals.length).toBeGreaterThan(50);
   const slow: unknown[] = [];
   for (const { source, flags, file } of literals) {

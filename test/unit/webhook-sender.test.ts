@@ -2,7 +2,8 @@ import type { LookupAddress } from 'node:dns';
 import { afterAll, describe, expect, test } from 'vitest';
 import { mayBeReached } from '../../src/core/webhooks/public-address.ts';
 import { openSender } from '../../src/core/webhooks/sender.ts';
-import { hang, WebhookReceiver } from '../support/webhook-receiver.ts';
+import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('An address', () => {
   test.each(['8.8.8.8', '93.184.215.14', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])(
@@ -100,14 +101,20 @@ describe('A sender', async () => {
   });
 
   test('waits no longer than its time, for an answer or for the rest of one', async () => {
-    const sender = open({ loopback: true, timeoutMs: 200 });
-    receiver.always('/hang', hang);
+    const sender = open({ loopback: true });
+    const deadlines = holdDeadlines();
+    receiver.always('/hang', () => deadlines.pass());
     receiver.always('/stall', (response) => void response.writeHead(500).write('half'));
     expect(await sender.send(receiver.url('/hang'), {}, '{}')).toMatchObject({
       status: null,
-      error: 'No answer within 0.2 s.',
+      error: 'No answer within 15 s.',
     });
-    expect(await sender.send(receiver.url('/stall'), {}, '{}')).toMatchObject({ status: 500 });
+    const stalling = sender.send(receiver.url('/stall'), {}, '{}');
+    await receiver.some('/stall');
+    await takeTurns();
+    deadlines.pass();
+    expect(await stalling).toMatchObject({ status: 500 });
+    expect(new Set(deadlines.given)).toEqual(new Set([15_000]));
   });
 
   test('says why there was no answer, and nothing of where a name leads to', async () => {
