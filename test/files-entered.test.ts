@@ -18,7 +18,7 @@ const add = `mutation ($input: AddVehiclesInput!) { addVehicles(input: $input) {
 
 const WARM = 20;
 
-test('a warm request enters few of our files', { timeout: 120_000 }, async () => {
+test('a warm request enters few of our files', async () => {
   const gateway = await spawnGateway(env, kind === 'postgresql' ? { issuer } : {});
   const acme = gateway.as('acme');
   const entered = await enteredFiles(gateway);

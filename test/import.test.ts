@@ -282,6 +282,15 @@ describe('refused rows', () => {
     },
   );
 
+  test('are kept up to one limit, whether they are no VINs or are in another fleet', async () => {
+    const fleet = await createFleet(acme);
+    const taken = newVins(100);
+    await addVehicles(acme, taken);
+    const { body } = await upload(fleet, [...taken, ...Array(100).fill('SHORT'), newVin()].join('\n'));
+    expect(body.summary).toEqual({ received: 201, created: 1, existing: 0, rejected: 200 });
+    expect((await acme.get(body.rejectedCsv)).body.trim().split('\n').length).toBe(1 + 150);
+  });
+
   test('are counted all, and kept up to a limit', async () => {
     const fleet = await createFleet(acme);
     const bad = Array.from({ length: 400 }, (_, at) => `BAD${at}`);

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { beginImport } from '../src/core/imports/begin.ts';
 import { upkeep } from '../src/jobs/upkeep.ts';
 import type { Client, Json } from './support/client.ts';
 import { createFleet, newVin, uploadForm } from './support/factories.ts';
@@ -16,6 +17,9 @@ const count = async (table: string, where = 'true'): Promise<number> => {
   const [row] = await gateway.execute<{ count: number }>(`select count(*)::int as count from ${table} where ${where}`);
   return row?.count ?? -1;
 };
+
+const DAY_MS = 86_400_000;
+afterEach(() => void vi.useRealTimers());
 
 /** Ways to send a file with a key; each gives the import's id, or the code of the refusal. */
 const ways: Record<
@@ -56,6 +60,19 @@ describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (
     expect((await send(acme, fleetId, other, key)).importId).toBe(again.importId);
     // The import itself stays what it was, and can still be named by its id.
     expect(await acme.get(`/imports/${importId}`)).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
+  });
+
+  test('ends at the very moment', async () => {
+    const [{ id: fleetId }, key, file] = [await createFleet(acme), crypto.randomUUID(), newVin()];
+    const now = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'], now });
+    const { importId } = await send(acme, fleetId, file, key);
+    const began = (ms: number) =>
+      gateway.execute(`update import set started_at = '${new Date(ms).toISOString()}' where id = '${importId}'`);
+    await began(now - DAY_MS + 1);
+    expect((await send(acme, fleetId, file, key)).importId).toBe(importId);
+    await began(now - DAY_MS);
+    expect((await send(acme, fleetId, file, key)).importId).not.toBe(importId);
   });
 
   test.each(['partial', 'atomic'])('gives a refusal of its rows again, too (%s)', async (mode) => {
@@ -175,4 +192,32 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     }
     expect((await acme.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(1);
   });
+});
+
+test('an importId of which every row was refused may be sent again, and its file is read anew', async () => {
+  const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+  const [importId, vin] = [crypto.randomUUID(), newVin()];
+  await acme.post('/vehicles', { fleetId: other.id, vins: [vin] });
+  const send = () => acme.post(`/vehicles/file?importId=${importId}`, uploadForm(fleet.id, vin));
+  expect((await send()).body.code).toBe('VALIDATION_FAILED');
+  await acme.delete('/vehicles', { fleetId: other.id, vins: [vin] });
+  expect((await send()).body).toMatchObject({ importId, summary: { created: 1 } });
+});
+
+test('an import whose process has gone may be sent again after 30 seconds, and not before', async () => {
+  const fleet = await createFleet(acme);
+  const [importId, vin] = [crypto.randomUUID(), newVin()];
+  const now = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'], now });
+  const at = (ms: number) => new Date(ms).toISOString();
+  await beginImport(
+    contextOf(gateway.services, 'test', { company: 'acme', subject: '', scopes: null, expiresAt: now + DAY_MS }),
+    'acme',
+    { fleetId: fleet.id, importId, mode: 'partial', dryRun: false },
+  );
+  const send = () => acme.post(`/vehicles/file?importId=${importId}`, uploadForm(fleet.id, vin));
+  vi.setSystemTime(at(now + 29_999));
+  expect((await send()).body.code).toBe('IDEMPOTENCY_IN_PROGRESS');
+  vi.setSystemTime(at(now + 30_000));
+  expect((await send()).body).toMatchObject({ importId, summary: { created: 1 } });
 });

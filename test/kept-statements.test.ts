@@ -38,4 +38,4 @@ test('no request writes a statement anew that was written before', async () => {
   });
   await askAll().finally(() => spy.mockRestore());
   expect(written).toEqual([]);
-}, 60_000);
+});

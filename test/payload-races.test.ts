@@ -108,7 +108,7 @@ describe('what is deleted between a change and the reading of its payload is nul
   });
 });
 
-test('mutations beside deletions at random moments end in no fault', { timeout: 120_000 }, async () => {
+test('mutations beside deletions at random moments end in no fault', async () => {
   const client = await gateway.as('random');
   for (let round = 0; round < 4; round++) {
     await Promise.all(

@@ -12,7 +12,9 @@ import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();
 const core = join(import.meta.dirname, '../src/core');
-for (const file of globSync('**/*.ts', { cwd: core })) await import(pathToFileURL(join(core, file)).href);
+/** The program of a thread runs in threads alone, and has no statements. */
+const modules = globSync('**/*.ts', { cwd: core, exclude: ['imports/file-worker.ts'] });
+for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 
 let tried = 0;
 /** Has the database read a statement and plan it for any values, without running it. */

@@ -34,9 +34,7 @@ test.each(Object.entries(deletions))('a file is refused whose fleet %s when it h
   await expect(storeImport(ctx, run, staging, 'digest', () => {})).rejects.toBeInstanceOf(FleetNotFound);
 });
 
-test('uploads beside the deletion of their fleet are stored or refused, never a fault', {
-  timeout: 120_000,
-}, async () => {
+test('uploads beside the deletion of their fleet are stored or refused, never a fault', async () => {
   const upload = async (at: number) => {
     const { id } = await createFleet(acme);
     const sent = acme.post('/vehicles/file', uploadForm(id, newVins(at % 3 === 0 ? 500 : 20).join('\n')));

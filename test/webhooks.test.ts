@@ -150,6 +150,19 @@ describe('A webhook', () => {
     expect(receiver.at(path)).toHaveLength(1);
   });
 
+  test('stays active when a test event fails, and is what it was told to be when its receiver is gone', async () => {
+    const { path, client, webhook, read, delivery } = await subscribe({ types: ['fleet.deleted'] });
+    for (const [code, state] of [
+      [500, 'ACTIVE'],
+      [410, 'DISABLED'],
+    ] as const) {
+      receiver.next(path, status(code));
+      const { body } = await client.post(`/webhooks/${webhook.id}/test`);
+      await delivery((one) => one.id === body.id && one.state === 'FAILED');
+      expect((await read()).state).toBe(state);
+    }
+  });
+
   test('changes, and is deleted with its deliveries', async () => {
     const { path, client, webhook } = await subscribe();
     const url = receiver.url(`${path}-moved`);
@@ -235,11 +248,11 @@ describe('A delivery', () => {
     });
   });
 
-  test('that is redirected has failed, and is not followed', async () => {
+  test.each([300, 307])('that is redirected by %i has failed, and is not followed', async (code) => {
     const { path, client, delivery } = await subscribe();
-    receiver.next(path, status(307, { location: receiver.url('/elsewhere') }));
+    receiver.next(path, status(code, { location: receiver.url('/elsewhere') }));
     await createFleet(client);
-    expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'PENDING', status: 307 });
+    expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'PENDING', status: code });
     expect(receiver.at('/elsewhere')).toEqual([]);
   });
 
@@ -264,6 +277,24 @@ describe('A delivery', () => {
     expect(done).toMatchObject({ state: 'SUCCEEDED', status: 200, answer: 'x'.repeat(1000) });
     await closed.promise;
     expect(sent).toBeLessThan(10 * 1024 * 1024);
+  });
+
+  test('whose claim has run out meanwhile is not counted: another process tries it', async () => {
+    const { path, client, deliveries, delivery } = await subscribe();
+    const answered = Promise.withResolvers<void>();
+    receiver.next(path, async (response) => {
+      await answered.promise;
+      status(204)(response);
+    });
+    await createFleet(client);
+    await receiver.some(path);
+    const [{ id }] = await deliveries();
+    await gateway.execute(`update delivery set due_at = due_at + interval '1 second' where id = '${id}'`);
+    answered.resolve();
+    // A delivery that was claimed later is stored later.
+    await createFleet(client);
+    await delivery((one) => one.id !== id && one.state === 'SUCCEEDED');
+    expect(await delivery((one) => one.id === id)).toMatchObject({ state: 'PENDING', attempts: 0 });
   });
 
   test('waits as long as the receiver asks', async () => {

@@ -1,0 +1,77 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { firstIdOf } from '../src/core/sql/sql.ts';
+import { upkeep } from '../src/jobs/upkeep.ts';
+import type { Json } from './support/client.ts';
+import { startGateway } from './support/gateway.ts';
+
+const DAY_MS = 86_400_000;
+const gateway = await startGateway({ settings: { EVENTS_KEEP_DAYS: '60' } });
+const acme = await gateway.as('acme');
+const now = Date.now();
+
+afterEach(() => void vi.useRealTimers());
+
+/** Runs the upkeep with a clock that stands still. */
+async function runUpkeep(): Promise<void> {
+  vi.useFakeTimers({ toFake: ['Date'], now });
+  await upkeep(() => contextOf(gateway.services, 'job', null)).run(new AbortController().signal);
+}
+
+const namesOf = async (select: string): Promise<string[]> =>
+  (await gateway.execute<{ name: string }>(select)).map(({ name }) => name);
+
+test('events go after EVENTS_KEEP_DAYS, to the millisecond, once they are published; finished deliveries after 30 days', async () => {
+  const { body: webhook } = await acme.post('/webhooks', { url: 'https://example.com/hook' });
+  const event = (name: string, time: number, position: number | null) =>
+    gateway.execute(`insert into event (id, company, type, actor, at, position, data)
+      values ('${firstIdOf(time)}', 'acme', 'fleet.created', '${name}', now(), ${position}, '{}')`);
+  await event('past its time', now - 60 * DAY_MS - 1, 1);
+  await event('not published', now - 60 * DAY_MS - 2, null);
+  await event('at its time', now - 60 * DAY_MS, 2);
+  const delivery = async (name: string, days: number, ms: number, state: string) => {
+    const time = now - days * DAY_MS - ms;
+    await event(`of a delivery ${name}`, now - 40 * DAY_MS + ms * 10 + days, null);
+    await gateway.execute(`insert into delivery (id, company, webhook_id, event_id, state, created_at, answer)
+      select '${firstIdOf(time)}', 'acme', '${webhook.id}', id, '${state}', now(), '${name}' from event
+      where actor = 'of a delivery ${name}'`);
+  };
+  await delivery('past its time', 30, 1, 'SUCCEEDED');
+  await delivery('failed past its time', 30, 2, 'FAILED');
+  await delivery('under way', 30, 3, 'PENDING');
+  await delivery('at its time', 30, 0, 'SUCCEEDED');
+  await runUpkeep();
+  expect(await namesOf(`select actor as name from event where actor not like 'of a%' order by actor`)).toEqual([
+    'at its time',
+    'not published',
+  ]);
+  expect(await namesOf('select answer as name from delivery order by answer')).toEqual(['at its time', 'under way']);
+});
+
+test('what callers have used is kept for five minutes', async () => {
+  const minute = (name: string, ago: number) =>
+    gateway.execute(
+      `insert into rate_use (minute, who, points) values ('${new Date(now - ago).toISOString()}', '${name}', 1)`,
+    );
+  await minute('past its time', 300_001);
+  await minute('at its time', 300_000);
+  await runUpkeep();
+  expect(await namesOf('select who as name from rate_use')).toEqual(['at its time']);
+});
+
+test('since is the first moment that counts, until the first that does not', async () => {
+  const globex = await gateway.as('globex');
+  await gateway.execute(`insert into company (company, position) values ('globex', 1) on conflict do nothing`);
+  await gateway.execute(`insert into event (company, type, actor, at, position, data)
+    values ('globex', 'fleet.created', 'ada', '2026-03-01T12:00:00.500Z', 1, '{}')`);
+  const query = `query ($since: DateTime, $until: DateTime) { events(filter: { since: $since, until: $until }) { totalCount } }`;
+  const found = async (filter: Record<string, string>) => {
+    const { body } = await globex.get(`/events?${new URLSearchParams(filter)}`);
+    const { data } = (await globex.post('/graphql', { query, variables: filter })).body as Json;
+    expect(data.events.totalCount).toBe(body.length);
+    return body.length;
+  };
+  const [before, at, after] = [499, 500, 501].map((ms) => `2026-03-01T12:00:00.${ms}Z`) as [string, string, string];
+  expect(await Promise.all([before, at, after].map((since) => found({ since })))).toEqual([1, 1, 0]);
+  expect(await Promise.all([before, at, after].map((until) => found({ until })))).toEqual([0, 0, 1]);
+});
