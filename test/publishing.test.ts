@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { companiesToPublish } from '../src/core/events/publish-events.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { createFleet } from './support/factories.ts';
@@ -116,6 +118,24 @@ describe('two publishers', () => {
     const rows = await company.log();
     expect(rows.map(({ position }) => position)).toEqual(rows.map((_, at) => at + 1));
     for (const { close } of company.followers) close();
+  });
+});
+
+test('a company with thousands of events hides no company behind it', async () => {
+  const quiet = await startGateway();
+  await quiet.execute(`insert into company values ('a giant'), ('beside it')`);
+  await quiet.execute(`insert into event (type, company, actor, at)
+    select 'fleet.created', 'a giant', 'system', now() from generate_series(1, 1500)
+    union all values ('fleet.created', 'beside it', 'system', now())`);
+  const ctx = contextOf(quiet.services, 'test', null);
+  const first = await companiesToPublish(ctx);
+  expect(first).toEqual({ companies: ['a giant'], last: 'a giant' });
+  expect(await companiesToPublish(ctx, first.last)).toEqual({ companies: ['beside it'], last: '' });
+
+  await startGateway({ workers: true, on: quiet });
+  await until(async () => {
+    const [left] = await quiet.execute<{ count: number }>('select count(*)::int from event where position is null');
+    return left?.count === 0 ? true : null;
   });
 });
 

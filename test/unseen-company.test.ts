@@ -1,6 +1,5 @@
 import type { GraphQLEnumType } from 'graphql';
-import pg from 'pg';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { companiesDue } from '../src/core/operations/due-companies.ts';
 import { foldTallies } from '../src/core/operations/upkeep.ts';
@@ -8,11 +7,12 @@ import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Answer } from './support/client.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
+import { explainAll } from './support/explained.ts';
 import { newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { askGraphql, askRest, type Operation, schema } from './support/operation.ts';
 import { onGraphql, onRest } from './support/operations.ts';
-import { looks, type Plan } from './support/plans.ts';
+import { looks } from './support/plans.ts';
 import { publishEvents } from './support/publish.ts';
 import { newWorld, type World } from './support/worlds.ts';
 
@@ -24,37 +24,9 @@ const ROWS = 20_000;
 /** What an operation may look at: more than the largest page, with what belongs to it. */
 const FEW = 5_000;
 
-interface Explained {
-  'Query Text': string;
-  Plan: Plan;
-}
-
-const plans: Explained[] = [];
-const client = pg.Client.prototype as unknown as { _handleNotice(notice: { message?: string }): void };
-const handle = client._handleNotice;
-vi.spyOn(client, '_handleNotice').mockImplementation(function (this: pg.Client, notice) {
-  const [, plan] = /plan:\n(\{.*)/s.exec(notice.message ?? '') ?? [];
-  if (plan) plans.push(JSON.parse(plan));
-  else handle.call(this, notice);
-});
-
 const env = await databaseEnv();
 const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
-if (isServer) {
-  const server = new pg.Client(env.DATABASE_URL);
-  await server.connect();
-  for (const [name, value] of Object.entries({
-    session_preload_libraries: 'auto_explain',
-    'auto_explain.log_min_duration': '0',
-    'auto_explain.log_analyze': 'on',
-    'auto_explain.log_timing': 'off',
-    'auto_explain.log_format': 'json',
-    'auto_explain.log_level': 'notice',
-  })) {
-    await server.query(`alter database ${new URL(env.DATABASE_URL ?? '').pathname.slice(1)} set ${name} = '${value}'`);
-  }
-  await server.end();
-}
+const plans = isServer ? await explainAll(env) : [];
 const database = await openDatabase(databaseConfig(env));
 const gateway = await startGateway({ on: { env, database }, settings: { LIMIT_GRAPHQL_COST: '1000000' } });
 

@@ -10,15 +10,12 @@ const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
 export function publish(open: () => Context, withBackoff: Steps): Job {
+  /** Companies take turns in the order of their names; the one after this has the next. */
   let last = '';
-  /** Publishes some of each company, beginning after the last one that had its turn; gives whether any may have more. */
+  /** Publishes some of each company; gives whether any may have more. */
   async function turn(ctx: Context, companies: readonly string[], signal: AbortSignal) {
-    const inTurn = [
-      ...companies.filter((company) => company > last),
-      ...companies.filter((company) => company <= last),
-    ];
     let more = false;
-    for (const company of inTurn) {
+    for (const company of companies) {
       if (signal.aborted) break;
       last = company;
       more = (await publishEventsOf(ctx, company)).more || more;
@@ -28,19 +25,24 @@ export function publish(open: () => Context, withBackoff: Steps): Job {
   return {
     async run(signal) {
       const ctx = open();
-      for (;;) {
+      for (let more = false; ; ) {
         // A share of each company, so that nobody's events wait for all contracts that start with the year.
         const periods = await companiesDue(ctx, 'contract');
         for (const company of periods.companies) {
           if (signal.aborted) break;
           await recordContractPeriods(ctx, company);
         }
-        const companies = await companiesToPublish(ctx);
-        if (signal.aborted || companies.length + periods.companies.length === 0) return periods.next;
-        const more = await withBackoff(() => turn(ctx, companies, signal));
+        const isFirst = last === '';
+        const found = await companiesToPublish(ctx, last);
+        const nothing = isFirst && found.companies.length + periods.companies.length === 0;
+        if (signal.aborted || nothing) return periods.next;
+        more = (await withBackoff(() => turn(ctx, found.companies, signal))) || more;
+        last = found.last;
+        if (last !== '') continue;
         // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
         // this the end for those whose company somebody else has locked, who may not have seen them.
         if (!more) await delay(PAUSE_MS);
+        more = false;
       }
     },
   };

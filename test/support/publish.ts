@@ -4,6 +4,7 @@ import { companiesToPublish, publishEventsOf } from '../../src/core/events/publi
 /** Publishes some of what is recorded, of every company, where no job does; gives how many events these were. */
 export async function publishEvents(ctx: Context): Promise<number> {
   let published = 0;
-  for (const company of await companiesToPublish(ctx)) published += (await publishEventsOf(ctx, company)).events;
+  const { companies } = await companiesToPublish(ctx);
+  for (const company of companies) published += (await publishEventsOf(ctx, company)).events;
   return published;
 }

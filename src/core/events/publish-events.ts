@@ -14,27 +14,36 @@ const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
 const MANY_WEBHOOKS = 10;
 
-/** One look into the index for each company, however many events it has. */
-const findCompanies = prepare((_: object) =>
+/** Unpublished events that one search reads at most. */
+const EVENTS_SEARCHED = 1000;
+
+/** Reads unpublished events alone, so that a company without any costs nothing. */
+const findCompanies = prepare((p: { after: string }) =>
   db
-    .selectFrom('company as c')
-    .select('c.company')
-    .where(
-      (of) =>
-        of
-          .selectFrom('event as e')
-          .select(({ fn }) => fn.min('e.seq').as('first'))
-          .whereRef('e.company', '=', 'c.company')
-          .where('e.position', 'is', null),
-      'is not',
-      null,
+    .selectFrom((of) =>
+      of
+        .selectFrom('event')
+        .select('company')
+        .where('company', '>', p.after)
+        .where('position', 'is', null)
+        .orderBy('company')
+        .limit(sql.lit(EVENTS_SEARCHED))
+        .as('next'),
     )
-    .orderBy('c.company'),
+    .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('events')])
+    .groupBy('company')
+    .orderBy('company'),
 );
 
-/** The companies that have something to publish. Locks nothing. */
-export async function companiesToPublish(ctx: Context): Promise<string[]> {
-  return (await findCompanies(onPrimary(ctx), {})).map(({ company }) => company);
+/**
+ * The next companies behind `after`, by name, that have something to publish; behind `last` there may be others, and there are
+ * none where it is ''. Locks nothing.
+ */
+export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
+  const found = await findCompanies(onPrimary(ctx), { after });
+  const events = found.reduce((sum, one) => sum + one.events, 0);
+  const companies = found.map(({ company }) => company);
+  return { companies, last: events < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
 }
 
 const lockFreeLog = prepare((p: { company: string }) =>
