@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
+import { READ_IN_ORDER } from './planner-settings.ts';
 
 /** A statement of the main thread; without parameters, `sql` may hold several, as with a server. `asTexts`: rows are arrays of texts. */
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
@@ -31,20 +32,12 @@ const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((typ
 const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
 // It takes all of these pages when it starts. Pages that are not among them are the system's to keep.
-const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'];
+const own = ['shared_buffers=32MB', 'plan_cache_mode=force_generic_plan', ...READ_IN_ORDER];
+const startParams = [...PGlite.defaultStartParams, ...own.flatMap((one) => ['-c', one])];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 
-/** Lists are read as texts, in the order of an index, as on a server (src/database/server.ts). */
 async function run(sql: string, parameters: readonly unknown[], asTexts: boolean) {
-  if (!asTexts) return send(sql, parameters, asTexts);
-  await pg.exec('set enable_sort = off; set enable_seqscan = off; set plan_cache_mode = force_generic_plan');
-  return send(sql, parameters, asTexts).finally(() =>
-    pg.exec('reset enable_sort; reset enable_seqscan; reset plan_cache_mode'),
-  );
-}
-
-async function send(sql: string, parameters: readonly unknown[], asTexts: boolean) {
   const options: QueryOptions = asTexts ? { rowMode: 'array', parsers: asText } : {};
   const result =
     parameters.length > 0 ? await pg.query(sql, [...parameters], options) : (await pg.exec(sql, options)).at(-1);

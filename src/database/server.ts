@@ -7,6 +7,7 @@ import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
+import { READ_IN_ORDER } from './planner-settings.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
@@ -81,11 +82,6 @@ function inTurn<One>(ones: readonly One[]): () => One {
   return () => ones[turn++ % ones.length] as One;
 }
 
-/**
- * Rows are read from the index that has their order: the statistics would have PostgreSQL expect a few rows, and read and sort a
- * whole list for each page (docs/decisions/planner-statistics.md).
- */
-const READ_IN_ORDER = ['enable_sort=off', 'enable_seqscan=off'];
 /** In a transaction, so that a pooler keeps the settings with the statement. */
 const BEGIN_READING = `begin read only; ${['plan_cache_mode=force_generic_plan', ...READ_IN_ORDER]
   .map((setting) => `set local ${setting}`)

@@ -1,6 +1,9 @@
 import pg from 'pg';
 import { vi } from 'vitest';
-import type { DatabaseEnv } from './database.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
+import { type Gateway, startGateway } from './gateway.ts';
 import type { Plan } from './plans.ts';
 
 /** A statement that ran, with its plan. */
@@ -15,12 +18,13 @@ export interface Explained {
  */
 export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
   const plans: Explained[] = [];
-  const client = pg.Client.prototype as unknown as { _handleNotice(notice: { message?: string }): void };
-  const handle = client._handleNotice;
-  vi.spyOn(client, '_handleNotice').mockImplementation(function (this: pg.Client, notice) {
-    const [, plan] = /plan:\n(\{.*)/s.exec(notice.message ?? '') ?? [];
-    if (plan) plans.push(JSON.parse(plan));
-    else handle.call(this, notice);
+  const { connect } = pg.Client.prototype;
+  vi.spyOn(pg.Client.prototype, 'connect').mockImplementation(function (this: pg.Client, then) {
+    this.on('notice', ({ message }) => {
+      const [, plan] = /plan:\n(\{.*)/s.exec(message ?? '') ?? [];
+      if (plan) plans.push(JSON.parse(plan));
+    });
+    return connect.call(this, then);
   });
   const server = new pg.Client(env.DATABASE_URL);
   await server.connect();
@@ -37,4 +41,29 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
   }
   await server.end();
   return plans;
+}
+
+/** The embedded database explains each list by the way that it was sent. */
+function explainEach(database: Database, plans: Explained[]): Database {
+  return {
+    ...database,
+    async rows(text, values, how) {
+      const [row] = await database.rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, how);
+      const [{ Plan }] = JSON.parse(row?.[0] ?? '');
+      plans.push({ 'Query Text': text, Plan });
+      return database.rows(text, values, how);
+    },
+  };
+}
+
+/** A gateway on a database that says of every statement of the service what was looked at; on Citus of none. */
+export async function startExplained(
+  settings: Record<string, string> = {},
+): Promise<{ gateway: Gateway; seen: Explained[] }> {
+  const env = await databaseEnv();
+  const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
+  const seen = isServer ? await explainAll(env) : [];
+  const opened = await openDatabase(databaseConfig(env));
+  const database = env.DATABASE_URL === undefined ? explainEach(opened, seen) : opened;
+  return { gateway: await startGateway({ on: { env, database }, settings }), seen };
 }

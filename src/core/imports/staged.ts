@@ -202,6 +202,7 @@ export const tellOfNew = prepare((p: Told) => {
     .where('v.id', '>', idAt(p, sql`0`))
     .where('v.id', '<=', idAt(p, sql`${p.staged}::int`))
     .groupBy(['v.company', sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`])
+    .orderBy(({ ref }) => sql`(array_agg(${ref('v.id')}))[1]`)
     .select(({ ref }) => [
       'v.company',
       sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),

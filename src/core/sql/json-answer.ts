@@ -128,26 +128,26 @@ export class Writer {
     if (!given) return `'null'`;
     const object = this.object(members);
     const prefix = prefixOf(of).map(([column, value]) => `${column} = ${value}`);
-    const where = [...prefix, ...this.#where(field, given.names, read)].join(' and ');
+    const conditions = conditionsSql(of.conditions, given.names, (name) => `$a${read}_${name}`);
+    const where = [...prefix, ...this.#where(field), ...conditions].join(' and ');
     return `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
   }
 
-  /** The conditions of a field's rows beside their prefix; `ofAll`: also of those that are there for nobody. */
-  #where(field: OneField | ListField, names: readonly string[], read: number, { ofAll = false } = {}): string[] {
+  /** The conditions of a field's rows beside prefix and filter; `ofAll`: also of those that are there for nobody. */
+  #where(field: OneField | ListField, { ofAll = false } = {}): string[] {
     const { on } = field;
     const of = field.of();
     const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
     const holds = ofAll || !of.where || ('within' in field && field.within && !this.#ofRows);
-    const conditions = conditionsSql(of.conditions, names, (name) => `$a${read}_${name}`);
-    return [...(holds || !of.where ? [] : [of.where]), ...(on ? [on] : []), ...conditions, ...hidden];
+    return [...(holds || !of.where ? [] : [of.where]), ...(on ? [on] : []), ...hidden];
   }
 
   #list(part: ListPart): string {
     const given = this.#given[part.read];
     if (!given?.page) return `'null'`;
-    const { field, read } = part;
-    const where = this.#where(field, given.names, read);
-    const wherever = this.#where(field, given.names, read, { ofAll: true });
+    const { field } = part;
+    const where = this.#where(field);
+    const wherever = this.#where(field, { ofAll: true });
     const list = new ListSql(part, given as Required<Given>, { where, wherever, isCluster: this.#isCluster });
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {

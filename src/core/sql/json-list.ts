@@ -18,7 +18,7 @@ export class ListSql {
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
 
-  /** `where` are the conditions of its rows beside the prefix, `wherever` the same without that of being there. */
+  /** `where` are the conditions of its rows beside the prefix and the filter, `wherever` the same without that of being there. */
   constructor(
     part: ListPart,
     given: Required<Given>,
@@ -30,8 +30,10 @@ export class ListSql {
     const { few, under } = part.field;
     const sort = sortFor(this.#of, given.page.order, given.names, isCluster);
     this.sort = few && under ? withoutRange(sort) : sort;
-    const prefix = prefixOf(this.#of, { under, names: given.names, param: (name) => this.param(name) });
-    this.#list = { of: this.#of, sort: this.sort, prefix, conditions: where, names: given.names };
+    const { names } = given;
+    const param = (name: string) => this.param(name);
+    const prefix = prefixOf(this.#of, { under, names, param });
+    this.#list = { of: this.#of, sort: this.sort, prefix, conditions: where, names, param };
     this.#wherever = wherever;
     this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
   }

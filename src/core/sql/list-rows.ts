@@ -1,15 +1,16 @@
 import { type Bound, orderSql, type Prefix, rangeSql, type Sort } from './order.ts';
-import { fromSql, mentioned, type Resource } from './resource.ts';
+import { conditionsSql, fromSql, type IndexColumn, type IndexKey, mentioned, type Resource } from './resource.ts';
 
 /** Which rows of a resource a list has, and in which order. */
 export interface ListRows {
   of: Resource;
   sort: Sort;
   prefix: Prefix;
-  /** Conditions beside the prefix. */
+  /** Conditions beside the prefix and the filter. */
   conditions: readonly string[];
-  /** The names of those that callers chose. */
+  /** The names of the filter's conditions, and how a statement calls their values. */
   names: readonly string[];
+  param(name: string): string;
 }
 
 /** As many are looked up and sorted, in place of being looked for in the list's order. */
@@ -18,9 +19,22 @@ const SOUGHT_MOST = 5000;
 const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column} = ${value}`);
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
+/** The conditions beside the prefix; `said` are names of the filter's that are said in another way. */
+const conditionsOf = (
+  { of, conditions, names, param }: Omit<ListRows, 'sort'>,
+  said: readonly string[] = [],
+): string[] => [
+  ...conditions,
+  ...conditionsSql(
+    of.conditions,
+    names.filter((name) => !said.includes(name)),
+    param,
+  ),
+];
+
 /** The conditions of all rows of a list. */
-export const whereOf = ({ prefix, conditions }: Pick<ListRows, 'prefix' | 'conditions'>): string =>
-  allOf([...equalities(prefix), ...conditions]);
+export const whereOf = (list: Omit<ListRows, 'sort'>): string =>
+  allOf([...equalities(list.prefix), ...conditionsOf(list)]);
 
 /** The values of the first rows between these places; `backward`: of the last. Only these rows are looked up. */
 export function firstRows(
@@ -28,17 +42,20 @@ export function firstRows(
   values: string,
   { bounds, backward, limit }: { bounds: readonly Bound[]; backward: boolean; limit: string | number },
 ): string {
-  const { of, sort, prefix, conditions } = list;
+  const { of, prefix } = list;
+  const sort = narrowed(list);
   const range = rangeSql(sort, prefix, bounds);
   const order = orderSql(sort, sort.columns, backward, prefix);
-  const where = allOf([...range, ...conditions]);
+  // An equality beside the range would make a part of the order needless, and another index seem to have it.
+  const where = allOf([...range, ...conditionsOf(list, sort.range && leadingOf(list))]);
   const inOrder = (what: string, also = '') =>
     `select ${what} from ${fromSql({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
-  if (isSought(list)) {
+  const key = keyOf(list);
+  if (key && key[0]?.column !== sort.columns[0]) {
     const few = `(select count(*) from few) <= ${SOUGHT_MOST}`;
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range)} order by ${order} limit ${limit}`;
-    const page = `with few as materialized (${soughtRows(list, SOUGHT_MOST + 1)})
+    const page = `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
       select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not ${few} and `)})) ${alias} order by ${order} limit ${limit}`;
     return `select ${values} from (${page}) ${fromSql({ ...of, table: alias }, values)} order by ${order}`;
   }
@@ -49,20 +66,82 @@ export function firstRows(
 
 /** Rows of a list for counting, at most so many. */
 export const countedRows = (list: ListRows, most: number): string => {
-  if (isSought(list)) return soughtRows(list, most);
+  const key = keyOf(list);
+  if (key) return soughtRows(list, key, most);
   const where = whereOf(list);
   return `select from ${fromSql(list.of, where)} where ${where} limit ${most}`;
 };
 
-const isSought = ({ of, names }: ListRows): boolean => names.some((name) => of.seek?.names.includes(name));
+/** The names of the filter that the prefix says. */
+const leadingOf = ({ of, prefix, names, param }: ListRows): string[] =>
+  names.filter((name) => {
+    const [leading, value] = of.leading?.[name] ?? [];
+    return prefix.some(([column, own]) => column === leading && own === value?.replaceAll('?', param(name)));
+  });
 
-/** The rows of a list in no order, looked up by its conditions for each parent that it may hang on. */
-function soughtRows({ of, prefix, conditions }: ListRows, most: number): string {
+/** The order between the ends that the filter names of the column that it goes by. */
+function narrowed(list: ListRows): Sort {
+  const { of, sort } = list;
+  const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
+  if (!own || !sort.range) return sort;
+  const { least = sort.range[0], most = sort.range[1] } = endsOf(own, list);
+  return { ...sort, range: [least, most] };
+}
+
+/** The first key of which the filter names a column. */
+const keyOf = (list: ListRows): IndexKey | undefined =>
+  list.of.seek?.keys.find((key) => key.some((column) => namesOf(column).some((name) => list.names.includes(name))));
+
+const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
+  [is, isOneOf, least?.[0], below?.[0]].filter((name) => name !== undefined);
+
+/** Between which values of a column a filter's rows are; `each` gives one value after the other. */
+interface Ends {
+  least?: string;
+  most?: string;
+  each?: string;
+}
+
+function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): Ends {
+  const { is, isOneOf, among } = column;
+  if (is && names.includes(is)) return { least: param(is), most: param(is) };
+  const set = isOneOf && names.includes(isOneOf) ? param(isOneOf) : among && `'{${among}}'`;
+  if (set) return { least: `${alias}.of`, most: `${alias}.of`, each: `unnest(${set}::text[]) ${alias}(of)` };
+  const given = ([name, sql]: readonly string[] = []) =>
+    name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
+  const [least, most] = [given(column.least), given(column.below)];
+  return { ...(least && { least }), ...(most && { most }) };
+}
+
+/** The rows of a list in no order, looked up by a key for each parent that they may hang on. */
+function soughtRows(list: ListRows, key: IndexKey, limit: number): string {
+  const { of, sort, prefix } = list;
   const [alias] = of.id.split('.');
   const { column = '', parents } = of.seek ?? {};
-  const rows = (before: Prefix) =>
-    `select ${alias}.* from ${of.table} where ${whereOf({ prefix: before, conditions })} limit ${most}`;
-  if (!parents || prefix.some(([one]) => one === column)) return rows(prefix);
-  return `select ${alias}.* from ${parents.from} cross join lateral (${rows([...prefix, [column, parents.id]])}) ${alias}
-    where ${parents.where} limit ${most}`;
+  const isUnder = !parents || prefix.some(([one]) => one === column);
+  const before: Prefix = isUnder ? prefix : [...prefix, [column, parents.id]];
+  const ends = key.map((one, at) => endsOf(one, list, `k${at}`));
+  const whole = key.findIndex((_, at) => !ends[at]?.least && !ends[at]?.most);
+  const used = whole < 0 ? key : key.slice(0, whole);
+  const columns = [...before.map(([one]) => one), ...used.map((one) => one.column)];
+  const values = (end: 'least' | 'most') => [
+    ...before.map(([, value]) => value),
+    ...used.flatMap((_, at) => ends[at]?.[end] ?? []),
+  ];
+  const bound = (operator: string, of: readonly string[]) =>
+    `(${columns.slice(0, of.length).join(', ')}) ${operator} (${of.join(', ')})`;
+  const said = [...leadingOf(list), ...used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? ''])];
+  const ofIndex = used.flatMap((one) => one.where ?? []);
+  // A cluster finds a company's rows by an equality alone.
+  const where = sort.range
+    ? [bound('>=', values('least')), bound('<=', values('most')), ...ofIndex, ...conditionsOf(list, said)]
+    : [...equalities(before), ...conditionsOf(list)];
+  const order = sort.range ? `order by ${columns.join(', ')}` : '';
+  const each = sort.range ? used.flatMap((_, at) => ends[at]?.each ?? []) : [];
+  const rows = `select ${alias}.* from ${of.table} where ${allOf(where)} ${order} limit ${limit}`;
+  const from = [...(isUnder ? [] : [parents.from]), ...each];
+  if (from.length === 0) return rows;
+  const there = isUnder ? 'true' : parents.where;
+  return `select ${alias}.* from ${from.join(' cross join ')} cross join lateral (${rows}) ${alias}
+    where ${there} limit ${limit}`;
 }

@@ -4,7 +4,7 @@ import { firstRows, whereOf } from './list-rows.ts';
 import { type Numbered, numbered } from './named.ts';
 import { type Order, type Prefix, sortOf, withoutRange } from './order.ts';
 import type { Page } from './page.ts';
-import { conditionsSql, givenOf, prefixOf, type Resource, type Under } from './resource.ts';
+import { givenOf, prefixOf, type Resource, type Under } from './resource.ts';
 
 /** Which rows of a resource; `company` null for those of all. */
 export interface Asked {
@@ -87,6 +87,8 @@ export function listStatement(ctx: Context, of: Resource, columns: Columns, aske
   };
 }
 
+const param = (name: string) => `$${name}`;
+
 /** Stands for a number. */
 const LIMIT = '#limit#';
 
@@ -100,7 +102,7 @@ function writeList(
   const { after, order } = asked.page;
   const sort = sortFor(of, order, names, isCluster);
   const prefix = prefixFor(of, asked, names);
-  const list = { of, sort, prefix, conditions: conditionsOf(of, asked, names, hidden), names };
+  const list = { of, sort, prefix, conditions: conditionsOf(of, asked, hidden), names, param };
   const bounds = after === null ? [] : [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }];
   const known = columns.indexOf(of.id);
   const idAt = known < 0 ? columns.length : known;
@@ -123,7 +125,7 @@ export function sortFor(
 }
 
 const prefixFor = (of: Resource, { company, under }: Asked, names: readonly string[] = []): Prefix =>
-  company === null ? [] : prefixOf(of, { under, names, param: (name) => `$${name}` });
+  company === null ? [] : prefixOf(of, { under, names, param });
 
 /** Whether rows are kept from the caller that others may see. */
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
@@ -131,17 +133,12 @@ export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
 
 /** Conditions for rows of a company (null: of any), for values of these names. */
 export const whereSql = (of: Resource, asked: Asked, names: readonly string[], hidden: boolean): string =>
-  whereOf({ prefix: prefixFor(of, asked), conditions: conditionsOf(of, asked, names, hidden) });
+  whereOf({ of, prefix: prefixFor(of, asked), conditions: conditionsOf(of, asked, hidden), names, param });
 
-/** The conditions beside those of the prefix. */
-function conditionsOf(of: Resource, { company, on }: Asked, names: readonly string[], hidden: boolean): string[] {
+/** The conditions beside those of the prefix and the filter. */
+function conditionsOf(of: Resource, { company, on }: Asked, hidden: boolean): string[] {
   const always = (company === null && of.whereOfAny) || of.where;
-  return [
-    ...(always ? [always] : []),
-    ...(on ? [on] : []),
-    ...conditionsSql(of.conditions, names, (name) => `$${name}`),
-    ...(of.lacking && hidden ? [of.lacking.where] : []),
-  ];
+  return [...(always ? [always] : []), ...(on ? [on] : []), ...(of.lacking && hidden ? [of.lacking.where] : [])];
 }
 
 /** The values of a page's bounds, by the names that statements have for them. */

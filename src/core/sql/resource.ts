@@ -93,14 +93,32 @@ export interface OneField {
   by?(args: never): object;
 }
 /**
- * Rows are looked up for each parent (the fleets of the company), by indexes that begin with it and have these conditions next.
- * So a condition that no row meets costs a look for each parent, and not one at each row.
+ * Rows are looked up for each parent (the fleets of the company), by indexes that begin with it and have a key next. So a
+ * condition that no row meets costs a look for each parent, and not one at each row.
  */
 export interface Seek {
-  names: readonly string[];
+  /** What the indexes have behind the company and the parent: the first that the filter names a column of is taken. */
+  keys: readonly IndexKey[];
   column: string;
   /** The parents, with their id. */
   parents: { from: string; id: string; where: string };
+}
+
+export type IndexKey = readonly IndexColumn[];
+
+/** A column of an index, as the index has it, with the names of conditions on it. */
+export interface IndexColumn {
+  column: string;
+  /** It is this value, or one of these. */
+  is?: string;
+  isOneOf?: string;
+  /** All the values that there are, for where no condition names one. */
+  among?: readonly string[];
+  /** It is this value or more, less than this one; with SQL that has `?` in place of what was given. */
+  least?: readonly [name: string, sql: string];
+  below?: readonly [name: string, sql: string];
+  /** Which rows the index has. */
+  where?: string;
 }
 
 /** The column of a list's rows that names what they hang on, and SQL for its value. */

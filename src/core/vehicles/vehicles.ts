@@ -6,7 +6,7 @@ import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readText } from '../sql/read.ts';
-import { type Conditions, type Fields, idOrNull, type Resource } from '../sql/resource.ts';
+import { type Conditions, type Fields, type IndexColumn, idOrNull, type Resource } from '../sql/resource.ts';
 import type { RowWriter, TextPage } from '../sql/row-writer.ts';
 import { type JsonTable, json, jsonObject } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
@@ -85,6 +85,20 @@ const eligibilityFields: Fields = {
   reason: { kind: 'object', unless: 'v.reason is null', members: reasonJson },
 };
 
+/** Vehicles are looked up for each fleet of the company. */
+const seek = {
+  column: 'v.fleet_id',
+  parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
+};
+const STATUS = { column: 'v.status', among: eligibilityStatuses };
+const MANUFACTURER = { column: 'v.manufacturer', is: 'manufacturer' };
+const VIN_AFTER = '?::text || chr(1114111)';
+const VIN: IndexColumn = {
+  column: 'v.vin collate "C"',
+  least: ['vinStartsWith', '?::text'],
+  below: ['vinStartsWith', VIN_AFTER],
+};
+
 export const vehicleRows: Resource = {
   table: 'vehicle v',
   where: fleetIsThere('v'),
@@ -97,17 +111,10 @@ export const vehicleRows: Resource = {
     id: ['v.id = ?::uuid', idOrNull],
     vin: ['v.vin = ?', vinOrNull],
     eligibility: ['v.status = ?'],
-    manufacturer: [`v.status = any('{${eligibilityStatuses}}') and v.manufacturer = ?`],
-    vinStartsWith: ['v.vin >= ?::text and v.vin < ?::text || chr(1114111)'],
+    manufacturer: ['v.manufacturer = ?'],
+    vinStartsWith: [`v.vin >= ?::text and v.vin < ${VIN_AFTER}`],
   },
-  seek: {
-    names: [
-      ...['eligibility', 'eligibilityAlone', 'manufacturer', 'vinStartsWith', 'reasonCode', 'actor'],
-      ...['verifiedBefore', 'verifiedAfter'],
-    ],
-    column: 'v.fleet_id',
-    parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
-  },
+  seek: { ...seek, keys: [[{ ...STATUS, is: 'eligibility' }, MANUFACTURER], [VIN]] },
   orders: vehicleOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
@@ -119,11 +126,28 @@ const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
 /** As its index has it. */
 const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
+const VERIFIED_AT: IndexColumn = {
+  column: VERIFIED,
+  least: ['verifiedAfter', '?::timestamptz'],
+  below: ['verifiedBefore', '?::timestamptz'],
+};
 
 /** Those of all fleets. */
 export const allVehicleRows: Resource = {
   ...vehicleRows,
   leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
+  seek: {
+    ...seek,
+    keys: [
+      [
+        { column: `(v.reason ->> 'actor')`, is: 'actor', among: actors, where: 'v.reason is not null' },
+        { column: `(v.reason ->> 'code')`, is: 'reasonCode' },
+      ],
+      [{ ...STATUS, is: 'eligibilityAlone', isOneOf: 'eligibility' }, MANUFACTURER],
+      [VIN],
+      [VERIFIED_AT],
+    ],
+  },
   filter: vehiclesFilter,
   conditions: {
     ...vehicleRows.conditions,
@@ -131,7 +155,7 @@ export const allVehicleRows: Resource = {
     eligibilityAlone: ['v.status = ?::text'],
     fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
-    reasonCode: [`v.reason is not null and v.reason->>'actor' = any('{${actors}}') and v.reason->>'code' = ?`],
+    reasonCode: [`v.reason is not null and v.reason->>'code' = ?`],
     actor: [`v.reason is not null and v.reason->>'actor' = ?`],
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
     verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],

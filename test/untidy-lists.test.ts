@@ -1,0 +1,299 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { BY_CREATION, type Order } from '../src/core/sql/order.ts';
+import { cursorOf } from '../src/core/sql/page.ts';
+import { vehicleOrders } from '../src/core/vehicles/vehicle.ts';
+import type { Client } from './support/client.ts';
+import { startExplained } from './support/explained.ts';
+import { recount } from './support/factories.ts';
+import { looks, type Plan } from './support/plans.ts';
+
+// Rows of 200 companies as they come in earnest: mixed, one company with half of all, and each company with other statuses and
+// manufacturers than the table as a whole, so that what the planner expects is wrong.
+
+const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' });
+const isCitus = process.env.TEST_CITUS_URL !== undefined;
+
+const VEHICLES = 120_000;
+const LARGE = 50_000;
+/** Vehicles of `big` with the rare status. */
+const RARE = 66;
+const fleets = {
+  large: '01980000-0000-7000-8000-000000000001',
+  middle: '01980000-0000-7000-8000-000000000002',
+  single: '01980000-0000-7000-8000-000000000003',
+  rest: '01980000-0000-7000-8000-000000000004',
+};
+const first = '2026-01-01T00:00:00Z';
+
+/** `n` counts rows in the order in which they are stored; `k` those of the large company, in no order. */
+const made = `create table made as
+    select n, n % 2 = 0 as big, (n / 2) * 7919 % ${VEHICLES / 2} as k, (n::bigint * 7919) % 999983 as vin,
+      case when n % 2 = 0 then 'big' else 'other-' || lpad((n * 31 % 199)::text, 3, '0') end as company
+    from generate_series(1, ${VEHICLES}) n`;
+/** So many are stored by one statement: it has half a minute. */
+const STEP = 20_000;
+const vehicles = (from: number) => `
+  insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, reason, verified_at)
+    select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, company,
+      case when not big then md5(company)::uuid when k < ${LARGE} then '${fleets.large}'
+        when k < ${LARGE} + 1000 then '${fleets.middle}' when k = ${LARGE} + 1000 then '${fleets.single}'
+        else '${fleets.rest}' end::uuid,
+      case maker when 'bmw' then 'WBA' when 'audi' then 'WBA' when 'kia' then 'KNA' else '5YJ' end || lpad(vin::text, 14, '0'),
+      maker, '${first}'::timestamptz + n * interval '1 second', status,
+      case status when 'FAILED' then jsonb_build_object('code', 'VIN_REFUSED', 'message', 'No', 'retryable', false,
+          'actor', case when big then 'CUSTOMER' else 'OPERATOR' end)
+        when 'INELIGIBLE' then jsonb_build_object('code', case when big then 'NOT_ELIGIBLE' else 'ODD' end, 'message', 'No',
+          'retryable', false, 'actor', case when big then 'MANUFACTURER' else 'OPERATOR' end) end,
+      case when status <> 'PENDING' then '${first}'::timestamptz + (vin % 999983) * interval '2 seconds' end
+    from made cross join lateral (select
+      case when not big then (array['FAILED', 'UNSUPPORTED', 'INELIGIBLE'])[1 + n % 3]
+        when k % ${Math.floor(VEHICLES / 2 / RARE)} = 7 then 'FAILED'
+        when k % 5 = 1 then 'INELIGIBLE' when k % 5 = 2 then 'PENDING' else 'ELIGIBLE' end as status,
+      case when not big then 'tesla' when k % ${Math.floor(VEHICLES / 2 / RARE)} = 11 then 'kia' when k / 5 % 5 > 1 then 'bmw'
+        else 'audi' end as maker) facts
+    where n > ${from} and n <= ${from + STEP} order by n`;
+
+const fill = [
+  made,
+  `insert into company (company, position) select distinct company, 0 from made`,
+  `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+    select id::uuid, 'big', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
+      from unnest(array['${Object.values(fleets).join(`', '`)}']) id
+    union all select md5(company)::uuid, company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
+      from company where company <> 'big'`,
+  ...Array.from({ length: VEHICLES / STEP }, (_, at) => vehicles(at * STEP)),
+  recount,
+  'drop table made',
+];
+
+let acme: Client;
+beforeAll(async () => {
+  acme = await gateway.as('big');
+  if (isCitus) return;
+  for (const statement of fill) await gateway.execute(statement);
+  await gateway.execute('vacuum analyze vehicle');
+  for (const table of ['fleet', 'company', 'vehicle_tally']) await gateway.execute(`analyze ${table}`);
+}, 120_000);
+
+const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+
+interface Look {
+  rows: number;
+  blocks: number;
+  by: string;
+}
+
+/** Rows of vehicles and pages of any table that PostgreSQL looked at for what is asked. */
+async function lookedAt(ask: () => Promise<unknown>): Promise<Look> {
+  seen.length = 0;
+  await ask();
+  const all = seen.flatMap(({ Plan }) => Object.entries(looks(Plan)));
+  return {
+    rows: all.reduce((sum, [what, rows]) => (/^(vehicle|entries) by/.test(what) ? sum + rows : sum), 0),
+    blocks: seen.reduce((sum, { Plan }) => sum + blocks(Plan), 0),
+    by: all.map(([what, rows]) => `${what} ${rows}`).join(', '),
+  };
+}
+
+/** A list in an order that an index has may look at few more rows than it gives. */
+const SPARE = 150;
+/** One that is filtered in another order looks up as many for each of a page's rows and its two ends, to know whether there are few. */
+const SOUGHT = 3 * 5_001;
+/** Pages of tables and indexes that are looked at for a row. */
+const BLOCKS = 4;
+
+type Found = Record<string, string>;
+/** Tells of what looked at more than `most` rows. */
+function judge(found: Found, what: string, look: Look, most: number): void {
+  if (look.rows > most || look.blocks > most * BLOCKS + 200) {
+    found[what] = `${look.rows} rows, ${look.blocks} pages; ${most} rows may be: ${look.by}`;
+  }
+}
+
+const orders = Object.keys(vehicleOrders).flatMap((field) =>
+  (['ASC', 'DESC'] as const).map((direction) => ({ field, direction })),
+);
+type AskedOrder = (typeof orders)[number];
+
+const range = (from: number, to: number) => ({
+  verifiedAfter: new Date(Date.parse(first) + from * 1000).toISOString(),
+  verifiedBefore: new Date(Date.parse(first) + to * 1000).toISOString(),
+});
+
+interface Filtered {
+  filter: Record<string, unknown>;
+  /** Orders in which an index has its rows. */
+  ordered: readonly string[];
+  /** Orders in which its many rows stand behind many others, such as those without an answer. */
+  walked?: readonly string[];
+}
+const filters: Record<string, Filtered> = {
+  none: { filter: {}, ordered: ['CREATED_AT', 'VIN', 'VERIFIED_AT'] },
+  'a common status': { filter: { eligibility: ['ELIGIBLE'] }, ordered: [], walked: ['VERIFIED_AT'] },
+  'a rare status': { filter: { eligibility: ['FAILED'] }, ordered: [] },
+  'an absent status': { filter: { eligibility: ['UNSUPPORTED'] }, ordered: [] },
+  'two statuses': { filter: { eligibility: ['FAILED', 'INELIGIBLE'] }, ordered: [], walked: ['VERIFIED_AT'] },
+  'all statuses': {
+    filter: { eligibility: ['FAILED', 'INELIGIBLE', 'PENDING', 'ELIGIBLE', 'UNSUPPORTED'] },
+    ordered: [],
+  },
+  'a common manufacturer': { filter: { manufacturer: 'bmw' }, ordered: [] },
+  'a rare manufacturer': { filter: { manufacturer: 'kia' }, ordered: [] },
+  'an absent manufacturer': { filter: { manufacturer: 'tesla' }, ordered: [] },
+  'an unknown manufacturer': { filter: { manufacturer: 'nobody' }, ordered: [] },
+  'a common code': { filter: { reasonCode: 'NOT_ELIGIBLE' }, ordered: [], walked: ['VERIFIED_AT'] },
+  'a rare code': { filter: { reasonCode: 'VIN_REFUSED' }, ordered: [] },
+  'an absent code': { filter: { reasonCode: 'ODD' }, ordered: [] },
+  'a common actor': { filter: { actor: 'MANUFACTURER' }, ordered: [], walked: ['VERIFIED_AT'] },
+  'a rare actor': { filter: { actor: 'CUSTOMER' }, ordered: [] },
+  'an absent actor': { filter: { actor: 'OPERATOR' }, ordered: [] },
+  'most times': { filter: range(0, 3_000_000), ordered: ['VERIFIED_AT'] },
+  'a short time': { filter: range(1_000_000, 1_000_500), ordered: ['VERIFIED_AT'] },
+  'no time': { filter: range(-1_000, -1), ordered: ['VERIFIED_AT'] },
+  'a common beginning': { filter: { vinStartsWith: 'WBA' }, ordered: ['VIN'] },
+  'a rare beginning': { filter: { vinStartsWith: 'KNA' }, ordered: ['VIN'] },
+  'an absent beginning': { filter: { vinStartsWith: '5YJ' }, ordered: ['VIN'] },
+  'a rare status and a common manufacturer': { filter: { eligibility: ['FAILED'], manufacturer: 'bmw' }, ordered: [] },
+};
+
+const columns: Record<string, string> = { CREATED_AT: 'id', VIN: 'vin collate "C"', VERIFIED_AT: 'verified_at' };
+const orderOf = ({ field, direction }: AskedOrder): Order => ({
+  ...BY_CREATION,
+  name: `${direction === 'DESC' ? '-' : ''}${field}`,
+  descending: direction === 'DESC',
+  by: (vehicleOrders as Record<string, { by?: Order['by'] }>)[field]?.by ?? null,
+});
+
+/** The cursor of a vehicle in the middle of the company, or of one of its fleets. */
+async function deepCursor(order: AskedOrder, fleetId: string | undefined): Promise<string> {
+  const [row] = await gateway.execute<{ id: string; vin: string; at: string | null }>(`
+    select id, vin, to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from vehicle
+    where company = 'big' ${fleetId ? `and fleet_id = '${fleetId}'` : ''}
+    order by ${columns[order.field]} offset ${fleetId === fleets.large ? LARGE / 2 : 400} limit 1`);
+  const text = { CREATED_AT: null, VIN: row?.vin ?? null, VERIFIED_AT: row?.at ?? null }[order.field] ?? null;
+  return cursorOf({ id: row?.id ?? '', text }, orderOf(order));
+}
+
+const scopes = { company: undefined, ...fleets };
+const PAGE = 50;
+
+async function askGraphql(list: string, type: string, variables: object): Promise<void> {
+  const types = { fleet: 'ID!', orderBy: 'VehicleOrder', filter: type, first: 'Int', last: 'Int', after: 'String' };
+  const used = Object.entries(types).filter(([name]) => list.includes(`$${name}`));
+  const query = `query (${used.map(([name, of]) => `$${name}: ${of}`).join(', ')}) { ${list} }`;
+  const { body } = await acme.post('/graphql', { query, variables });
+  expect(body.errors).toBeUndefined();
+}
+
+const page = `(orderBy: $orderBy, filter: $filter, first: $first, last: $last, after: $after) {
+  nodes { id vin eligibility { status } } pageInfo { hasNextPage hasPreviousPage endCursor } }`;
+const ofCompany = `vehicles${page}`;
+const ofFleet = `fleet(id: $fleet) { vehicles${page} }`;
+
+/** First, last and deep pages. */
+async function positions(order: AskedOrder, fleet: string | undefined) {
+  const deep = fleet === fleets.single ? {} : { deep: { first: PAGE, after: await deepCursor(order, fleet) } };
+  return { first: { first: PAGE }, last: { last: PAGE }, ...deep };
+}
+
+describe.skipIf(isCitus)('untidy lists', () => {
+  describe.each(Object.keys(scopes) as (keyof typeof scopes)[])('of %s', (scope) => {
+    const fleet = scopes[scope];
+    test.each(Object.keys(filters))('by %s look at no more than they give', async (name) => {
+      const { filter, ordered, walked = [] } = filters[name] ?? { filter: {}, ordered: [] };
+      const given = { ...filter, ...(fleet && { fleetIds: [fleet] }) };
+      const found: Found = {};
+      for (const order of orders) {
+        if (walked.includes(order.field)) continue;
+        const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
+        for (const [position, sizes] of Object.entries(await positions(order, fleet))) {
+          const ask = () => askGraphql(ofCompany, 'VehiclesFilter', { orderBy: order, filter: given, ...sizes });
+          judge(found, `${position}, ${order.direction} ${order.field}`, await lookedAt(ask), most);
+        }
+      }
+      expect(found).toEqual({});
+    });
+  });
+
+  const within: Record<string, Filtered> = {
+    none: { filter: {}, ordered: ['CREATED_AT', 'VIN', 'VERIFIED_AT'] },
+    ...Object.fromEntries(
+      ['ELIGIBLE', 'FAILED', 'UNSUPPORTED'].map((one) => [
+        one,
+        { filter: { eligibility: one }, ordered: [], walked: one === 'ELIGIBLE' ? ['VERIFIED_AT'] : [] },
+      ]),
+    ),
+    ...Object.fromEntries(
+      ['bmw', 'kia', 'tesla'].map((manufacturer) => [manufacturer, { filter: { manufacturer }, ordered: [] }]),
+    ),
+    ...Object.fromEntries(
+      ['WBA', 'KNA', '5YJ'].map((one) => [one, { filter: { vinStartsWith: one }, ordered: ['VIN'] }]),
+    ),
+  };
+  test.each(Object.keys(within))('below their fleet by %s look at no more than they give', async (name) => {
+    const { filter, ordered, walked = [] } = within[name] ?? { filter: {}, ordered: [] };
+    const found: Found = {};
+    for (const order of orders) {
+      if (walked.includes(order.field)) continue;
+      const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
+      for (const fleet of [fleets.large, fleets.middle, fleets.single]) {
+        for (const [position, sizes] of Object.entries(await positions(order, fleet))) {
+          const ask = () => askGraphql(ofFleet, 'VehicleFilter', { fleet, orderBy: order, filter, ...sizes });
+          judge(found, `${position}, ${order.direction} ${order.field} of ${fleet}`, await lookedAt(ask), most);
+        }
+      }
+    }
+    expect(found).toEqual({});
+  });
+
+  const sorts = ['createdAt', 'vin', 'verifiedAt'].flatMap((one) => [one, `-${one}`]);
+  const types = ['application/json', 'text/csv', 'application/x-ndjson'];
+  test.each(sorts)('pages of 1,000 by %s look at no more than they give', async (sort) => {
+    const found: Found = {};
+    for (const list of [`/fleets/${fleets.large}/vehicles`, `/fleets/${fleets.middle}/vehicles`, '/vehicles']) {
+      for (const accept of types) {
+        let path: string | undefined = `${list}?sort=${sort}&limit=1000`;
+        for (let page = 1; page <= 3 && path; page++) {
+          const look = await lookedAt(async () => {
+            const { status, headers } = await acme.get(path ?? '', { accept });
+            expect(status).toBe(200);
+            path = /<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
+          });
+          judge(found, `page ${page} of ${list} as ${accept}`, look, 5 * 1000 + SPARE);
+        }
+      }
+    }
+    expect(found).toEqual({});
+  });
+
+  test.each(types)('the whole of a large fleet, as %s, is looked at once', async (accept) => {
+    const found: Found = {};
+    const look = await lookedAt(async () => {
+      expect((await acme.get(`/fleets/${fleets.large}/vehicles`, { accept })).status).toBe(200);
+    });
+    judge(found, 'the list', look, 2 * LARGE);
+    expect(found).toEqual({});
+  });
+
+  const counts: [string, object, number][] = [
+    ['a rare manufacturer', { manufacturer: 'kia' }, RARE],
+    ['an absent manufacturer', { manufacturer: 'tesla' }, 0],
+    ['a rare code', { reasonCode: 'VIN_REFUSED' }, RARE],
+    ['an absent code', { reasonCode: 'ODD' }, 0],
+    ['a rare actor', { actor: 'CUSTOMER' }, RARE],
+    ['an absent actor', { actor: 'OPERATOR' }, 0],
+    ['a short time', range(1_000_000, 1_000_500), 250],
+    ['no time', range(-1_000, -1), 0],
+    ['a rare beginning', { vinStartsWith: 'KNA' }, RARE],
+    ['an absent beginning', { vinStartsWith: '5YJ' }, 0],
+  ];
+  test.each(counts)('a count by %s looks at what it counts', async (_, filter, count) => {
+    const found: Found = {};
+    for (const [scope, fleet] of Object.entries(scopes)) {
+      const given = { ...filter, ...(fleet && { fleetIds: [fleet] }) };
+      const ask = () => askGraphql('vehicles(filter: $filter) { totalCount }', 'VehiclesFilter', { filter: given });
+      judge(found, scope, await lookedAt(ask), 2 * count + SPARE);
+    }
+    expect(found).toEqual({});
+  });
+});
