@@ -12,6 +12,7 @@ import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import { childrenOf } from '../test/support/postgres-server.ts';
 import { writeFiles } from './import-files.ts';
 import { COMPANY, openImportWorld } from './import-world.ts';
@@ -74,7 +75,7 @@ async function busy(): Promise<void> {
        select gen_random_uuid(), $1, $2, 'WBA9' || lpad(n::text, 13, '0'), 'bmw', now(), now() from generate_series(1, ${DUE}) n`,
       [COMPANY, world.fleet.id],
     );
-    await world.database.query(`notify due, 'vehicle'`);
+    await world.database.query(`${scheduleAll}; notify due, 'vehicle'`);
   }
   await uploaded;
 }

@@ -9,6 +9,7 @@
 import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import { eligible as answered, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { checkSame } from './same-answers.ts';
 import { seed } from './seed.ts';
@@ -246,5 +247,5 @@ async function makeDue(count: number): Promise<void> {
        select id from vehicle where company like 'other-%' and status = 'ELIGIBLE' limit $1)`,
     [count],
   );
-  if (count > 0) await world.sql(`notify due, 'vehicle'`);
+  if (count > 0) await world.sql(`${scheduleAll}; notify due, 'vehicle'`);
 }

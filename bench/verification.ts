@@ -7,6 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { cpuMicroseconds } from './support/measure.ts';
 import { migrate, openWorld, type Started } from './support/world.ts';
@@ -49,7 +50,7 @@ async function measure(processes: number): Promise<void> {
   for (let started = 0; started < processes; started++) await start();
   await addVehicles(vehicles);
   const begin = performance.now();
-  await world.sql(`notify due, 'vehicle'`);
+  await world.sql(`${scheduleAll}; notify due, 'vehicle'`);
   while ((await pending()) > 0) await delay(100);
   const rate = vehicles / ((performance.now() - begin) / 1000);
   const ceiling = (processes * concurrency) / (latency / 1000);
@@ -72,7 +73,7 @@ async function soak(seconds: number): Promise<void> {
   await start();
   while (performance.now() < end) {
     await addVehicles(500);
-    await world.sql(`notify due, 'vehicle'`);
+    await world.sql(`${scheduleAll}; notify due, 'vehicle'`);
     added += 500;
     // In the midst of the work, at any point of it.
     await delay(Math.random() * 500);

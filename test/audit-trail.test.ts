@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import type { Answer, Json } from './support/client.ts';
 import {
   addVehicles,
@@ -58,7 +59,8 @@ const acts = {
   /** The time comes in which contracts start and end. */
   pass: async ({ fleet }) => {
     await one.execute(`update contract set starts_at = now() - interval '2 h', ends_at = now() - interval '1 h',
-      due_at = now() - interval '2 h' where fleet_id = '${fleet.id}' and due_at = starts_at`);
+      due_at = now() - interval '2 h' where fleet_id = '${fleet.id}' and due_at = starts_at;
+      ${scheduleAll}`);
     one.database.notify('due', 'event');
     return null;
   },

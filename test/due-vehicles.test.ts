@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { readBacklog } from '../src/core/operations/backlog.ts';
-import { companiesDue } from '../src/core/operations/due-companies.ts';
-import { claimDueVehicles, postponeVehicles } from '../src/core/vehicles/due-vehicles.ts';
+import { claimDueVehicles, postponeVehicles, vehicleSchedule } from '../src/core/vehicles/due-vehicles.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, execute } = await startGateway();
@@ -34,13 +33,14 @@ const row: fc.Arbitrary<Row> = fc.record({
 
 /** Vehicles with these values and none else, each with the place in the list as the end of its VIN. */
 async function store(rows: readonly Row[]): Promise<void> {
-  for (const table of ['vehicle', 'fleet']) await execute(`delete from ${table}`);
+  for (const table of ['vehicle', 'fleet', 'schedule']) await execute(`delete from ${table}`);
   for (const company of companies) {
     await execute(`insert into company values ('${company}') on conflict do nothing`);
     for (const deletion of ['null', `'{}'`])
       await execute(`insert into fleet values
         (gen_random_uuid(), '${company}', 'Fleet', 'Street', 'a@b.example', 'DE1', now(), now(), ${deletion})`);
   }
+  await execute(`insert into schedule (company, kind, due_at) select company, 'vehicle', '-infinity' from company`);
   if (rows.length === 0) return;
   const values = rows.map(
     ({ company, manufacturer, due, gone }, at) =>
@@ -77,7 +77,8 @@ describe('vehicles that have come due', () => {
         fc.integer({ min: 1, max: 8 }),
         async (rows, except, limit) => {
           await store(rows);
-          const before = await companiesDue(ctx, 'vehicle');
+          for (const company of companies) await vehicleSchedule.reschedule(ctx, company);
+          const before = await vehicleSchedule.companiesDue(ctx);
           expect(before.companies).toEqual(companies.filter((company) => dueRows(rows, company).length > 0));
           const seconds = before.next ? (Date.parse(before.next) - Date.now()) / 1000 : NEVER;
           expect(seconds).toBe(nextDue(rows));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/open.ts';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { explainAll } from './support/explained.ts';
 import { addVehicle, createContract, createFleet } from './support/factories.ts';
@@ -36,10 +37,11 @@ const idle = `
       now(), now() + interval '1 year'
     from vehicle;
   insert into webhook (id, company, url, secret, created_at, updated_at)
-    select new_uuid(), company, 'http://127.0.0.1/', 'secret', now(), now() from company;`;
+    select new_uuid(), company, 'http://127.0.0.1/', 'secret', now(), now() from company;
+  ${scheduleAll}`;
 
 /** The tables that background work looks through without regard to idle companies. */
-const searched = /from "event"/;
+const searched = /from "(event|vehicle|contract|schedule)"/;
 
 /** What statements have looked at where it is much, with the statements. */
 const muchLookedAt = () =>

@@ -23,6 +23,7 @@ CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
+CREATE INDEX schedule_by_time ON public.schedule USING btree (kind, due_at, company)
 CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
 CREATE INDEX vehicle_by_reason ON public.vehicle USING btree (company, fleet_id, ((reason ->> 'actor'::text)), ((reason ->> 'code'::text))) WHERE (reason IS NOT NULL)
 CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, manufacturer)
@@ -47,6 +48,7 @@ CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company
 CREATE UNIQUE INDEX import_pkey ON public.import USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (company, import_id, "row") -- constraint
 CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
+CREATE UNIQUE INDEX schedule_pkey ON public.schedule USING btree (company, kind, id) -- constraint
 CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
@@ -70,6 +72,7 @@ AS $function$
   $function$
 
 sequence event_seq_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
+sequence schedule_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 sequence vehicle_tally_id_seq as bigint start 1 increment 1 from 1 to 9223372036854775807 cache 1
 
 extension btree_gist

@@ -1,9 +1,8 @@
 import type { GraphQLEnumType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { companiesDue } from '../src/core/operations/due-companies.ts';
 import { foldTallies } from '../src/core/operations/upkeep.ts';
-import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
+import { claimDueVehicles, vehicleSchedule } from '../src/core/vehicles/due-vehicles.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Answer } from './support/client.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
@@ -102,7 +101,7 @@ const small = <One extends Operation>(all: [string, One][]) =>
 const ctx = contextOf(gateway.services, 'test', null);
 const due = { company: 'acme', except: [], limit: 100 };
 const inBackground: [string, () => Promise<unknown>][] = [
-  ['the companies whose vehicles are due', () => companiesDue(ctx, 'vehicle')],
+  ['the companies whose vehicles are due', () => vehicleSchedule.companiesDue(ctx)],
   ['a claim of vehicles', () => claimDueVehicles(ctx, due)],
   ['publishing', () => publishEvents(ctx)],
 ];

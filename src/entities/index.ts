@@ -7,6 +7,7 @@ import { Fleet } from './fleet.ts';
 import { IdempotencyKey } from './idempotency-key.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
 import { RateUse } from './rate-use.ts';
+import { Schedule } from './schedule.ts';
 import { Vehicle } from './vehicle.ts';
 import { VehicleTally } from './vehicle-tally.ts';
 import { Webhook } from './webhook.ts';
@@ -25,6 +26,7 @@ export const entities = [
   Event,
   Webhook,
   Delivery,
+  Schedule,
   RateUse,
 ];
 

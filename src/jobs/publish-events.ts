@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { recordContractPeriods } from '../core/contracts/contract-periods.ts';
+import { companiesWithPeriods, recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/publish-events.ts';
-import { companiesDue } from '../core/operations/due-companies.ts';
 import type { Steps } from './backoff.ts';
 import type { Job } from './job.ts';
 
@@ -27,7 +26,7 @@ export function publish(open: () => Context, withBackoff: Steps): Job {
       const ctx = open();
       for (let more = false; ; ) {
         // A share of each company, so that nobody's events wait for all contracts that start with the year.
-        const periods = await companiesDue(ctx, 'contract');
+        const periods = await companiesWithPeriods(ctx);
         for (const company of periods.companies) {
           if (signal.aborted) break;
           await recordContractPeriods(ctx, company);

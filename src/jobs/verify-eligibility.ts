@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { companiesDue } from '../core/operations/due-companies.ts';
-import { type ClaimedVehicle, claimDueVehicles, postponeVehicles } from '../core/vehicles/due-vehicles.ts';
+import type { CompaniesDue } from '../core/schedule.ts';
+import {
+  type ClaimedVehicle,
+  claimDueVehicles,
+  postponeVehicles,
+  vehicleSchedule,
+} from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import type { Steps } from './backoff.ts';
 import { batched } from './batched.ts';
@@ -22,10 +27,7 @@ const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 
 /** The companies that have work, as the database last said. */
-interface Look {
-  companies: readonly string[];
-  /** When another one will. */
-  next: string | null;
+interface Look extends CompaniesDue {
   /** For each provider, those that turned out to have nothing (more) for it. */
   done: Map<Lane, Set<string>>;
   at: number;
@@ -78,7 +80,7 @@ class Verifier implements Job {
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
-    const found = await companiesDue(ctx, 'vehicle');
+    const found = await vehicleSchedule.companiesDue(ctx);
     this.#spent(at);
     return { ...found, done: new Map(), at };
   }
@@ -122,8 +124,10 @@ class Verifier implements Job {
     const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) this.#begin(ctx, vehicle);
+    if (claimed.length === limit) return true;
+    await vehicleSchedule.reschedule(ctx, company);
     if (claimed.length === 0) this.#spent(start);
-    return claimed.length === limit;
+    return false;
   }
 
   #begin(ctx: Context, vehicle: ClaimedVehicle): void {

@@ -1,5 +1,5 @@
 import { Migration } from '@mikro-orm/migrations';
-import { tables } from './tables.ts';
+import { scheduleByTime, tables } from './tables.ts';
 import { takeOver } from './take-over.ts';
 
 /** All tables; or, where a development version made them, what brings them to the same state. */
@@ -52,6 +52,8 @@ const indexes = [
   `create index event_by_contract on event (company, contract_id, position) ${PUBLISHED} and contract_id is not null`,
   `create index event_vehicle on event using gin (vehicle_ids) ${PUBLISHED}`,
   `create index event_vin on event using gin (vins) ${PUBLISHED}`,
+
+  scheduleByTime,
 
   'create index webhook_due on webhook (due_at) where due_at is not null',
   'create unique index delivery_by_id on delivery (id)',

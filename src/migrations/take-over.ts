@@ -1,5 +1,13 @@
+import { schedule, scheduleByTime } from './tables.ts';
+
 /** The last migration of commit 93650d5, whose tables this version takes over. */
 const LAST = 'Migration20261122060000';
+
+/** Adds an entry for each company that has something due, now or later (src/core/schedule.ts). */
+export const scheduleAll = `insert into schedule (company, kind, due_at)
+  ${['vehicle', 'contract', 'delivery']
+    .map((kind) => `select company, '${kind}', min(due_at) from ${kind} where due_at is not null group by company`)
+    .join(' union all ')}`;
 
 /** Removes what earlier versions kept for each other's sake, and what this version no longer reads. */
 const changes = [
@@ -22,6 +30,9 @@ const changes = [
   'create index vehicle_by_status on vehicle (company, fleet_id, status, manufacturer)',
   `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code'))
     where reason is not null`,
+  schedule,
+  scheduleAll,
+  scheduleByTime,
   // Plans no longer rest on invented numbers of companies and fleets.
   `do $$ declare one record; begin
     for one in select c.relname as "table", a.attname as "column" from pg_attribute a join pg_class c on c.oid = a.attrelid

@@ -4,10 +4,12 @@ import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
+import { scheduleAll } from '../../src/migrations/take-over.ts';
 import type { Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { askingAt, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { BUDGET_MS } from '../support/until.ts';
 import {
   type Behaviour,
   eligible,
@@ -58,11 +60,11 @@ const eligibilityOf = (vin: string, wait = 0) =>
   acme.get(`/vehicles/eligibility/${vin}`, wait ? { prefer: `wait=${wait}` } : {});
 /** What is known while there is no answer yet. */
 const progressOf = async (vin: string) => (await eligibilityOf(vin)).body.eligibility;
-const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { interval: 40 });
+const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { interval: 40, timeout: BUDGET_MS });
 const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
 /** Lets it be due now, as if time had passed. */
 const comesDue = async (vin: string) => {
-  await gateway.execute(`update vehicle set due_at = now(), claimed = false where vin = '${vin}'`);
+  await gateway.execute(`update vehicle set due_at = now(), claimed = false where vin = '${vin}'; ${scheduleAll}`);
   gateway.database.notify('due', 'vehicle');
 };
 
@@ -333,6 +335,7 @@ describe('processes', () => {
       .execute<{ claimed: number }[]>(
         `with late as (update vehicle set due_at = now() where claimed returning 1) select count(*)::int as claimed from late`,
       );
+    await database.orm.em.fork().execute(scheduleAll);
     await database.close();
     // What was claimed was started, in all places but the one that is kept for others.
     expect(row?.claimed).toBe(15);

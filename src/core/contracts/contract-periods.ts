@@ -2,11 +2,26 @@ import { type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type By, bySystem, contractData, recording } from '../events/record-events.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 const CONTRACTS_AT_ONCE = 500;
+
+const { companiesDue, reschedule } = scheduleOf('contract', (company) =>
+  db
+    .selectFrom('contract')
+    .select('due_at')
+    .where('company', '=', company)
+    .where('due_at', 'is not', null)
+    .where(ofFleetThatIsThere('contract', company))
+    .orderBy('due_at')
+    .limit(sql.lit(1)),
+);
+
+/** Finds the companies of which contracts have started or ended. */
+export const companiesWithPeriods = companiesDue;
 
 type Claimed = QueryCreator<Tables & { due: Selectable<Tables['contract']> }>;
 
@@ -65,4 +80,5 @@ const recordDue = prepare((p: By & { company: string }) =>
  */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
   await recordDue(onPrimary(ctx), { ...bySystem(ctx), company });
+  await reschedule(ctx, company);
 }

@@ -5,6 +5,7 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { announceEvents, type By, byCaller, contractDataOf, recording } from '../events/record-events.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
@@ -116,8 +117,9 @@ const insert = prepare((p: NewContract) =>
               cast<string>(val(p.from), 'timestamptz').as('due_at'),
             ]),
         )
-        .returning(['id', 'company', 'fleet_id', 'vehicle_id']),
+        .returning(['id', 'company', 'fleet_id', 'vehicle_id', 'due_at']),
     )
+    .with('scheduled', (q) => scheduling(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
     .with('told', (q) => {
       const facts = q
         .selectFrom('c')

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
+import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
@@ -216,7 +217,7 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
   if (created > 0) {
     const told = { company, fleet_id: fleetId, staged, data: JSON.stringify({ importId: run.id }) };
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
-    ctx.services.changes.announce('due', 'vehicle');
+    await comesDue(ctx, 'vehicle', company);
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });
 }

@@ -1,10 +1,10 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { companiesWithEntries } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { withCompaniesDue } from './due-companies.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -20,35 +20,30 @@ const count = sql<number>`count(*)::int`;
 const secondsSince = (now: Expression<string>, first: Expression<string | null>) =>
   sql<number>`coalesce(extract(epoch from ${now} - ${first}), 0)::float8`;
 
-/** Vehicles have an index by company. */
+/** Due vehicles of companies with an entry in the schedule: all of them, or the first of each company. */
+const dueVehicles = (now: Expression<string>, { first = false } = {}) =>
+  db.selectFrom(companiesWithEntries('vehicle', now)).crossJoinLateral((of) =>
+    of
+      .selectFrom('vehicle')
+      .select('due_at')
+      .whereRef('vehicle.company', '=', 'c.company')
+      .where('due_at', '<=', now)
+      .where(ofFleetThatIsThere('vehicle', sql.ref('c.company')))
+      .$if(first, (q) => q.orderBy('due_at').limit(sql.lit(1)))
+      .as('own'),
+  );
+
 const waitingVehicles = (now: Expression<string>) =>
-  withCompaniesDue('vehicle', ofFleetThatIsThere('row', sql.ref('c.company')))
-    .selectFrom('turn')
-    .select((turn) => [
-      sql<string>`'vehicle'::text`.as('kind'),
-      turn
-        .selectFrom((q) =>
-          q
-            .selectFrom('company as c')
-            .crossJoinLateral((due) =>
-              due
-                .selectFrom('vehicle')
-                .select('due_at')
-                .whereRef('vehicle.company', '=', 'c.company')
-                .where('vehicle.due_at', '<=', now)
-                .where(ofFleetThatIsThere('vehicle', sql.ref('c.company')))
-                .as('own'),
-            )
-            .select('own.due_at')
-            .limit(BACKLOG_MOST)
-            .as('due'),
-        )
-        .select(count.as('count'))
-        .$asScalar()
-        .$notNull()
-        .as('rows'),
-      secondsSince(now, turn.fn.min('due_at').filterWhere('due_at', '<=', now)).as('oldestSeconds'),
-    ]);
+  db.selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_MOST).as('due')).select([
+    sql<string>`'vehicle'::text`.as('kind'),
+    count.as('rows'),
+    secondsSince(
+      now,
+      dueVehicles(now, { first: true })
+        .select(({ fn }) => fn.min('own.due_at').as('first'))
+        .$asScalar(),
+    ).as('oldestSeconds'),
+  ]);
 
 const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{ due_at: string | null }, 'due'>) =>
   db

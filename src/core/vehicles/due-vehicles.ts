@@ -2,10 +2,23 @@ import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyOf, anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+
+/** Which companies have vehicles that await something; those of fleets that are being deleted await nothing. */
+export const vehicleSchedule = scheduleOf('vehicle', (company) =>
+  db
+    .selectFrom('vehicle')
+    .select('due_at')
+    .where('company', '=', company)
+    .where('due_at', 'is not', null)
+    .where(ofFleetThatIsThere('vehicle', company))
+    .orderBy('due_at')
+    .limit(sql.lit(1)),
+);
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
 export interface ClaimedVehicle {

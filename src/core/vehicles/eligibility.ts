@@ -4,6 +4,7 @@ import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
+import { comesDue } from '../schedule.ts';
 import { Signal } from '../signal.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOneText } from '../sql/read.ts';
@@ -194,7 +195,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
-    ctx.services.changes.announce('due', 'vehicle');
+    await comesDue(ctx, 'vehicle', company);
     return found;
   });
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
 import { holdingFleet } from '../fleets/fleets.ts';
+import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
@@ -49,6 +50,7 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
         .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
         .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
+    .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
       const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
+import { companiesWithEntries } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { ALL_ROWS, onReplica } from '../sql/send.ts';
@@ -80,7 +81,7 @@ const SOON_MINUTES = 16;
 
 const oldestWaiting = prepare((p: { soon: Date }) =>
   db
-    .selectFrom('company as c')
+    .selectFrom(companiesWithEntries('vehicle', sql<string>`${p.soon}::timestamptz`))
     .crossJoinLateral((of) =>
       of
         .selectFrom('vehicle')

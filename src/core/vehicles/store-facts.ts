@@ -1,6 +1,7 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import { holdingFleetsOf } from '../fleets/fleets.ts';
+import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { anyId, anyOf, spread } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -82,6 +83,7 @@ const stored = [
   'mine.was',
   'v.status',
   'v.reason',
+  'v.due_at',
 ] as const;
 
 type WithClaims = Tables & {
@@ -157,6 +159,9 @@ export const storeFacts = prepare((p: Facts) =>
   heldClaims(p)
     .with('answered', (q) => answered(q, p))
     .with('unanswered', (q) => unanswered(q, p))
+    .with('scheduled', (q) =>
+      scheduling(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at']).as('r')),
+    )
     .selectFrom('answered')
     .selectAll()
     .unionAll((q) => q.selectFrom('unanswered').selectAll()),

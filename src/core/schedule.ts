@@ -1,0 +1,130 @@
+import { type AliasedExpression, type Expression, type QueryCreator, sql } from 'kysely';
+import type { scheduledKinds } from '../entities/schedule.ts';
+import type { Context } from './context.ts';
+import { prepare } from './sql/prepare.ts';
+import { isoOf } from './sql/selection.ts';
+import { onPrimary } from './sql/send.ts';
+import { anyOf } from './sql/sql.ts';
+import { db, type Tables } from './sql/tables.ts';
+
+// A company has an entry in the schedule that comes no later than any of its rows of a kind, so that background work finds
+// the companies with something due without a look at the others. Whoever makes a row due, or due sooner, adds an entry in the
+// same transaction; entries are never changed, so writers do not wait for each other.
+
+export type Scheduled = (typeof scheduledKinds)[number];
+
+type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
+
+/** As a step of a statement: adds the entry for rows that it makes due. */
+export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
+  q
+    .insertInto('schedule')
+    .columns(['company', 'kind', 'due_at'])
+    .expression(
+      db
+        .selectFrom(rows)
+        .select(({ fn }) => ['r.company', kindOf(kind), fn.min<string>('r.due_at').as('due_at')])
+        .where('r.due_at', 'is not', null)
+        .groupBy('r.company'),
+    );
+
+const kindOf = (kind: Scheduled) => sql<Scheduled>`${sql.lit(kind)}::text`.as('kind');
+
+const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
+  db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
+);
+
+/** Adds an entry for rows of a company that are due now, and wakes the job; to be called in the transaction that makes them so. */
+export async function comesDue(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
+  await add(onPrimary(ctx), { company, kind, now: ctx.now() });
+  ctx.services.changes.announce('due', kind);
+}
+
+/** The companies with an entry that is due, as a table `c`. */
+export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =>
+  db
+    .selectFrom('schedule')
+    .select('company')
+    .distinct()
+    .where('kind', '=', sql.lit(kind))
+    .where('due_at', '<=', now)
+    .as('c');
+
+/** Entries of a company that a search reads each time until they become one. */
+const MOST_ENTRIES = 16;
+
+const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
+  db
+    .selectFrom('schedule')
+    .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
+    .where('kind', '=', p.kind)
+    .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .groupBy('company')
+    .orderBy('company'),
+);
+
+const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
+  db
+    .selectFrom('schedule')
+    .select(({ fn }) => isoOf(fn.min<string | null>('due_at')).as('due_at'))
+    .where('kind', '=', p.kind)
+    .where('due_at', '>', sql<string>`${p.now}::timestamptz`),
+);
+
+/** The companies that may have rows due, and when (ISO 8601) another one will; null: none, as far as is known. */
+export interface CompaniesDue {
+  companies: string[];
+  next: string | null;
+}
+
+/** The schedule of a kind. `first` finds when the first row of a company comes due. */
+export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
+  const makeOne = prepare((p: { company: string }) =>
+    db
+      .with('entry', (q) =>
+        q
+          .selectFrom('schedule')
+          .select('id')
+          .where('company', '=', p.company)
+          .where('kind', '=', sql.lit(kind))
+          .forUpdate()
+          .skipLocked(),
+      )
+      .with('gone', (q) =>
+        q
+          .deleteFrom('schedule')
+          .where('company', '=', p.company)
+          .where('kind', '=', sql.lit(kind))
+          .where('id', '=', anyOf(q.selectFrom('entry').select('id')))
+          .returning('id'),
+      )
+      .insertInto('schedule')
+      .columns(['company', 'kind', 'due_at'])
+      .expression((q) =>
+        q
+          .selectFrom(sql<{ due_at: string | null }>`(${first(p.company)})`.as('f'))
+          .select(({ ref }) => [
+            sql<string>`${p.company}::text`.as('company'),
+            kindOf(kind),
+            ref('f.due_at').$notNull().as('due_at'),
+          ])
+          .where('f.due_at', 'is not', null)
+          .where(({ exists, selectFrom }) => exists(selectFrom('gone').select('gone.id'))),
+      ),
+  );
+  /**
+   * Puts one entry in the place of all entries of a company: of its first row, if it has any. An entry that this statement
+   * does not see yet stays, and so does the one that another process is putting in their place.
+   */
+  async function reschedule(ctx: Context, company: string): Promise<void> {
+    await makeOne(onPrimary(ctx), { company });
+  }
+  /** Finds the companies with something due, by their names. Locks nothing. */
+  async function companiesDue(ctx: Context): Promise<CompaniesDue> {
+    const at = { kind, now: ctx.now() };
+    const [due, [next]] = await Promise.all([findDue(onPrimary(ctx), at), findNext(onPrimary(ctx), at)]);
+    for (const { company, entries } of due) if (entries > MOST_ENTRIES) await reschedule(ctx, company);
+    return { companies: due.map(({ company }) => company), next: next?.due_at ?? null };
+  }
+  return { companiesDue, reschedule };
+}
