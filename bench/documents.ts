@@ -35,6 +35,8 @@ export const documents = {
   'everything of a vehicle': `query Everything($vin: String!) { vehicle(by: { vin: $vin }) { id vin warnings createdAt fleet { id name }
     manufacturer { id name provider supported } ${eligibility}
     contracts { totalCount nodes { ${contract} } } timeline(last: 50) { totalCount nodes { ${event} } } } }`,
+  'vehicles with a status that none has': `query Missing { vehicles(first: 50, filter: { eligibility: [UNSUPPORTED] }) {
+    nodes { id vin } } }`,
 } satisfies Record<string, string>;
 
 export type DocumentName = keyof typeof documents;

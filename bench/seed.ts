@@ -17,7 +17,7 @@ export interface Seed {
 }
 
 /**
- * One company with 48 fleets of 100 vehicles, one of 1,000 and one of 100,000, among `others` vehicles of 100 companies.
+ * One company with 48 fleets of 100 vehicles, one of 1,000 and one of 100,000, among `others` vehicles of 100 companies, all mixed.
  * In all but the largest fleet, two of ten vehicles are not eligible, one could not be verified, and one waits.
  */
 export async function seed(url: string, others: number): Promise<Seed> {
@@ -31,6 +31,7 @@ export async function seed(url: string, others: number): Promise<Seed> {
   await fill(COMPANY, 1, 100_000);
   await fill(COMPANY, 48, 100);
   for (let company = 0; company < 100; company++) await fill(`other-${company}`, 10, others / 1000);
+  for (const statement of mix) await client.query(statement);
   await client.query('analyze');
   await client.query(recount);
   const { rows } = await client.query(
@@ -76,6 +77,14 @@ const fleetWith = `
   from fleet_row, (select n from numbers order by n offset 1) numbers,
     lateral (select case when $2 < 100000 then (array['INELIGIBLE', 'INELIGIBLE', 'FAILED', 'PENDING'])[n % 10 + 1] end) odd(status),
     lateral (select coalesce(odd.status, 'ELIGIBLE')) s(status)`;
+
+/** Vehicles of many companies stand side by side, as they come in earnest. */
+const mix = [
+  'create temporary table mixed as select * from vehicle order by md5(vin)',
+  'truncate vehicle cascade',
+  'insert into vehicle select * from mixed',
+  'drop table mixed',
+];
 
 /** Two for each vehicle of the small fleets, and some of others. */
 const contracts = `

@@ -130,6 +130,16 @@ export function reads({ object, list }: Style) {
         ),
       ),
     }),
+    'vehicles with a status that none has': data('vehicles', {
+      nodes: json(
+        list(
+          { id: code('v.id'), vin: code('v.vin') },
+          `(select v.* from fleet f cross join lateral (select * from vehicle v
+             where v.company = '${COMPANY}' and v.fleet_id = f.id and v.status = 'UNSUPPORTED') v
+             where f.company = '${COMPANY}' order by v.id limit 50) v`,
+        ),
+      ),
+    }),
     'a fleet’s failed vehicles': ofFleet({
       name: text('f.name'),
       vehicles: vehiclesOf(

@@ -27,6 +27,9 @@ const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <
 /** What graphql-ws executes in place of a document: the outcome is there already. */
 const NOTHING = parse('{ __typename }');
 
+/** Without a reason an error with a stack is made each time. */
+const ENDED = 'The operation has ended.';
+
 /** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
 export function webSockets(services: HttpServices): Upgrades {
   // Loaded when first used, as Yoga is.
@@ -91,18 +94,23 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         return false;
       }
     },
-    async onSubscribe({ extra: peer }, _id, payload) {
+    async onSubscribe({ extra: peer, subscriptions }, id, payload) {
       const outcome = await peer.operate(payload);
-      // What was refused as a whole is a message of its own in the protocol.
-      if (typeof outcome === 'object' && 'errors' in outcome && outcome.data === undefined) {
-        return sentResult(outcome).errors ?? [];
+      // As the database wrote it; what graphql-ws sends it would have to read and write again.
+      if (typeof outcome === 'string') {
+        if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
+        return { schema, document: NOTHING, rootValue: nothingMore() };
       }
-      return { schema, document: NOTHING, rootValue: typeof outcome === 'string' ? JSON.parse(outcome) : outcome };
+      // What was refused as a whole is a message of its own in the protocol.
+      if ('errors' in outcome && outcome.data === undefined) return sentResult(outcome).errors ?? [];
+      return { schema, document: NOTHING, rootValue: outcome };
     },
     execute: ({ rootValue }: ExecutionArgs) => rootValue as ExecutionResult,
     onNext: (_context, _id, _payload, _args, result) => sentResult(result as ExecutionResult),
   };
 }
+
+async function* nothingMore(): AsyncGenerator<never> {}
 
 /** Operations that one WebSocket may have at a time. */
 const MOST_OPERATIONS = 50;
@@ -146,10 +154,10 @@ function operations(services: HttpServices) {
       mayChange: true,
       charge: (cost) => chargeCost(rateLimit, payer, cost, res),
       closed: () => closed,
-      onEnd: () => ended.abort(),
+      onEnd: () => ended.abort(ENDED),
     };
     const outcome = await admitted().catch((error: Error) => refusal(error, request));
-    if (!isStream(outcome)) ended.abort();
+    if (!isStream(outcome)) ended.abort(ENDED);
     const { operation, code } = localsOf(res);
     const ms = Math.round((performance.now() - began) * 10) / 10;
     log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
