@@ -41,7 +41,7 @@ const idle = `
   ${scheduleAll}`;
 
 /** The tables that background work looks through without regard to idle companies. */
-const searched = /from "(event|vehicle|contract|schedule)"/;
+const searched = /from "(event|vehicle|contract|webhook|delivery|schedule)"/;
 
 /** What statements have looked at where it is much, with the statements. */
 const muchLookedAt = () =>

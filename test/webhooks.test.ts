@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import { scheduleAll } from '../src/migrations/take-over.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -36,6 +37,7 @@ async function subscribe(fields: Record<string, unknown> = {}) {
 /** Lets the time pass until what is to be tried again is due. */
 async function passTime(): Promise<void> {
   await gateway.execute('update delivery set due_at = now() where due_at is not null and not claimed');
+  await gateway.execute(scheduleAll);
   gateway.database.notify('due', 'delivery');
 }
 

@@ -3,7 +3,6 @@ import type { Context } from '../core/context.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
-  nextDeliveryDue,
   type Party,
   partiesDue,
   sendDelivery,
@@ -54,9 +53,8 @@ class Deliverer implements Job {
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#open();
     for (;;) {
-      const now = ctx.now();
-      const started = signal.aborted ? 0 : await this.#withBackoff(() => this.#startDue(ctx, now, signal));
-      if (started === 0) return nextDeliveryDue(ctx, now);
+      const { started, next } = await this.#withBackoff(() => this.#startDue(ctx, signal));
+      if (started === 0 || signal.aborted) return next;
     }
   }
 
@@ -67,12 +65,12 @@ class Deliverer implements Job {
     await Promise.all(this.#sending);
   }
 
-  /** Gives each party that has something due by now its share; gives how many deliveries were begun. */
-  async #startDue(ctx: Context, now: Date, signal: AbortSignal): Promise<number> {
+  /** Gives each party that has something due its share; gives how many deliveries were begun, and when another will be due. */
+  async #startDue(ctx: Context, signal: AbortSignal) {
     let started = 0;
     this.#waiting = true;
-    const parties = this.#shares.inTurn(await partiesDue(ctx, now, this.#busy), nameOf);
-    for (const party of parties) {
+    const { parties, next } = await partiesDue(ctx, ctx.now(), this.#busy);
+    for (const party of this.#shares.inTurn(parties, nameOf)) {
       const appetite = party.kind === 'sound' ? SOUND : CAUTIOUS;
       const limit = party.room ? this.#shares.room(nameOf(party), appetite) : 0;
       if (limit === 0 || signal.aborted) continue;
@@ -82,7 +80,7 @@ class Deliverer implements Job {
       }
     }
     if (started === 0) this.#waiting = parties.length > 0;
-    return started;
+    return { started, next };
   }
 
   #start({ services: { changes } }: Context, party: string, claimed: ClaimedDelivery): void {

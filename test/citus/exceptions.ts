@@ -11,7 +11,6 @@ export const exceptions: Exception[] = [
     why: 'Looks for companies with something to do, without locks; what is done is done for each company.',
     statements: [
       /^select "company", "kind", max\("room"\)/,
-      /as "due_at" from "webhook" as "w" cross join lateral/,
       /^select "company", "id" from "webhook" where "due_at" <=/,
       /^select .* from "schedule" where "kind" =/,
       /^select "company", "fleet_id" from "vehicle_tally" group by/,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
+import { scheduleAll } from '../../src/migrations/take-over.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
@@ -15,7 +16,7 @@ const start = (workers: 'on' | 'off') => spawnGateway({ ...env, WORKERS: workers
 /** As if its process had been dead for so long that its claims have run out. */
 async function expireClaims(): Promise<void> {
   const database = await openDatabase(databaseConfig(env));
-  await database.orm.em.fork().execute('update delivery set due_at = now() where claimed');
+  await database.orm.em.fork().execute(`update delivery set due_at = now() where claimed; ${scheduleAll}`);
   await database.close();
 }
 

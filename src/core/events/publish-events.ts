@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyOf } from '../sql/sql.ts';
@@ -125,7 +126,10 @@ const publishing = (most: number) =>
               .skipLocked(),
           )
           .onConflict((conflict) => conflict.doNothing())
-          .returning('id'),
+          .returning(['company', 'due_at']),
+      )
+      .with('scheduled', (q) =>
+        scheduling(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at']).as('r')),
       )
       .selectNoFrom(({ exists, selectFrom }) => [
         selectFrom('published')
@@ -133,7 +137,7 @@ const publishing = (most: number) =>
           .$asScalar()
           .$notNull()
           .as('events'),
-        exists(selectFrom('delivered').select('id')).as('deliveries'),
+        exists(selectFrom('delivered').select('company')).as('deliveries'),
       ]),
   );
 const publishMany = publishing(MANY_EVENTS);

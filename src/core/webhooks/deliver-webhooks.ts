@@ -2,10 +2,10 @@ import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import type { Event } from '../events/event.ts';
 import { eventObject } from '../events/events.ts';
+import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { firstIdOf, listRows } from '../sql/sql.ts';
+import { anyText, firstIdOf, listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { payloadOf } from './payload.ts';
 import type { Attempt, Sender } from './sender.ts';
@@ -55,9 +55,9 @@ const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
     ])
     .where(kinds[kind].webhooks);
 
-const firstDue = (kind: Kind, p: BusyLists & { now: string }) =>
+const firstDue = (kind: Kind, p: BusyLists & { companies: readonly string[]; now: string }) =>
   db
-    .selectFrom(webhooksOf(kind, p).as('w'))
+    .selectFrom(webhooksOf(kind, p).where('w.company', '=', anyText(p.companies)).as('w'))
     .crossJoinLateral((q) =>
       q
         .selectFrom('delivery as d')
@@ -72,7 +72,7 @@ const firstDue = (kind: Kind, p: BusyLists & { now: string }) =>
     )
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', 'w.room']);
 
-const findParties = prepare((p: BusyLists & { now: string }) =>
+const findParties = prepare((p: BusyLists & { companies: readonly string[]; now: string }) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', sql.lit(0)).$castTo<boolean>().as('room')])
@@ -80,12 +80,50 @@ const findParties = prepare((p: BusyLists & { now: string }) =>
     .orderBy(({ fn }) => fn.min('due_at')),
 );
 
-/**
- * Whose deliveries have come due by `now`, and whether any webhook of theirs has room; the longest waiting first. Locks
- * nothing.
- */
-export const partiesDue = (ctx: Context, now: Date, busy: Busy): Promise<(Party & { room: boolean })[]> =>
-  findParties(onPrimary(ctx), { ...listsOf(busy), now: now.toISOString() });
+const awaiting = (kind: Kind, company: string) =>
+  db
+    .selectFrom('webhook as w')
+    .crossJoinLateral((q) =>
+      q
+        .selectFrom('delivery as d')
+        .select('d.due_at')
+        .where('d.company', '=', company)
+        .whereRef('d.webhook_id', '=', 'w.id')
+        .where('d.due_at', 'is not', null)
+        .where(kinds[kind].deliveries)
+        .orderBy('d.due_at')
+        .limit(sql.lit(1))
+        .as('next'),
+    )
+    .select('next.due_at')
+    .where('w.company', '=', company)
+    .where(kinds[kind].webhooks);
+
+const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
+  db
+    .selectFrom(
+      awaiting('sound', company).unionAll(awaiting('failing', company)).unionAll(awaiting('asked', company)).as('all'),
+    )
+    .select(({ fn }) => fn.min('all.due_at').as('due_at')),
+);
+
+/** Who has deliveries that are due, and when (ISO 8601) another one will be; null: none, as far as is known. */
+interface PartiesDue {
+  parties: (Party & { room: boolean })[];
+  next: string | null;
+}
+
+/** Finds whose deliveries are due by `now`, and whether any webhook of theirs has room; the longest waiting first. Locks nothing. */
+export async function partiesDue(ctx: Context, now: Date, busy: Busy): Promise<PartiesDue> {
+  const { companies, next } = await companiesDue(ctx);
+  if (companies.length === 0) return { parties: [], next };
+  const parties = await findParties(onPrimary(ctx), { ...listsOf(busy), companies, now: now.toISOString() });
+  const due = new Set(parties.map(({ company }) => company));
+  const done = companies.filter((company) => !due.has(company));
+  for (const company of done) await reschedule(ctx, company);
+  // The first of theirs may come before the next of the others.
+  return { parties, next: done.length > 0 ? now.toISOString() : next };
+}
 
 const claiming = (kind: Kind) =>
   prepare((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
@@ -153,30 +191,6 @@ export async function claimDeliveries(
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
   return claims[kind](onPrimary(ctx), { ...listsOf(busy), company, limit, now: now.toISOString(), until });
-}
-
-const findNext = prepare((p: { now: string }) =>
-  db
-    .selectFrom('webhook as w')
-    .crossJoinLateral((q) =>
-      q
-        .selectFrom('delivery as d')
-        .select('d.due_at')
-        .whereRef('d.company', '=', 'w.company')
-        .whereRef('d.webhook_id', '=', 'w.id')
-        .where('d.due_at', '>', p.now)
-        .orderBy('d.due_at')
-        .limit(sql.lit(1))
-        .as('next'),
-    )
-    .select(({ fn }) => isoOf(fn.min<string | null>('next.due_at')).as('due_at'))
-    .where(active),
-);
-
-/** When the first delivery after `now` comes due (ISO 8601), or null when none ever does. */
-export async function nextDeliveryDue(ctx: Context, now: Date): Promise<string | null> {
-  const [row] = await findNext(onPrimary(ctx), { now: now.toISOString() });
-  return row?.due_at ?? null;
 }
 
 /** What was sent, and what came of it. */

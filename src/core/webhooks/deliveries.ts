@@ -5,6 +5,7 @@ import { NotFound } from '../errors.ts';
 import type { Event } from '../events/event.ts';
 import { eventWithFewVehicles, HIDDEN } from '../events/events.ts';
 import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
+import { comesDue } from '../schedule.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page, Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -37,7 +38,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
     const data = JSON.stringify({ webhookId: webhook.id });
     const [row] = await insertTest(onPrimary(ctx), { ...byCaller(ctx), company, webhook_id: webhook.id, data });
     announceEvents(ctx);
-    ctx.services.changes.announce('due', 'delivery');
+    await comesDue(ctx, 'delivery', company);
     return deliveryOf(ctx, { company, webhook_id: webhook.id, id: row?.id ?? '' });
   });
 }
@@ -54,7 +55,7 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
     const { type } = await deliveryOf(ctx, place);
     if (isOfContract(type)) needContracts(ctx);
     await bringForward(onPrimary(ctx), { ...place, now: ctx.now() });
-    ctx.services.changes.announce('due', 'delivery');
+    await comesDue(ctx, 'delivery', company);
     return deliveryOf(ctx, place);
   });
 }

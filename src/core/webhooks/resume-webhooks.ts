@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
 import { deliveryColumns, newDelivery, wanted } from '../events/wanted.ts';
+import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
@@ -36,7 +37,7 @@ async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last:
     const { length: forwarded } = await bringForward(onPrimary(ctx), given);
     const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(onPrimary(ctx), given) : [];
     const count = looked?.count ?? 0;
-    if (forwarded + count > 0) ctx.services.changes.announce('due', 'delivery');
+    if (forwarded + count > 0) await comesDue(ctx, 'delivery', company);
     const more = forwarded === ROWS_AT_ONCE || count === ROWS_AT_ONCE;
     if (last && !more) await endResuming(onPrimary(ctx), given);
     return more;

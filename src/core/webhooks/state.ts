@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
 import { endOfLog } from '../events/log.ts';
+import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
@@ -51,5 +52,6 @@ const resume = prepare((p: WebhookKey & { now: Date }) =>
 /** Sends a webhook what has waited for it, in steps (core/webhooks/resume-webhooks.ts), and what is to come. */
 export async function resumeWebhook(ctx: Context, { company, id }: WebhookKey): Promise<void> {
   await resume(onPrimary(ctx), { company, id, now: ctx.now() });
+  await comesDue(ctx, 'delivery', company);
   ctx.services.changes.announce('due', 'webhook');
 }

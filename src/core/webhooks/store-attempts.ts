@@ -1,6 +1,7 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
+import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
@@ -98,7 +99,7 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
     .whereRef('d.id', '=', 'o.id')
     .where('d.claimed', '=', sql.lit(true))
     .whereRef('d.due_at', '=', 'o.until')
-    .returning(['d.id', 'd.webhook_id', 'd.state', 'd.once', 'o.succeeded']);
+    .returning(['d.company', 'd.id', 'd.webhook_id', 'd.state', 'd.once', 'd.due_at', 'o.succeeded']);
 
 /** Webhooks are locked before their deliveries, as by whoever deletes one. */
 const storeAll = prepare((p: { company: string; outcomes: string }) =>
@@ -120,6 +121,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
           .forNoKeyUpdate(),
     )
     .with('stored', (q) => storeEach(q, p.company))
+    .with('scheduled', (q) => scheduling(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at']).as('r')))
     .with('told', (q) =>
       q
         .updateTable('webhook as w')
