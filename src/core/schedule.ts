@@ -1,5 +1,4 @@
-import { type AliasedExpression, type Expression, type QueryCreator, sql } from 'kysely';
-import type { scheduledKinds } from '../entities/schedule.ts';
+import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { prepare } from './sql/prepare.ts';
 import { isoOf } from './sql/selection.ts';
@@ -11,7 +10,7 @@ import { db, type Tables } from './sql/tables.ts';
 // the companies with something due without a look at the others. Whoever makes a row due, or due sooner, adds an entry in the
 // same transaction; entries are never changed, so writers do not wait for each other.
 
-export type Scheduled = (typeof scheduledKinds)[number];
+export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
