@@ -236,9 +236,10 @@ async function compareVerification(): Promise<void> {
 /** Has so many vehicles of others verified, and no more; waits until nothing is under way. */
 async function makeDue(count: number): Promise<void> {
   await world.sql(`update vehicle set due_at = now() + interval '30 days', status = 'ELIGIBLE'
-    where company like 'other-%' and due_at < now() + interval '1 day' and not claimed`);
+    where company like 'other-%' and due_at < now() + interval '1 day' and claimed_by is null`);
   while (
-    (await world.sql(`select from vehicle where due_at < now() + interval '1 day' and claimed limit 1`)).length > 0
+    (await world.sql(`select from vehicle where due_at < now() + interval '1 day' and claimed_by is not null limit 1`))
+      .length > 0
   )
     await delay(50);
   await published();

@@ -82,7 +82,7 @@ async function soak(seconds: number): Promise<void> {
     kills += 1;
     await start();
   }
-  // What killed processes had claimed comes due when their claims end.
+  // What killed processes had claimed comes due 20 seconds after their last sign.
   while ((await pending()) > 0) await delay(500);
   const asked = Map.groupBy(
     upstream.received.filter(({ endpoint }) => endpoint === 'eligibility'),

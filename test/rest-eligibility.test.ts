@@ -189,7 +189,7 @@ describe('Retry-After of 409', () => {
     const { vin } = await addVehicle(client);
     expect(await retryAfter(client, vin)).toBe(1);
     await idle.execute(
-      `update vehicle set claimed = true, due_at = ${clock} + interval '2 minutes' where vin = '${vin}'`,
+      `update vehicle set claimed_by = id, due_at = ${clock} + interval '2 minutes' where vin = '${vin}'`,
     );
     expect(await retryAfter(client, vin)).toBe(1);
   });

@@ -53,6 +53,7 @@ CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- 
 CREATE UNIQUE INDEX vehicle_tally_pkey ON public.vehicle_tally USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX vehicle_vin ON public.vehicle USING btree (company, vin) -- constraint
 CREATE UNIQUE INDEX webhook_pkey ON public.webhook USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX worker_pkey ON public.worker USING btree (id) -- constraint
 
 table import_batch unlogged
 table rate_use unlogged {fillfactor=50}

@@ -163,7 +163,7 @@ test('a row of every table can be created, read, changed and removed', async () 
     fleetId: id(1),
     status: 'PENDING',
     warnings: [],
-    claimed: false,
+    claimedBy: null,
     attempts: 0,
     dueAt: null,
     createdAt: at,

@@ -38,7 +38,12 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));
       const hours = { ELIGIBLE: 720, INELIGIBLE: 168, UNSUPPORTED: 720, FAILED: 24 };
       await storeFacts(explain, {
-        ...{ company: 'acme', facts: JSON.stringify(facts), ids: claimed.map(({ id }) => id) },
+        ...{
+          company: 'acme',
+          process: services.changes.process,
+          facts: JSON.stringify(facts),
+          ids: claimed.map(({ id }) => id),
+        },
         ...{ now: ctx.now(), ...hours },
       });
     }

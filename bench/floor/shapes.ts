@@ -53,7 +53,7 @@ export const eligibility: Members = {
   reason: orNull(json('v.reason')),
   attempts: number('v.attempts'),
   verifiedAt: orNull(time('v.verified_at')),
-  nextAttemptAt: orNull(time('case when not v.claimed then v.due_at end')),
+  nextAttemptAt: orNull(time('case when v.claimed_by is null then v.due_at end')),
 };
 export const contract: Members = {
   id: code('c.id'),

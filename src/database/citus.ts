@@ -11,7 +11,7 @@ const distributed = [
   ...['idempotency_key', 'event', 'webhook', 'delivery', 'schedule'],
 ];
 /** Tables of the coordinator that every node may ask for. */
-const local = ['rate_use', 'mikro_orm_migrations'];
+const local = ['rate_use', 'worker', 'mikro_orm_migrations'];
 
 /**
  * What Citus cannot hold over companies: a rule without the company gets it, and an index that is unique without need

@@ -11,6 +11,7 @@ import { Schedule } from './schedule.ts';
 import { Vehicle } from './vehicle.ts';
 import { VehicleTally } from './vehicle-tally.ts';
 import { Webhook } from './webhook.ts';
+import { Worker } from './worker.ts';
 
 /** Every table of the service. */
 export const entities = [
@@ -27,6 +28,7 @@ export const entities = [
   Webhook,
   Delivery,
   Schedule,
+  Worker,
   RateUse,
 ];
 

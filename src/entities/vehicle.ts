@@ -70,8 +70,8 @@ export const Vehicle = defineEntity({
     verifiedAt: time().nullable(),
     /** When this row needs work; while it is claimed, when the claim ends. */
     dueAt: time().nullable(),
-    /** Somebody is asking right now. */
-    claimed: p.boolean().default(false),
+    /** The process that is asking right now. */
+    claimedBy: p.uuid().nullable(),
     /** The manufacturer's answer as it came, for support. */
     rawAnswer: json<unknown>().nullable(),
   },

@@ -4,10 +4,12 @@ import type { CompaniesDue } from '../core/schedule.ts';
 import {
   type ClaimedVehicle,
   claimDueVehicles,
+  claimsEnd,
   postponeVehicles,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
+import { retire, SIGN_SECONDS, stayAlive, takeOverClaims } from '../core/vehicles/workers.ts';
 import type { Steps } from './backoff.ts';
 import { batched } from './batched.ts';
 import type { Job } from './job.ts';
@@ -52,6 +54,8 @@ class Verifier implements Job {
   #look: Look | null = null;
   /** Until when the time that was spent on looking is made up for. */
   #paidUntil = 0;
+  /** When this process has to say again that it is alive; null while it has claimed nothing. */
+  #signAt: number | null = null;
   /** Something is due for which there was no place. */
   #waiting = false;
 
@@ -64,6 +68,7 @@ class Verifier implements Job {
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#open();
     this.#waiting = false;
+    if (this.#signAt !== null && performance.now() >= this.#signAt) await this.#sign(ctx);
     const known = this.#look;
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
     const look = fresh ? await this.#lookAround(ctx) : known;
@@ -71,18 +76,35 @@ class Verifier implements Job {
     for (const lane of ctx.services.manufacturers.lanes) await this.#fill(ctx, lane, look, signal);
     // Who had no more may have some later; and what rang may be something that this look did not see.
     const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
-    return again ? inTime(ctx, this.#goodUntil(look)) : look.next;
+    const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
+    return this.#signAt === null ? next : earlier(next, inTime(ctx, this.#signAt));
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#asking);
+    if (this.#signAt !== null) await retire(this.#open()).catch(this.#onError);
+  }
+
+  /** Gives a sign of life as long as anything is under way. */
+  async #sign(ctx: Context): Promise<void> {
+    if (this.#asking.size === 0) {
+      this.#signAt = null;
+      await retire(ctx);
+    } else await this.#stayAlive(ctx);
+  }
+
+  async #stayAlive(ctx: Context): Promise<void> {
+    if (this.#signAt !== null && performance.now() < this.#signAt) return;
+    await stayAlive(ctx);
+    this.#signAt = performance.now() + SIGN_SECONDS * 1000;
   }
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
+    const dead = await takeOverClaims(ctx, claimsEnd(ctx));
     const found = await vehicleSchedule.companiesDue(ctx);
     this.#spent(at);
-    return { ...found, done: new Map(), at };
+    return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
   }
 
   #spent(since: number): void {
@@ -122,6 +144,7 @@ class Verifier implements Job {
     const holds = lane.holds();
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
     const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
+    await this.#stayAlive(ctx);
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) this.#begin(ctx, vehicle);
     if (claimed.length === limit) return true;
@@ -147,6 +170,8 @@ class Verifier implements Job {
     await this.#store({ vehicle, verification });
   }
 }
+
+const earlier = (one: string | null, other: string): string => (one !== null && one < other ? one : other);
 
 const inTime = (ctx: Context, at: number): string =>
   new Date(ctx.now().getTime() + Math.max(0, at - performance.now())).toISOString();

@@ -6,6 +6,10 @@ export const schedule = `create table schedule (
     primary key (company, kind, id)
   )`;
 
+export const worker = `create table worker (
+    id uuid primary key,
+    alive_until timestamptz not null
+  )`;
 export const scheduleByTime = 'create index schedule_by_time on schedule (kind, due_at, company)';
 
 /** The statements that make the tables of a new database, those first that others refer to. */
@@ -57,7 +61,7 @@ export const tables = [
     faults int not null default 0,
     verified_at timestamptz,
     due_at timestamptz,
-    claimed boolean not null default false,
+    claimed_by uuid,
     raw_answer jsonb,
     primary key (company, id),
     constraint vehicle_vin unique (company, vin)
@@ -223,6 +227,7 @@ export const tables = [
 
   // Says which companies have something due (src/core/schedule.ts).
   schedule,
+  worker,
 
   `create unlogged table rate_use (
     who text not null,

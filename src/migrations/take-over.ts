@@ -1,4 +1,4 @@
-import { schedule, scheduleByTime } from './tables.ts';
+import { schedule, scheduleByTime, worker } from './tables.ts';
 
 /** The last migration of commit 93650d5, whose tables this version takes over. */
 const LAST = 'Migration20261122060000';
@@ -33,6 +33,8 @@ const changes = [
   schedule,
   scheduleAll,
   scheduleByTime,
+  worker,
+  'alter table vehicle drop column claimed, add column claimed_by uuid',
   // Plans no longer rest on invented numbers of companies and fleets.
   `do $$ declare one record; begin
     for one in select c.relname as "table", a.attname as "column" from pg_attribute a join pg_class c on c.oid = a.attrelid

@@ -48,7 +48,7 @@ export async function makeWorld(gateway: Gateway, company: string): Promise<void
 const states = [
   `update vehicle v set status = s.status, attempts = s.n, verified_at = to_timestamp(1767261600.5 + get_byte(uuid_send(v.id), 14) % 3),
      reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
-     claimed = s.n = 3
+     claimed_by = case when s.n = 3 then v.id end
    from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
      (3, 'FAILED', '{"code":"X","message":"“x”","actor":"OPERATOR","retryable":true}', '{}', 'UNKNOWN')) s(n, status, reason, ways, connected)
    where get_byte(uuid_send(v.id), 15) % 5 = s.n`,

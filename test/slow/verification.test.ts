@@ -64,7 +64,7 @@ const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { interval: 4
 const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
 /** Lets it be due now, as if time had passed. */
 const comesDue = async (vin: string) => {
-  await gateway.execute(`update vehicle set due_at = now(), claimed = false where vin = '${vin}'; ${scheduleAll}`);
+  await gateway.execute(`update vehicle set due_at = now(), claimed_by = null where vin = '${vin}'; ${scheduleAll}`);
   gateway.database.notify('due', 'vehicle');
 };
 
@@ -333,7 +333,7 @@ describe('processes', () => {
     const [row] = await database.orm.em
       .fork()
       .execute<{ claimed: number }[]>(
-        `with late as (update vehicle set due_at = now() where claimed returning 1) select count(*)::int as claimed from late`,
+        `with late as (update vehicle set due_at = now() where claimed_by is not null returning 1) select count(*)::int as claimed from late`,
       );
     await database.orm.em.fork().execute(scheduleAll);
     await database.close();

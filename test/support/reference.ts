@@ -368,7 +368,7 @@ const fields: Record<string, Field> = {
   'Vehicle.timeline': list('event', (event, vehicle) => event.vehicleIds.includes(vehicle.id)),
   'Eligibility.eligible': ({ status }) => (status === 'ELIGIBLE' ? true : status === 'INELIGIBLE' ? false : null),
   'Eligibility.manufacturer': (vehicle, _args, rows) => makerOf(vehicle, rows),
-  'Eligibility.nextAttemptAt': ({ claimed, dueAt }) => (claimed ? null : dueAt),
+  'Eligibility.nextAttemptAt': ({ claimedBy, dueAt }) => (claimedBy ? null : dueAt),
   'Contract.fleet': fleetOf,
   'Contract.vehicle': (contract, _args, rows) => vehicleOf(contract, rows),
   'Contract.vin': (contract, _args, rows) => vehicleOf(contract, rows).vin,

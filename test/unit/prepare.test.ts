@@ -40,13 +40,13 @@ test('a value can be used twice, beside constants, and be left out', async () =>
       )
       .updateTable('vehicle as v')
       .from('due')
-      .set({ due_at: p.until ?? null, claimed: true })
+      .set({ due_at: p.until ?? null, status: 'PENDING' })
       .whereRef('v.id', '=', 'due.id')
       .where('v.due_at', '<=', p.now)
       .returning(['v.id']),
   );
-  expect((await sentBy(claim, { now: 'n', until: 'u', limit: 3 })).values).toEqual(['n', 3, 'u', true, 'n']);
-  expect((await sentBy(claim, { now: 'n', limit: 3 })).values).toEqual(['n', 3, null, true, 'n']);
+  expect((await sentBy(claim, { now: 'n', until: 'u', limit: 3 })).values).toEqual(['n', 3, 'u', 'PENDING', 'n']);
+  expect((await sentBy(claim, { now: 'n', limit: 3 })).values).toEqual(['n', 3, null, 'PENDING', 'n']);
 });
 
 test('lists and JSON are one value each', async () => {

@@ -41,7 +41,19 @@ const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT
 export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
   Date.parse(until) - STORING_TIMEOUTS * timeoutMs(ctx);
 
-const claim = prepare((p: { company: string; except: readonly string[]; limit: number; now: Date; until: string }) =>
+/** When claims that are made now end at the latest. */
+export const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
+
+interface Claim {
+  company: string;
+  except: readonly string[];
+  limit: number;
+  process: string;
+  now: Date;
+  until: string;
+}
+
+const claim = prepare((p: Claim) =>
   db
     .with('due', (q) =>
       q
@@ -57,7 +69,7 @@ const claim = prepare((p: { company: string; except: readonly string[]; limit: n
         .skipLocked(),
     )
     .updateTable('vehicle as v')
-    .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed: true })
+    .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed_by: p.process })
     .where('v.company', '=', p.company)
     .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
@@ -73,8 +85,9 @@ export async function claimDueVehicles(
   { company, except, limit }: { company: string; except: readonly string[]; limit: number },
 ): Promise<ClaimedVehicle[]> {
   const now = ctx.now();
-  const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
-  const claimed = await claim(onPrimary(ctx), { company, except, limit, now, until });
+  const until = claimsEnd(ctx).toISOString();
+  const { process } = ctx.services.changes;
+  const claimed = await claim(onPrimary(ctx), { company, except, limit, process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
@@ -116,7 +129,7 @@ const postpone = prepare((p: Postponed) => {
     })
     .updateTable('vehicle as v')
     .set({
-      claimed: false,
+      claimed_by: null,
       due_at: ({ ref }) =>
         // Not by an interval, which is added by the session's time zone: Citus takes nothing here that depends on a session.
         sql<string>`to_timestamp(${p.since}::float8 + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,

@@ -166,7 +166,7 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
         .set({
           due_at({ eb, and, ref }) {
             const now = sql<string>`${p.now}::timestamptz`;
-            const asked = and([ref('vehicle.claimed'), eb('vehicle.due_at', '>', now)]);
+            const asked = and([eb('vehicle.claimed_by', 'is not', null), eb('vehicle.due_at', '>', now)]);
             return eb.case().when(asked).then(ref('vehicle.due_at')).else(now).end();
           },
         })

@@ -30,6 +30,8 @@ const factRows = (facts: string) =>
 /** Beside the facts, for how many hours an answer of each status is trusted. */
 interface Facts extends Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   company: string;
+  /** The process that claimed the vehicles. */
+  process: string;
   facts: string;
   /** Of the facts. */
   ids: readonly string[];
@@ -50,7 +52,7 @@ const heldClaims = (p: Facts) =>
         // By their ids, and nothing else that an index has: where few seem to be claimed, the planner would look through the
         // fleet, or the table, rather than look up each; and the rows of a claim end together.
         .where('v.id', '=', anyId(p.ids))
-        .where('v.claimed', '=', sql.lit(true))
+        .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
         .where(
           ({ ref, selectFrom }) =>
@@ -109,7 +111,7 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       attempts: (eb) => eb('v.faults', '+', sql.lit(1)),
       faults: 0,
       verified_at: now,
-      claimed: false,
+      claimed_by: null,
       due_at: ({ ref }) =>
         sql<Date>`${now} + case when ${ref('fact.status')} = 'ELIGIBLE' then ${recheckAfter(p.ELIGIBLE, ref('v.vin'))}
           when ${ref('fact.status')} = 'INELIGIBLE' then ${recheckAfter(p.INELIGIBLE, ref('v.vin'))}
@@ -137,7 +139,7 @@ function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
     .from(['fact', 'mine'])
     .set({
       faults,
-      claimed: false,
+      claimed_by: null,
       attempts: ({ ref }) => whilePending(faults, ref('v.attempts')),
       reason: ({ fn, ref }) => {
         const before = ref('v.reason').$castTo<string | null>();

@@ -64,7 +64,7 @@ const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
   ...ofVin,
   eligible: json.oneOf('v.status', ELIGIBLE, 'null'),
   dataDelivery: json.texts('v.data_delivery'),
-  nextAttemptAt: json.orNull(json.time('case when not v.claimed then v.due_at end')),
+  nextAttemptAt: json.orNull(json.time('case when v.claimed_by is null then v.due_at end')),
 });
 
 const vehicleJson = jsonTable('vehicle', 'v', vehicle, {

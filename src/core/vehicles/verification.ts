@@ -56,6 +56,7 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
     const rows = await storeFacts(onPrimary(ctx), {
       company,
+      process: ctx.services.changes.process,
       // What a provider sent is in it.
       facts: mendedJson(own.map(factOf)),
       ids: own.map(({ vehicle }) => vehicle.id),
