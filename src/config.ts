@@ -58,6 +58,7 @@ export const settings = z.object({
   LIMIT_CONNECTIONS: whole(1).default(10_000),
   // A page of 50 events, each with 1,000 vehicles, is what REST gives by default, too.
   LIMIT_GRAPHQL_COST: whole(1).default(60_000),
+  LIMIT_STATEMENT_SECONDS: whole(1).default(5),
   LIMIT_GRAPHQL_SECONDS: whole(1, 86_400).default(30),
   RATE_LIMIT_PER_MINUTE: whole(0).default(0),
   HIGH_MOBILITY_URL: url.optional(),

@@ -7,6 +7,7 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
+import { openSlowReads } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/drain.ts';
@@ -48,7 +49,8 @@ async function main(): Promise<void> {
   const clock = () => Date.now();
   const manufacturers = await openManufacturers(config, clock);
   const files = new FileReaders(config, manufacturers.supported);
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, clock };
+  const slowReads = openSlowReads();
+  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, slowReads, clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

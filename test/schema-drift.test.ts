@@ -60,8 +60,13 @@ for (const way of ['read', 'add', 'send'] as const) {
 }
 const { rows } = gateway.database;
 gateway.database.rows = (sql, parameters, options) => {
-  statements.push({ sql, parameters, ...(!options?.long && { planned: 'once' }) });
+  statements.push({ sql, parameters, planned: 'once' });
   return rows(sql, parameters, options);
+};
+const { slowRows } = gateway.database;
+gateway.database.slowRows = (sql, parameters, how) => {
+  statements.push({ sql, parameters });
+  return slowRows(sql, parameters, how);
 };
 const fork = orm.em.fork.bind(orm.em);
 orm.em.fork = ((...args: Parameters<typeof fork>) => {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import type { Shares } from '../fairness/shares.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
@@ -28,6 +29,8 @@ export interface Services {
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
+  /** The connections for reads that are not short. */
+  slowReads: Shares;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }
@@ -46,6 +49,8 @@ export interface Context {
   services: Services;
   requestId: string;
   disclosure: Disclosure;
+  /** Aborts when nobody waits for the answer any more; not of jobs. */
+  left?: (() => AbortSignal) | undefined;
   now(): Date;
 }
 
@@ -55,13 +60,15 @@ class CallContext implements Context {
   readonly requestId: string;
   readonly caller: Caller | null;
   readonly disclosure: Disclosure;
+  readonly left: (() => AbortSignal) | undefined;
   #em: EntityManager | undefined;
 
-  constructor({ services, requestId, caller, disclosure }: Omit<Context, 'em' | 'now'>) {
+  constructor({ services, requestId, caller, disclosure, left }: Omit<Context, 'em' | 'now'>) {
     this.services = services;
     this.requestId = requestId;
     this.caller = caller;
     this.disclosure = disclosure;
+    this.left = left;
   }
 
   /** Made when first used: not every request does. */
@@ -77,8 +84,12 @@ class CallContext implements Context {
 }
 
 /** A context for `caller`, or for the service's own work. */
-export const contextOf = (services: Services, requestId: string, caller: Caller | null): Context =>
-  new CallContext({ services, requestId, caller, disclosure: new Disclosure() });
+export const contextOf = (
+  services: Services,
+  requestId: string,
+  caller: Caller | null,
+  left?: () => AbortSignal,
+): Context => new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
 
 /**
  * The same caller with an entity manager of its own: what one operation left unsaved is nothing to the next.

@@ -221,7 +221,7 @@ export class RateLimited extends DomainError {
   }
 }
 
-/** A GraphQL operation whose answer is, or could be, larger than one may be. */
+/** A GraphQL operation whose answer is, or could be, larger than one may be; or a read that takes too long. */
 export class CostExceeded extends DomainError {
   readonly code = 'COST_EXCEEDED';
 }

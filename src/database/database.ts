@@ -4,6 +4,12 @@ import type { Config } from '../config.ts';
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
 
+export interface SlowRead {
+  newest: boolean;
+  seconds: number;
+  signal: AbortSignal | undefined;
+}
+
 /** The open database; the same for the embedded one and for a server. */
 export interface Database {
   readonly orm: MikroORM;
@@ -31,10 +37,12 @@ export interface Database {
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /**
-   * Like read, and gives the values of rows as texts. What is `long` gets a connection of its own; `newest` is read from the
-   * primary in any case.
+   * Like read, and gives the values of rows as texts; null of what is not short, or was `newest`, from the primary in any case,
+   * where there are replicas: that is for slowRows.
    */
-  rows(statement: string, values: readonly unknown[], how?: { long?: boolean; newest?: boolean }): Promise<Row[]>;
+  rows(statement: string, values: readonly unknown[], how?: { newest?: boolean }): Promise<Row[] | null>;
+  /** The same on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
+  slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /**
    * Runs, in the same way on the primary, a short statement that adds rows; what has waited 50 ms for others goes on on the pool.
    * Gives its rows.

@@ -24,6 +24,7 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
     send,
     read: send,
     rows: (statement, values) => pool.rows(statement, values),
+    slowRows: (statement, values) => pool.rows(statement, values),
     add: send,
     async listen(channel, onNotify) {
       const leave = channels.listen(channel, onNotify);

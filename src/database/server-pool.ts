@@ -1,15 +1,18 @@
 import { PostgresDialect, type PostgresPool } from 'kysely';
 import pg from 'pg';
 import type { Connection } from './connection.ts';
-import type { Row } from './database.ts';
+import type { Row, SlowRead } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
+
+/** How often the server looks, while it works, whether the connection was given up. */
+const LEFT_MS = 250;
 
 /** A pool of connections to a server, for Kysely and for statements of our own. */
 export class ServerPool {
   /** The statement that is sent for Kysely's `begin`. */
   begin = 'begin';
-  /** The statement before one that only reads, and may take long. */
-  beginReading = 'begin read only';
+  /** Settings for statements that only read, and may take long. */
+  readingSettings: readonly string[] = [];
   readonly #pool: pg.Pool;
   readonly #watch: ServerWatch;
 
@@ -42,19 +45,30 @@ export class ServerPool {
       .finally(() => connection.release());
   }
 
-  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
+  async rows(statement: string, values: readonly unknown[], { seconds, signal }: SlowRead): Promise<Row[]> {
     const connection = await this.connect();
+    const leave = () => connection.destroy();
     try {
-      await connection.query(this.beginReading);
+      signal?.throwIfAborted();
+      signal?.addEventListener('abort', leave);
+      await connection.query(this.#beginReading(seconds));
       const rows = await connection.rows(statement, values);
       await connection.query('commit');
       return rows;
     } catch (error) {
-      await connection.query('rollback').catch(() => {});
+      if (!signal?.aborted) await connection.query('rollback').catch(() => {});
       throw error;
     } finally {
+      signal?.removeEventListener('abort', leave);
       connection.release();
     }
+  }
+
+  /** In a transaction, so that a pooler keeps the settings with the statement. */
+  #beginReading(seconds: number): string {
+    const own = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
+    const settings = [...own, ...this.readingSettings].map((setting) => `set local ${setting}`);
+    return `begin read only; ${settings.join('; ')}`;
   }
 
   async end(): Promise<void> {
@@ -90,6 +104,12 @@ class PooledConnection {
 
   release(): void {
     this.#giveBack(this.#connection.isFull);
+  }
+
+  /** Gives it up, with what runs on it. */
+  destroy(): void {
+    this.#connection.socket.destroy();
+    this.#giveBack(true);
   }
 
   #giveBack(isOver: boolean): void {

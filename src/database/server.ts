@@ -45,7 +45,7 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   const citus = found?.citus ?? false;
   if (!citus) {
     pool.begin = BEGIN;
-    for (const one of [pool, ...replicaPools]) one.beginReading = BEGIN_READING;
+    for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;
   }
   const pipelines = openPipelines(primary, replicas, citus);
   const send: Database['send'] = (statement, values, { replica = false } = {}) =>
@@ -56,11 +56,9 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     isCluster: citus,
     send,
     read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
-    async rows(statement, values, { long = false, newest = false } = {}) {
-      const shared = !long && (!newest || replicas.length === 0);
-      const rows = shared ? await pipelines.rows(statement, values) : null;
-      return rows ?? (long && !newest ? reading() : pool).rows(statement, values);
-    },
+    rows: async (statement, values, { newest = false } = {}) =>
+      newest && replicas.length > 0 ? null : pipelines.rows(statement, values),
+    slowRows: (statement, values, how) => (how.newest ? pool : reading()).rows(statement, values, how),
     add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
     connections: () => pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
@@ -82,10 +80,7 @@ function inTurn<One>(ones: readonly One[]): () => One {
   return () => ones[turn++ % ones.length] as One;
 }
 
-/** In a transaction, so that a pooler keeps the settings with the statement. */
-const BEGIN_READING = `begin read only; ${['plan_cache_mode=force_generic_plan', ...READ_IN_ORDER]
-  .map((setting) => `set local ${setting}`)
-  .join('; ')}`;
+const READ_SLOWLY = ['plan_cache_mode=force_generic_plan', ...READ_IN_ORDER];
 
 function notReached(url: string, error: unknown): StartError {
   const { host, pathname } = new URL(url);

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { shareRateUse } from '../core/operations/rate-use.ts';
+import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
 import { clientAddress } from './identity/client-address.ts';
 import { localsOf } from './locals.ts';
@@ -28,7 +29,7 @@ export async function openContext(services: HttpServices, req: Request, res: Res
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
   await countRequest(services, payerOf(caller, req), res);
-  return contextOf(services, localsOf(res).requestId, caller);
+  return contextOf(services, localsOf(res).requestId, caller, () => leftOf(res));
 }
 
 /** Counts one request against somebody's rate; throws RateLimited, after a moment. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { vi } from 'vitest';
-import type { Database } from '../../src/database/database.ts';
+import type { Database, Row } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -45,15 +45,15 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
 
 /** The embedded database explains each list by the way that it was sent. */
 function explainEach(database: Database, plans: Explained[]): Database {
-  return {
-    ...database,
-    async rows(text, values, how) {
-      const [row] = await database.rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, how);
+  const explained =
+    <How, Found extends Row[] | null>(rows: (text: string, values: readonly unknown[], how: How) => Promise<Found>) =>
+    async (text: string, values: readonly unknown[], how: How) => {
+      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, how)) ?? [];
       const [{ Plan }] = JSON.parse(row?.[0] ?? '');
       plans.push({ 'Query Text': text, Plan });
-      return database.rows(text, values, how);
-    },
-  };
+      return rows(text, values, how);
+    };
+  return { ...database, rows: explained(database.rows), slowRows: explained(database.slowRows) };
 }
 
 /** A gateway on a database that says of every statement of the service what was looked at; on Citus of none. */

@@ -10,6 +10,7 @@ import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { FileReaders } from '../../src/core/imports/file-readers.ts';
+import { openSlowReads } from '../../src/core/sql/send.ts';
 import type { Database } from '../../src/database/database.ts';
 import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
@@ -72,7 +73,8 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const files = new FileReaders(config, manufacturers.supported);
   const authenticator = await openAuthenticator(config);
   const ending = new AbortController().signal;
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, clock };
+  const slowReads = openSlowReads();
+  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, slowReads, clock };
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');

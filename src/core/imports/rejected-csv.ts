@@ -3,6 +3,7 @@ import { ImportNotFound } from '../errors.ts';
 import { fleetIsThere } from '../fleets/there.ts';
 import { numbered } from '../sql/named.ts';
 import { type WrittenRows, writeRows } from '../sql/row-writer.ts';
+import { readRows } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import {
   columnsOf,
@@ -27,7 +28,7 @@ export interface RejectedCsv {
 export async function readRejectedCsv(ctx: Context, { importId }: { importId: string }): Promise<RejectedCsv> {
   const company = authorize(ctx, 'fleets:read');
   const read = (statement: string, ...values: unknown[]) =>
-    ctx.services.database.rows(statement, [company, importId, ...values], { newest: true });
+    readRows(ctx, statement, [company, importId, ...values], { newest: true });
   const [begun, ...rows] = isId(importId) ? await read(begin) : [];
   const layout = begun && layoutIn(begun);
   if (!layout) throw new ImportNotFound();

@@ -5,14 +5,14 @@ import type { Slice } from './page.ts';
 import { fromSql, givenOf, type Resource } from './resource.ts';
 import { type RowWriter, type TextPage, writeRows } from './row-writer.ts';
 import { type JsonTable, jsonText } from './selection.ts';
-import { ALL_ROWS, onPrimary, onReplica, readTexts } from './send.ts';
+import { ALL_ROWS, onPrimary, onReplica, readRows, readTexts } from './send.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
  */
 export async function readText(ctx: Context, of: Resource, writer: RowWriter, asked: AskedList): Promise<TextPage> {
   const { text, values, isLong, idAt, textAt } = listStatement(ctx, of, writer, asked);
-  const rows = await ctx.services.database.rows(text, values, { long: isLong });
+  const rows = await readRows(ctx, text, values, { long: isLong });
   const { last, more, ...written } = writeRows(rows, writer, asked.page.limit);
   if (!last) return { ...written, last, hasNext: more };
   return { ...written, last: { id: last[idAt] ?? '', text: last[textAt] ?? null }, hasNext: more };
@@ -60,7 +60,7 @@ export async function readOneText(
   asked: Asked,
 ): Promise<string> {
   const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
-  const rows = values ? await ctx.services.database.rows(text, values) : [];
+  const rows = values ? await readRows(ctx, text, values) : [];
   if (rows.length === 0) throw of.missing(by);
   return writeRows(rows, writer, 1).text;
 }

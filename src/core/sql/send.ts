@@ -1,11 +1,17 @@
 import { TransactionContext } from '@mikro-orm/core';
 import { CompiledQuery, type InsertResult } from 'kysely';
 import type { Row } from '../../database/database.ts';
+import { Shares } from '../../fairness/shares.ts';
 import type { Context } from '../context.ts';
+import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './prepare.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
+
+/** Of the ten connections of a pool; the others are for changes, jobs and whoever asks whether the process is ready. */
+const SLOW_READS = { capacity: 6, reserve: 2 };
+export const openSlowReads = (): Shares => new Shares(SLOW_READS);
 
 /** The primary. */
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.send;
@@ -43,8 +49,43 @@ export async function readTexts(
     const rows = (await send(text, values)) as Record<string, string | null>[];
     return rows.map((row) => Object.values(row));
   }
-  return ctx.services.database.rows(text, values, { long: most > PAGE_MAX, newest });
+  return readRows(ctx, text, values, { long: most > PAGE_MAX, newest });
 }
+
+/** Reads rows of texts, outside of transactions; what is `long`, or turns out to be, has a place among its company's. */
+export async function readRows(
+  ctx: Context,
+  text: string,
+  values: readonly unknown[],
+  { long = false, newest = false } = {},
+): Promise<readonly Row[]> {
+  const short = long ? null : await ctx.services.database.rows(text, values, { newest });
+  return short ?? readSlowly(ctx, text, values, newest);
+}
+
+/** Of one company, beside those that have a place. */
+const MOST_WAITING = 10;
+
+async function readSlowly(ctx: Context, text: string, values: readonly unknown[], newest: boolean) {
+  const { database, slowReads, config } = ctx.services;
+  const { LIMIT_STATEMENT_SECONDS: seconds } = config;
+  const holder = ctx.caller?.company ?? '';
+  if (slowReads.held(holder) >= SLOW_READS.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
+  const signal = ctx.left?.();
+  try {
+    return await slowReads.run(holder, () => database.slowRows(text, values, { newest, seconds, signal }));
+  } catch (error) {
+    if (signal?.aborted) throw new Unavailable('The client has left.', undefined, { cause: error });
+    if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT) throw error;
+    throw new CostExceeded(
+      `Reading this took longer than ${seconds} s: ask for fewer rows, filter by a fleet or a status, or leave out counts.`,
+      { cause: error },
+    );
+  }
+}
+
+const STATEMENT_TIMEOUT = '57014';
+const TOO_MANY = 'Too many slow reads of this company are under way. Try again when some have ended.';
 
 /** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;

@@ -142,7 +142,7 @@ function operations(services: HttpServices) {
     const began = performance.now();
     const ended = new AbortController();
     const closed = AbortSignal.any([peer.over, ended.signal]);
-    const ctx = contextOf(services, randomUUID(), caller);
+    const ctx = contextOf(services, randomUUID(), caller, () => closed);
     const { requestId } = ctx;
     const res = { ...NO_HEAD, locals: { requestId } };
     const payer = payerOf(caller);

@@ -35,7 +35,8 @@ export function closedOf(
 /** Aborts when the client has gone, or has its whole answer. */
 export function leftOf(res: ServerResponse): AbortSignal {
   const left = new AbortController();
-  res.once('close', () => left.abort());
+  if (res.closed) left.abort();
+  else res.once('close', () => left.abort());
   return left.signal;
 }
 

@@ -81,6 +81,7 @@ function codesOf({ method, body, docs }: Route): ErrorCode[] {
     ...(docs.errors ?? []),
     ...(docs.etag && method !== 'GET' ? (['PRECONDITION_FAILED'] as const) : []),
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
+    ...(method === 'GET' ? (['COST_EXCEEDED'] as const) : []),
     ...(body === 'json' ? (['MALFORMED_JSON'] as const) : []),
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
     'UNAUTHENTICATED',

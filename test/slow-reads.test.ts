@@ -1,0 +1,75 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from './support/client.ts';
+import { createContract } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+const SECONDS = 1;
+const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: String(SECONDS) } });
+const { config } = gateway.services;
+const [loud, quiet] = [await gateway.as('loud'), await gateway.as('quiet')];
+const isServer = process.env.DATABASE_URL !== undefined || gateway.database.kind === 'postgresql';
+const contracts = (company: string) => `/contracts?conditions=${encodeURIComponent(JSON.stringify({ company }))}`;
+const CONTRACTS = contracts('loud');
+const query = '{ contracts { nodes { id name } } }';
+const graphql = (client: Client) => client.post('/graphql', { query });
+
+const underWay = async (): Promise<number> => {
+  const [row] = await gateway.execute<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity where state = 'active' and wait_event = 'PgSleep'`,
+  );
+  return row?.count ?? 0;
+};
+
+// PGlite ends no statement before it is done.
+describe.skipIf(!isServer || process.env.TEST_CITUS_URL)('A read that takes long', () => {
+  beforeAll(async () => {
+    for (const client of [loud, quiet]) await createContract(client);
+    await gateway.execute('alter table contract rename to contract_kept');
+    await gateway.execute(`create view contract as select c.* from contract_kept c, lateral (
+      select pg_sleep(case c.company when 'loud' then 60 else 0.6 end) offset 0) slow`);
+  });
+
+  test('ends with what to narrow, in both interfaces', async () => {
+    const { status, body } = await loud.get(CONTRACTS);
+    expect({ status, ...body }).toMatchObject({ status: 400, code: 'COST_EXCEEDED' });
+    expect(body.detail).toMatch(/longer than 1 s: ask for fewer rows/);
+    expect((await graphql(loud)).body.errors).toMatchObject([{ extensions: { code: 'COST_EXCEEDED' } }]);
+  });
+
+  test('ends when its client leaves', async () => {
+    config.LIMIT_STATEMENT_SECONDS = 120;
+    try {
+      const left = new AbortController();
+      const { headers } = loud;
+      const { signal } = left;
+      const body = JSON.stringify({ query });
+      const asked = [
+        fetch(gateway.url + CONTRACTS, { headers, signal }),
+        fetch(`${gateway.url}/graphql`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body,
+          signal,
+        }),
+      ];
+      for (const one of asked) one.catch(() => {});
+      await until(async () => (await underWay()) === asked.length);
+      left.abort();
+      await until(async () => (await underWay()) === 0);
+    } finally {
+      config.LIMIT_STATEMENT_SECONDS = SECONDS;
+    }
+  });
+
+  test('of one company takes no place of another, nor of the probes', async () => {
+    const asked = Array.from({ length: 30 }, () => loud.get(CONTRACTS));
+    await until(async () => (await underWay()) > 3);
+    const others = await Promise.all([quiet.get(contracts('quiet')), quiet.get('/fleets'), loud.get('/readyz')]);
+    expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const answers = await Promise.all(asked);
+    expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set(['COST_EXCEEDED', 'RATE_LIMITED']));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(refused.map(() => String(SECONDS)));
+  });
+});
