@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodes } from '../src/core/reads/reads.ts';
-import { numbered } from '../src/core/sql/named.ts';
+import { numbered } from '../src/core/sql/prepare.ts';
 import { type Fields, fromSql } from '../src/core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
 import { makeWorld } from './documents/world.ts';

@@ -1,15 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { IdempotencyKey, RateUse } from '../src/entities/company.ts';
 import { Contract } from '../src/entities/contract.ts';
-import { Delivery } from '../src/entities/delivery.ts';
 import { Event } from '../src/entities/event.ts';
 import { Fleet } from '../src/entities/fleet.ts';
-import { IdempotencyKey } from '../src/entities/idempotency-key.ts';
 import { Import, ImportBatch, ImportRejection } from '../src/entities/import.ts';
-import { RateUse } from '../src/entities/rate-use.ts';
-import { Vehicle } from '../src/entities/vehicle.ts';
-import { VehicleTally } from '../src/entities/vehicle-tally.ts';
-import { Webhook } from '../src/entities/webhook.ts';
+import { Vehicle, VehicleTally } from '../src/entities/vehicle.ts';
+import { Delivery, Webhook } from '../src/entities/webhook.ts';
 import { testDatabase } from './support/database.ts';
 
 const { database } = await testDatabase({ usualSession: true });

@@ -3,8 +3,8 @@ import { join, parse } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM, Options } from '@mikro-orm/postgresql';
+import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import { Names } from '../entities/names.ts';
 import type { Database } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');

@@ -1,4 +1,4 @@
-import { p, Type } from '@mikro-orm/core';
+import { p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
 
 /** What needs no quotes in the text of an array, as PostgreSQL sees it: defaults are compared as it writes them. */
 const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
@@ -49,3 +49,11 @@ export const belongsTo = <T extends Target>(target: T, column: string) =>
     .ownColumns(column)
     .deleteRule('cascade')
     .updateRule('no action');
+
+/** Names as PostgreSQL gives them where a migration does not; of foreign keys without the company, which all begin with. */
+export class Names extends UnderscoreNamingStrategy {
+  override indexName(...[table, columns, type]: Parameters<UnderscoreNamingStrategy['indexName']>): string {
+    if (type === 'foreign') return `${table}_${columns.filter((column) => column !== 'company').join('_')}_fkey`;
+    return super.indexName(table, columns, type);
+  }
+}

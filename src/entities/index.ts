@@ -1,17 +1,11 @@
 import { Routine } from '@mikro-orm/core';
-import { Company } from './company.ts';
+import { Company, IdempotencyKey, RateUse, Schedule, Worker } from './company.ts';
 import { Contract } from './contract.ts';
-import { Delivery } from './delivery.ts';
 import { Event } from './event.ts';
 import { Fleet } from './fleet.ts';
-import { IdempotencyKey } from './idempotency-key.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
-import { RateUse } from './rate-use.ts';
-import { Schedule } from './schedule.ts';
-import { Vehicle } from './vehicle.ts';
-import { VehicleTally } from './vehicle-tally.ts';
-import { Webhook } from './webhook.ts';
-import { Worker } from './worker.ts';
+import { Vehicle, VehicleTally } from './vehicle.ts';
+import { Delivery, Webhook } from './webhook.ts';
 
 /** Every table of the service. */
 export const entities = [

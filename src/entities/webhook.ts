@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { texts, time } from './columns.ts';
+import { belongsTo, json, texts, time } from './columns.ts';
+import { Event } from './event.ts';
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 
@@ -30,5 +31,54 @@ export const Webhook = defineEntity({
     oldSecretUntil: time().nullable(),
     createdAt: time(),
     updatedAt: time(),
+  },
+});
+
+export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
+
+/** One event on its way to one webhook, with what came of the last attempt. */
+export const Delivery = defineEntity({
+  name: 'Delivery',
+  tableName: 'delivery',
+  uniques: [
+    { name: 'delivery_event', properties: ['company', 'eventId', 'webhookId'] },
+    // Whatever the company: old ones are deleted in this order.
+    { name: 'delivery_by_id', properties: ['id'] },
+  ],
+  indexes: [
+    { name: 'delivery_by_webhook', properties: ['company', 'webhookId', 'id'] },
+    { name: 'delivery_due_by_webhook', properties: ['company', 'webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
+    {
+      name: 'delivery_asked_by_webhook',
+      properties: ['company', 'webhookId', 'dueAt'],
+      where: 'asked AND (due_at IS NOT NULL)',
+    },
+  ],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary().defaultRaw('new_uuid()'),
+    webhookId: p.uuid().persist(false),
+    webhook: () => belongsTo(Webhook, 'webhook_id'),
+    eventId: p.uuid().persist(false),
+    event: () => belongsTo(Event, 'event_id'),
+    state: p.enum(deliveryStates).default('PENDING'),
+    /** One attempt, and no other after it. */
+    once: p.boolean().default(false),
+    /** Somebody asked for the next attempt: it is made whatever the state of the webhook. */
+    asked: p.boolean().default(false),
+    attempts: p.integer().default(0),
+    /** When it is to be sent (again); while it is claimed, when the claim ends. Null: not by itself. */
+    dueAt: time().nullable(),
+    claimed: p.boolean().default(false),
+    /** Where the last attempt went, and with which headers. */
+    url: p.text().nullable(),
+    headers: json<Record<string, string>>().nullable(),
+    status: p.integer().nullable(),
+    /** The beginning of the answer's body. */
+    answer: p.text().nullable(),
+    error: p.text().nullable(),
+    durationMs: p.integer().nullable(),
+    createdAt: time(),
+    attemptedAt: time().nullable(),
   },
 });

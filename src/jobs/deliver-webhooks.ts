@@ -7,12 +7,12 @@ import {
   partiesDue,
   sendDelivery,
 } from '../core/webhooks/deliver-webhooks.ts';
+import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { type Appetite, Shares } from '../fairness/shares.ts';
 import type { Steps } from './backoff.ts';
-import { batched } from './batched.ts';
-import type { Job } from './job.ts';
+import { batched, type Job } from './runner.ts';
 
 /** Deliveries this process has under way at a time. A company holds as many as it leaves free. */
 const PLACES = { capacity: 160, reserve: 40 };
@@ -108,4 +108,19 @@ class Deliverer implements Job {
     this.#stores.set(party, store);
     await store({ claimed, sent });
   }
+}
+
+/** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
+export function resumeWebhooks(open: () => Context, withBackoff: Steps): Job {
+  return {
+    async run(signal) {
+      const ctx = open();
+      for (let left = true; left && !signal.aborted; ) {
+        left = false;
+        for (const webhook of await webhooksToResume(ctx))
+          left = (await withBackoff(() => resumeStep(ctx, webhook))) || left;
+      }
+      return null;
+    },
+  };
 }

@@ -2,11 +2,13 @@ import type { Context } from '../core/context.ts';
 import { trimEvents } from '../core/events/events.ts';
 import { trimImports } from '../core/imports/forget.ts';
 import { failAbandonedImports } from '../core/imports/run.ts';
+import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import { forgetRateUse } from '../core/operations/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
-import type { Job } from './job.ts';
+import type { Steps } from './backoff.ts';
+import type { Job } from './runner.ts';
 
 /** Keeps the house: ends uploads whose process has gone, keeps statistics, folds tallies, forgets old answers, counts, imports, deliveries and events. */
 export function upkeep(open: () => Context): Job {
@@ -21,6 +23,28 @@ export function upkeep(open: () => Context): Job {
       while (!signal.aborted && (await trimDeliveries(ctx)));
       while (!signal.aborted && (await trimEvents(ctx)));
       await refreshStatistics(ctx);
+      return null;
+    },
+  };
+}
+
+/** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
+export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
+  return {
+    async run(signal) {
+      const ctx = open();
+      /** How far each is. */
+      const places = new Map<string, string>();
+      for (let left = true; left && !signal.aborted; ) {
+        left = false;
+        for (const fleet of await fleetsBeingDeleted(ctx)) {
+          if (signal.aborted) break;
+          const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id) ?? FROM_THE_START));
+          if (after === null) continue;
+          left = true;
+          places.set(fleet.id, after);
+        }
+      }
       return null;
     },
   };

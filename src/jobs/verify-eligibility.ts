@@ -8,11 +8,11 @@ import {
   postponeVehicles,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
+import { TOLD_EVERY_SECONDS, tellOfProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import { retire, SIGN_SECONDS, stayAlive, takeOverClaims } from '../core/vehicles/workers.ts';
 import type { Steps } from './backoff.ts';
-import { batched } from './batched.ts';
-import type { Job } from './job.ts';
+import { batched, type Job } from './runner.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 
@@ -175,3 +175,15 @@ const earlier = (one: string | null, other: string): string => (one !== null && 
 
 const inTime = (ctx: Context, at: number): string =>
   new Date(ctx.now().getTime() + Math.max(0, at - performance.now())).toISOString();
+
+/** Lets processes that ask nobody know how the providers fare. */
+export function tellProviders(open: () => Context): Job {
+  let told = false;
+  return {
+    async run() {
+      const ctx = open();
+      told = tellOfProviders(ctx, told);
+      return new Date(ctx.now().getTime() + TOLD_EVERY_SECONDS * 1000).toISOString();
+    },
+  };
+}

@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorKind } from './provider-error.ts';
+import { ProviderError, type ProviderErrorKind } from './provider.ts';
 
 export interface BreakerOptions {
   /** Errors in a row that open the circuit. */

@@ -1,8 +1,6 @@
-import type { Dispatcher } from 'undici';
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import { ProviderError } from './provider-error.ts';
-import { secondsToWait } from './retry-after.ts';
+import { ProviderError } from './provider.ts';
 
 /** One call to an upstream; at most one of `json` and `form` is its body. */
 export interface UpstreamRequest {
@@ -111,4 +109,89 @@ const hasLevels = (value: unknown, most: number): boolean =>
 function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.name : 'unknown';
+}
+
+/** A token as an OAuth token endpoint issues it; `expires_in` is in seconds. */
+export interface IssuedToken {
+  access_token: string;
+  expires_in: number;
+}
+
+const RENEW_EARLY_MS = 30_000;
+
+/** One token shared by all calls: renewed 30 s before it runs out, by one caller while the others wait for the same renewal. */
+export class AccessToken {
+  readonly #issue: () => Promise<IssuedToken>;
+  readonly #clock: () => number;
+  #current: { value: string; renewAt: number } | null = null;
+  #renewal: Promise<string> | null = null;
+
+  constructor(issue: () => Promise<IssuedToken>, clock: () => number) {
+    this.#issue = issue;
+    this.#clock = clock;
+  }
+
+  /** The token to use now; rejects with what the issuer's error threw. */
+  async get(): Promise<string> {
+    if (this.#current && this.#clock() < this.#current.renewAt) return this.#current.value;
+    this.#renewal ??= this.#renew().finally(() => {
+      this.#renewal = null;
+    });
+    return this.#renewal;
+  }
+
+  /** Forgets this token, unless another caller has renewed it already. */
+  drop(value: string): void {
+    if (this.#current?.value === value) this.#current = null;
+  }
+
+  async #renew(): Promise<string> {
+    const askedAt = this.#clock();
+    const { access_token: value, expires_in: seconds } = await this.#issue();
+    const lifetime = seconds * 1000;
+    // A token too short-lived for 30 s of margin is used for half its life.
+    this.#current = { value, renewAt: askedAt + lifetime - Math.min(RENEW_EARLY_MS, lifetime / 2) };
+    return value;
+  }
+}
+
+const SECONDS = 60;
+
+/** How often something happened within the last minute, to the second. */
+export class LastMinute {
+  readonly #counts = new Map<number, number>();
+
+  add(): void {
+    const second = now();
+    this.#counts.set(second, (this.#counts.get(second) ?? 0) + 1);
+    if (this.#counts.size > 2 * SECONDS) this.#forget();
+  }
+
+  get count(): number {
+    this.#forget();
+    return [...this.#counts.values()].reduce((sum, one) => sum + one, 0);
+  }
+
+  #forget(): void {
+    const first = now() - SECONDS;
+    for (const second of this.#counts.keys()) if (second <= first) this.#counts.delete(second);
+  }
+}
+
+const now = () => Math.floor(performance.now() / 1000);
+
+/** A service that names more than an hour is asked again after an hour. */
+const LONGEST_WAIT = 3600;
+
+/**
+ * Seconds named by a Retry-After header, given as seconds or as an HTTP date; undefined when it is absent or neither.
+ * A date that has passed is 0.
+ */
+export function secondsToWait(header: string | string[] | undefined, now = Date.now()): number | undefined {
+  const value = (Array.isArray(header) ? header[0] : header)?.trim();
+  if (!value) return undefined;
+  if (/^\d+$/.test(value)) return Math.min(Number(value), LONGEST_WAIT);
+  // Date.parse takes far more than HTTP dates; those begin with the day's name.
+  const at = /^[A-Z][a-z]{2,8},? /.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.min(Math.max(0, Math.ceil((at - now) / 1000)), LONGEST_WAIT);
 }

@@ -6,9 +6,9 @@ import {
   isAbout,
   type Provider,
   type ProviderAnswer,
+  ProviderError,
   type Reason,
 } from './provider.ts';
-import { ProviderError } from './provider-error.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface HighMobilityOptions extends UpstreamOptions {

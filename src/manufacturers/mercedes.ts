@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { type Asker, isAbout, type Provider, type ProviderAnswer, type Reason } from './provider.ts';
-import { ProviderError } from './provider-error.ts';
+import { type Asker, isAbout, type Provider, type ProviderAnswer, ProviderError, type Reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 export interface MercedesOptions extends UpstreamOptions {

@@ -1,8 +1,8 @@
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands } from './brands.ts';
-import { type Lane, lanesOf } from './lanes.ts';
-import { LastMinute } from './last-minute.ts';
+import { LastMinute } from './exchange.ts';
 import type { Asker, Eligible, NoAnswer, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
+import { type Lane, lanesOf } from './slots.ts';
 import { candidateBrands, wmiTable } from './wmi.ts';
 
 export interface Manufacturer {

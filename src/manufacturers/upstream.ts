@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { z } from 'zod';
-import { AccessToken, type IssuedToken } from './access-token.ts';
 import { type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
-import { exchange, type Reply, type UpstreamRequest } from './exchange.ts';
-import type { Asker, CircuitState, NoAnswer, ProviderState } from './provider.ts';
-import { ProviderError, reasonOf } from './provider-error.ts';
+import { AccessToken, exchange, type IssuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
+import {
+  type Asker,
+  type CircuitState,
+  type NoAnswer,
+  ProviderError,
+  type ProviderState,
+  reasonOf,
+} from './provider.ts';
 import { Slots } from './slots.ts';
 
 export interface UpstreamOptions {

@@ -5,7 +5,7 @@ import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
 import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
-import { jsonWriter } from '../core/sql/row-writer.ts';
+import { jsonWriter } from '../core/sql/read.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';

@@ -1,5 +1,5 @@
 import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
-import { jsonWriter } from '../core/sql/row-writer.ts';
+import { jsonWriter } from '../core/sql/read.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';

@@ -3,7 +3,7 @@ import { deleteFleet } from '../core/fleets/delete-fleet.ts';
 import { fleet, fleetOrders } from '../core/fleets/fleet.ts';
 import { fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
-import { jsonWriter } from '../core/sql/row-writer.ts';
+import { jsonWriter } from '../core/sql/read.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';

@@ -1,8 +1,6 @@
 import { authorize } from '../core/context.ts';
 import { shapeOf } from '../core/sql/json-table.ts';
-import { manufacturer } from '../core/vehicles/manufacturer.ts';
-import { provider } from '../core/vehicles/provider.ts';
-import { listProviders } from '../core/vehicles/providers.ts';
+import { listProviders, manufacturer, provider } from '../core/vehicles/providers.ts';
 import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';
 

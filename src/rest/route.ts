@@ -6,7 +6,7 @@ import { readInput } from '../core/input.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
 import { cursorOf, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
-import type { TextPage } from '../core/sql/row-writer.ts';
+import type { TextPage } from '../core/sql/read.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */

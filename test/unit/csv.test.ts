@@ -12,7 +12,7 @@ import { mayBeTable } from '../../src/core/imports/csv/media-type.ts';
 import { parseRecords } from '../../src/core/imports/csv/records.ts';
 import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/imports/csv/rejected.ts';
 import { type CsvRow, parsedRows, readPlainBlock } from '../../src/core/imports/csv/rows.ts';
-import { writeRows } from '../../src/core/sql/row-writer.ts';
+import { writeRows } from '../../src/core/sql/read.ts';
 import { readVin } from '../../src/core/vin.ts';
 import { takeTurns } from '../support/deadlines.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { secondsToWait } from '../../src/manufacturers/exchange.ts';
 import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
-import { secondsToWait } from '../../src/manufacturers/retry-after.ts';
 import { holdDeadlines } from '../support/deadlines.ts';
 import { until } from '../support/until.ts';
 import { eligible, hangUp, json, silence, slow, UpstreamServer } from '../support/upstream.ts';

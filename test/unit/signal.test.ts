@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { Signal } from '../../src/core/signal.ts';
+import { Signal } from '../../src/core/followers.ts';
 
 const never = () => new AbortController().signal;
 

@@ -1,7 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, describe, expect, test } from 'vitest';
-import { mayBeReached } from '../../src/core/webhooks/public-address.ts';
-import { openSender } from '../../src/core/webhooks/sender.ts';
+import { mayBeReached, openSender } from '../../src/core/webhooks/sender.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 

@@ -1,7 +1,7 @@
 import { type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type By, bySystem, contractData, recording } from '../events/record-events.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';

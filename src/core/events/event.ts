@@ -1,6 +1,8 @@
+import { expressionBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { field } from '../fields.ts';
 import { listOf, time } from '../input.ts';
+import type { Tables } from '../sql/tables.ts';
 import { eventTypes, MOST_TYPES } from './record-events.ts';
 
 const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
@@ -61,3 +63,15 @@ export const eventFilter = z
   .describe('Which events: those that fit everything that is given.');
 /** A filter as it came in; `matching` judges it. */
 export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
+
+/** Whether a webhook `w` wants an event `e`: the condition that decides of every delivery, but for tests, which go to one. */
+export const wanted = sql<SqlBool>`(e.type <> 'webhook.test' and (w.types = '{}' or e.type = any(w.types)))`;
+
+const { cast, val } = expressionBuilder<Tables>();
+
+/** What is written of a delivery of an event `e` to a webhook `w`, due at once. */
+export const deliveryColumns = ['company', 'webhook_id', 'event_id', 'due_at', 'created_at'] as const;
+export const newDelivery = (now: Date | string) => {
+  const time = cast<string>(val(now), 'timestamptz');
+  return ['w.company', 'w.id as webhook_id', 'e.id as event_id', time.as('due_at'), time.as('created_at')] as const;
+};

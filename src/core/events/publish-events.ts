@@ -5,7 +5,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { deliveryColumns, newDelivery, wanted } from './wanted.ts';
+import { deliveryColumns, newDelivery, wanted } from './event.ts';
 
 /**
  * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to

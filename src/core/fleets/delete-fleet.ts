@@ -2,13 +2,11 @@ import { authorize, type Context } from '../context.ts';
 import { type Expected, needExpected } from '../errors.ts';
 import { type By, byCaller, type Fact, inBatches, record, recording } from '../events/record-events.ts';
 import { removeContractsOfFleet } from '../remove-contracts.ts';
-import { againAfterDeadlock } from '../sql/deadlock.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { againAfterDeadlock, onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { Fleet } from './fleet.ts';
+import { DELETED_AT_ONCE, type Fleet } from './fleet.ts';
 import { lockFleet, readFleet } from './fleets.ts';
-import { DELETED_AT_ONCE } from './there.ts';
 
 /**
  * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed. Of a

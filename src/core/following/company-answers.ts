@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import type { Follower, Followers, Source } from '../followers.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';

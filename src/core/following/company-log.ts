@@ -5,7 +5,7 @@ import { eventRows } from '../events/events.ts';
 import { endOfLog } from '../events/log.ts';
 import type { Source } from '../followers.ts';
 import { whereSql } from '../sql/list-statement.ts';
-import { numbered } from '../sql/named.ts';
+import { numbered } from '../sql/prepare.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';

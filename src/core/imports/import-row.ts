@@ -1,5 +1,5 @@
 import { expressionBuilder } from 'kysely';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { db, type Tables } from '../sql/tables.ts';

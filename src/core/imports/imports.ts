@@ -1,6 +1,6 @@
 import { authorize, type Context, callerOf } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
+import { allFleetsAreThere, fleetIsThere } from '../fleets/fleet.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { isDeleting } from '../fleets/there.ts';
+import { isDeleting } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { newVehiclesOf } from '../vehicles/new-vehicle.ts';
-import { makeWay } from '../vehicles/remove-vehicles.ts';
+import { makeWay } from '../vehicles/delete-vehicles.ts';
+import { newVehiclesOf } from '../vehicles/insert-vehicles.ts';
 import type { ImportRow } from './import-row.ts';
 import { forgetBatches } from './run.ts';
 import { tellOfStored } from './running.ts';

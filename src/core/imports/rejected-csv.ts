@@ -1,8 +1,8 @@
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { fleetIsThere } from '../fleets/there.ts';
-import { numbered } from '../sql/named.ts';
-import { type WrittenRows, writeRows } from '../sql/row-writer.ts';
+import { fleetIsThere } from '../fleets/fleet.ts';
+import { numbered } from '../sql/prepare.ts';
+import { type WrittenRows, writeRows } from '../sql/read.ts';
 import { readRows } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import {

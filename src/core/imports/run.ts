@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';

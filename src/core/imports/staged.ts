@@ -1,9 +1,9 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
-import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/there.ts';
+import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/new-vehicle.ts';
+import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
 
 // Statements on the rows of an import that were set aside.
 

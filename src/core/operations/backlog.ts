@@ -1,6 +1,6 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';

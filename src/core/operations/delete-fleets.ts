@@ -4,7 +4,7 @@ import { forgetImportsOf } from '../imports/forget.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { removeFromFleets } from '../vehicles/remove-vehicles.ts';
+import { removeFromFleets } from '../vehicles/delete-vehicles.ts';
 
 // A large fleet is gone for everybody as soon as it is deleted; its vehicles, which nobody sees any more, go in steps.
 

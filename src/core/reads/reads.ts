@@ -1,7 +1,7 @@
 import { contractRows } from '../contracts/contracts.ts';
 import { eventRows, listing, PUBLISHED, unindexedOrder } from '../events/events.ts';
+import { fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
-import { fleetIsThere } from '../fleets/there.ts';
 import { importRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
 import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';

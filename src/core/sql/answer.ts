@@ -5,9 +5,9 @@ import { readInput } from '../input.ts';
 import { type Check, Writer } from './json-answer.ts';
 import type { Given, Members, Part } from './json-parts.ts';
 import { isHidden, madeIn, placesOf } from './list-statement.ts';
-import { numbered } from './named.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
+import { numbered } from './prepare.ts';
 import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { ALL_ROWS, readTexts } from './send.ts';
 

@@ -1,9 +1,9 @@
 import { type Context, hasScope } from '../context.ts';
 import { readInput } from '../input.ts';
 import { firstRows, whereOf } from './list-rows.ts';
-import { type Numbered, numbered } from './named.ts';
 import { type Order, type Prefix, sortOf, withoutRange } from './order.ts';
 import type { Page } from './page.ts';
+import { type Numbered, numbered } from './prepare.ts';
 import { givenOf, prefixOf, type Resource, type Under } from './resource.ts';
 
 /** Which rows of a resource; `company` null for those of all. */

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
 import { anyText } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
+import { makeWay } from './delete-vehicles.ts';
 import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
-import { makeWay } from './remove-vehicles.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
-import { ofFleetThatIsThere } from '../fleets/there.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';

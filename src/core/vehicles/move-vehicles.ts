@@ -7,11 +7,10 @@ import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary } from '../sql/send.ts';
 import { anyId, anyOf, holdLock } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { isNamed, type Named, namedBy, notFoundOf } from './named-vehicles.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
-import { type MovedVehicles, moveVehiclesInput } from './vin-lists.ts';
+import { isNamed, type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf } from './vin-lists.ts';
 
 /**
  * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts. What is known of them

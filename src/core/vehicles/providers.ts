@@ -1,12 +1,13 @@
 import { sql } from 'kysely';
+import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
+import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { ALL_ROWS, onReplica } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { ProviderStatus } from './provider.ts';
 
 /** Processes know what they have asked themselves; so often each tells the others, and so long is it believed. */
 export const TOLD_EVERY_SECONDS = 10;
@@ -120,3 +121,56 @@ async function readWaiting(ctx: Context, now: number): Promise<Map<string, strin
   const rows = await oldestWaiting(onReplica(ctx, ALL_ROWS), { soon: new Date(now + SOON_MINUTES * 60_000) });
   return new Map(rows.map(({ brand, since }) => [brand, since]));
 }
+
+export const manufacturer = z
+  .object({
+    id: field(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
+    name: field(z.string(), 'The name as the maker writes it.', 'BMW'),
+    provider: field(
+      z.string().nullable(),
+      'The provider that is asked about its vehicles; null where none is configured.',
+      'high-mobility',
+    ),
+    supported: field(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
+    wmis: field(
+      z.array(z.string()),
+      'The world manufacturer identifiers (first characters of a VIN) that may be of this maker.',
+      ['WBA', 'WBS'],
+    ),
+  })
+  .meta({ id: 'Manufacturer', description: 'A maker of vehicles, told from the first characters of a VIN.' });
+
+export const providerState = z.enum(['OK', 'HELD_BACK']);
+
+const since = 'Since when it is held back; null where it is not.';
+
+export const providerBrand = z
+  .object({
+    id: field(z.string(), 'The slug of the manufacturer.', 'bmw'),
+    state: field(providerState, 'Whether questions about its vehicles go through.', 'OK'),
+    since: field(z.iso.datetime().nullable(), since, null),
+  })
+  .meta({ id: 'ProviderBrand', description: 'A manufacturer as a provider answers for it.' });
+
+export const provider = z
+  .object({
+    name: field(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
+    state: field(
+      providerState,
+      '`OK`: it is asked. `HELD_BACK`: it failed several times in a row, or asked for a pause, so that it is asked less for now.',
+      'OK',
+    ),
+    since: field(z.iso.datetime().nullable(), since, null),
+    askedLastMinute: field(z.int(), 'How many questions it was asked within the last minute.', 42),
+    oldestWaiting: field(
+      z.iso.datetime().nullable(),
+      'When the vehicle was added that waits longest for its first answer; null where none waits.',
+      '2026-11-20T08:00:00.000Z',
+    ),
+    brands: z.array(providerBrand).describe('The manufacturers that it answers for.'),
+  })
+  .meta({
+    id: 'Provider',
+    description: 'Who answers about eligibility, and whether it does: of the whole service, whoever asks.',
+  });
+export type ProviderStatus = z.output<typeof provider>;

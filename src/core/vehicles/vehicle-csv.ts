@@ -1,5 +1,5 @@
 import { csvCell } from '../csv-line.ts';
-import { pieceWriter, type RowWriter } from '../sql/row-writer.ts';
+import { pieceWriter, type RowWriter } from '../sql/read.ts';
 import { type RowValue, timeColumn, timeJson } from '../sql/selection.ts';
 import { ELIGIBLE } from './vehicles.ts';
 

@@ -1,13 +1,12 @@
 import { actors, eligibilityStatuses } from '../../entities/vehicle.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
+import { allFleetsAreThere, fleetIsThere } from '../fleets/fleet.ts';
 import { ownerOfFleet } from '../fleets/fleets.ts';
-import { allFleetsAreThere, fleetIsThere } from '../fleets/there.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
-import { readOne, readText } from '../sql/read.ts';
+import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { type Conditions, type Fields, type IndexColumn, idOrNull, type Resource } from '../sql/resource.ts';
-import type { RowWriter, TextPage } from '../sql/row-writer.ts';
 import { type JsonTable, json, jsonObject } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';

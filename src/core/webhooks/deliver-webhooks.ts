@@ -7,9 +7,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyText, firstIdOf, listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { payloadOf } from './payload.ts';
-import type { Attempt, Sender } from './sender.ts';
-import { signedHeaders } from './signature.ts';
+import { type Attempt, payloadOf, type Sender, signedHeaders } from './sender.ts';
 
 /** Longer than an attempt may take; a killed process's deliveries come due again after it. */
 const LEASE_SECONDS = 30;

@@ -15,7 +15,7 @@ import { isoSql, json } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { type Delivery, type DeliveryState, delivery, deliveryState } from './delivery.ts';
-import { PAYLOAD_VEHICLES, payloadOf } from './payload.ts';
+import { PAYLOAD_VEHICLES, payloadOf } from './sender.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */

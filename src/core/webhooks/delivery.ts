@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deliveryStates } from '../../entities/delivery.ts';
+import { deliveryStates } from '../../entities/webhook.ts';
 import { eventTypes } from '../events/record-events.ts';
 import { field } from '../fields.ts';
 

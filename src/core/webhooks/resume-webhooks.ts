@@ -1,11 +1,11 @@
 import type { Context } from '../context.ts';
+import { deliveryColumns, newDelivery, wanted } from '../events/event.ts';
 import { holdPublishing } from '../events/log.ts';
-import { deliveryColumns, newDelivery, wanted } from '../events/wanted.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { WebhookKey } from './state.ts';
+import type { WebhookKey } from './webhook.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for one, and at the end its company's publishing. */
 const ROWS_AT_ONCE = 1000;

@@ -1,10 +1,12 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { Agent, request } from 'undici';
-import { secondsToWait } from '../../manufacturers/retry-after.ts';
+import { secondsToWait } from '../../manufacturers/exchange.ts';
+import type { Event } from '../events/event.ts';
 import { mended } from '../input.ts';
-import { mayBeReached } from './public-address.ts';
-import { faultOf } from './url.ts';
+import { faultOf } from './webhook.ts';
 
 /** What came of one attempt. `status` is null where there was no answer, and `error` then says why. */
 export interface Attempt {
@@ -127,4 +129,54 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   if (name === 'TimeoutError' || name.endsWith('TimeoutError')) return `No answer within ${timeoutMs / 1000} s.`;
   const code = error instanceof Error && 'code' in error ? String(error.code) : name;
   return reasons[code] ?? `The request failed (${code}).`;
+}
+
+/** Larger bodies are cut. */
+const LARGEST_BYTES = 20_000;
+/** What more vehicles than these take is more than that. */
+export const PAYLOAD_VEHICLES = 300;
+
+/**
+ * What a webhook gets of an event, which may lack its vehicles where they are many: the event as REST shows it. One that is too large comes without its vehicles and
+ * data, marked `truncated`, with the address where the whole of it can be read.
+ */
+export function payloadOf(event: Event): string {
+  const whole = JSON.stringify(event);
+  const hasAll = event.vehicles.length === event.vehicleCount;
+  if (hasAll && Buffer.byteLength(whole) <= LARGEST_BYTES) return whole;
+  return JSON.stringify({ ...event, vehicles: [], data: {}, truncated: true, url: `/events/${event.id}` });
+}
+
+const SECRET_BYTES = 32;
+const PREFIX = 'whsec_';
+
+/** A new signing secret, as Standard Webhooks writes it. */
+export const newSecret = (): string => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
+
+/** The headers of Standard Webhooks: one signature for each secret, so that receivers can change theirs in peace. */
+export function signedHeaders(id: string, body: string, secrets: readonly string[], now: Date): Record<string, string> {
+  const timestamp = Math.floor(now.getTime() / 1000);
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signatures.join(' ') };
+}
+
+/** Public by number, but a cloud's own services to the machines inside it. */
+const INSIDE = new Set(['168.63.129.16']);
+/** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
+
+/**
+ * Whether anybody on the internet could reach this address: no private, loopback, link-local, shared (CGNAT),
+ * multicast, metadata or translated one. With `loopback`, this machine itself counts too.
+ */
+export function mayBeReached(address: string, { loopback }: { loopback: boolean }): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.parse(address);
+  const range = parsed.range();
+  if (range === 'loopback') return loopback;
+  if (range !== 'unicast' || INSIDE.has(address)) return false;
+  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6);
 }

@@ -1,8 +1,17 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { webhookStates } from '../../entities/webhook.ts';
+import type { Context } from '../context.ts';
+import { ValidationFailed } from '../errors.ts';
+import { endOfLog } from '../events/log.ts';
 import { eventTypes, MOST_TYPES } from '../events/record-events.ts';
 import { asIn, field } from '../fields.ts';
 import { id, listOf, mustBe, storable } from '../input.ts';
+import { comesDue } from '../schedule.ts';
+import { prepare } from '../sql/prepare.ts';
+import { onPrimary } from '../sql/send.ts';
+import { db } from '../sql/tables.ts';
+import { mayBeReached } from './sender.ts';
 
 /** Types that can be subscribed to; a test is sent to whom it is for. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
@@ -68,3 +77,83 @@ const changeable = { url, description, types, state: z.enum(['ACTIVE', 'PAUSED']
 export const updateWebhookInput = z
   .object({ id: id.describe('Which webhook.'), ...z.object(asIn(webhook, changeable)).partial().shape })
   .describe('What to change of a webhook: at least one field beside its id.');
+
+const LONGEST = 2048;
+
+/**
+ * A webhook's address in its normal form; throws ValidationFailed for one that deliveries must not go to. A name is
+ * not looked up here: what it resolves to is checked when a connection is made, each time.
+ */
+export function readWebhookUrl(value: string, settings: { loopback: boolean }): string {
+  const url = URL.parse(value);
+  const fault = url ? faultOf(url, settings) : 'is not a URL';
+  if (!url || fault) throw new ValidationFailed([{ path: 'url', code: 'INVALID_URL', message: fault ?? '' }]);
+  url.hash = '';
+  return url.href;
+}
+
+/** What is wrong with the URL itself, or null. */
+export function faultOf(url: URL, { loopback }: { loopback: boolean }): string | null {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const literal = isIP(host) !== 0;
+  const local =
+    host === 'localhost' ||
+    (literal && mayBeReached(host, { loopback: true }) && !mayBeReached(host, { loopback: false }));
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && loopback && local)) return 'must begin with https://';
+  if (url.username || url.password) return 'must hold no credentials; the signature says who is sending';
+  if (url.href.length > LONGEST) return `is at most ${LONGEST} characters`;
+  if (literal ? !mayBeReached(host, { loopback }) : local && !loopback)
+    return 'must be an address of the public internet';
+  return null;
+}
+
+/** A webhook by its key. */
+export interface WebhookKey {
+  company: string;
+  id: string;
+}
+
+const halt = prepare((p: WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date }) =>
+  db
+    .updateTable('webhook')
+    .set(({ fn, ref }) => ({
+      state: p.state,
+      reason: p.reason,
+      due_at: null,
+      updated_at: p.now,
+      held_from: fn.coalesce(ref('held_from'), endOfLog(p.company)),
+    }))
+    .where('company', '=', p.company)
+    .where('id', '=', p.id)
+    .where('state', '=', 'ACTIVE'),
+);
+
+/**
+ * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
+ * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; nobody
+ * takes them up.
+ */
+export async function haltWebhook(
+  ctx: Context,
+  { company, id }: WebhookKey,
+  state: 'PAUSED' | 'DISABLED',
+  reason: string | null,
+): Promise<void> {
+  await halt(onPrimary(ctx), { company, id, state, reason, now: ctx.now() });
+}
+
+const resume = prepare((p: WebhookKey & { now: Date }) =>
+  db
+    .updateTable('webhook')
+    .set({ state: 'ACTIVE', reason: null, failing: false, due_at: p.now, updated_at: p.now })
+    .where('company', '=', p.company)
+    .where('id', '=', p.id)
+    .where('state', '<>', 'ACTIVE'),
+);
+
+/** Sends a webhook what has waited for it, in steps (core/webhooks/resume-webhooks.ts), and what is to come. */
+export async function resumeWebhook(ctx: Context, { company, id }: WebhookKey): Promise<void> {
+  await resume(onPrimary(ctx), { company, id, now: ctx.now() });
+  await comesDue(ctx, 'delivery', company);
+  ctx.services.changes.announce('due', 'webhook');
+}

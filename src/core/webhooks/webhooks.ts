@@ -13,10 +13,18 @@ import { isoSql, json, jsonObject } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { newSecret } from './signature.ts';
-import { haltWebhook, resumeWebhook, type WebhookKey } from './state.ts';
-import { readWebhookUrl } from './url.ts';
-import { createWebhookInput, updateWebhookInput, type Webhook, type WebhookWithSecret, webhook } from './webhook.ts';
+import { newSecret } from './sender.ts';
+import {
+  createWebhookInput,
+  haltWebhook,
+  readWebhookUrl,
+  resumeWebhook,
+  updateWebhookInput,
+  type Webhook,
+  type WebhookKey,
+  type WebhookWithSecret,
+  webhook,
+} from './webhook.ts';
 
 /** Every event is matched against all of them. */
 const WEBHOOKS_MAX = 100;

@@ -1,9 +1,7 @@
 import type { z } from 'zod';
 import type { Context } from '../../core/context.ts';
 import { meaningOf } from '../../core/fields.ts';
-import { manufacturer } from '../../core/vehicles/manufacturer.ts';
-import { provider, providerBrand, providerState } from '../../core/vehicles/provider.ts';
-import { listProviders } from '../../core/vehicles/providers.ts';
+import { listProviders, manufacturer, provider, providerBrand, providerState } from '../../core/vehicles/providers.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';

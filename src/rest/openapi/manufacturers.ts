@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { manufacturer } from '../../core/vehicles/manufacturer.ts';
-import { provider } from '../../core/vehicles/provider.ts';
+import { manufacturer, provider } from '../../core/vehicles/providers.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 export const manufacturerDocs = {

@@ -1,5 +1,5 @@
 import { BYTE_ORDER_MARK, csvLine } from '../../csv-line.ts';
-import type { Row, RowWriter } from '../../sql/row-writer.ts';
+import type { Row, RowWriter } from '../../sql/read.ts';
 import type { Delimiter } from './head.ts';
 import { type CsvLayout, numberedColumns } from './layout.ts';
 
