@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Gateway } from './gateway.ts';
 
 export const importShape = z.object({
-  state: z.enum(['RUNNING', 'COMPLETED', 'FAILED']),
+  state: z.enum(['RUNNING', 'STORING', 'COMPLETED', 'FAILED']),
   received: z.number(),
   created: z.number(),
   existing: z.number(),
@@ -11,6 +11,8 @@ export const importShape = z.object({
 });
 /** An import as the gateway shows it. */
 export type ImportState = z.output<typeof importShape>;
+
+export const isUnderWay = ({ state }: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
 
 const RECONNECT_MS = 1_000;
 /** Where no event has come for so long, the state is asked for: not every proxy lets a stream through. */

@@ -8,7 +8,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { readOptions, runCommand } from './command.ts';
-import { followImport, importShape } from './follow-import.ts';
+import { followImport, importShape, isUnderWay } from './follow-import.ts';
 import { Gateway, gatewayOptions } from './gateway.ts';
 import { Progress } from './progress.ts';
 import { uploadFile } from './upload.ts';
@@ -78,14 +78,14 @@ async function afterInterruption(gateway: Gateway, importId: string): Promise<st
   let run = await read();
   for (
     const end = performance.now() + NOTICED_MS;
-    run?.state === 'RUNNING' && performance.now() < end;
+    run && isUnderWay(run) && performance.now() < end;
     run = await read()
   ) {
     await delay(100);
   }
   if (run?.state === 'COMPLETED')
     return `Stopped too late: the file had arrived. ${run.created} vehicles were created.`;
-  if (run?.state === 'RUNNING') {
+  if (run && isUnderWay(run)) {
     return 'Stopped, but the whole file has arrived and is being stored. Repeat the command to see what became of it: nothing is stored twice.';
   }
   return 'Stopped. Nothing was stored: the fleet is as it was. To import the file, repeat the command.';

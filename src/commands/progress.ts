@@ -21,7 +21,6 @@ export class Progress {
   readonly #screen: Screen;
   readonly #total: number;
   #startedAt = performance.now();
-  #storingSince = 0;
   #shownAt = performance.now();
   #sent = 0;
   #lines = 0;
@@ -40,7 +39,6 @@ export class Progress {
   }
 
   rows(rows: Rows): void {
-    if (rows.created + rows.existing > 0) this.#storingSince ||= performance.now();
     this.#rows = rows;
     this.#show();
   }
@@ -49,7 +47,6 @@ export class Progress {
   restart(note: string): void {
     this.note(note);
     this.#startedAt = performance.now();
-    this.#storingSince = 0;
     this.#sent = 0;
     this.#lines = 0;
     this.rows(nothing);
@@ -81,10 +78,10 @@ export class Progress {
   }
 
   #phase(now: number): { done: number; words: (string | false)[] } {
-    const { received, created, existing } = this.#rows;
+    const { received } = this.#rows;
     // A header is no row.
     const read = this.#sent === this.#total && received >= this.#lines - 1;
-    return read || created + existing > 0 ? this.#storing(now) : this.#sending(now);
+    return read ? this.#storing() : this.#sending(now);
   }
 
   /**
@@ -107,17 +104,13 @@ export class Progress {
     return { done, words };
   }
 
-  #storing(now: number) {
-    const { received, created, existing, rejected } = this.#rows;
-    const stored = created + existing;
-    const all = Math.max(received - rejected, stored);
-    const done = stored / (all || 1);
+  #storing() {
+    const { received, rejected } = this.#rows;
     const words = [
-      `storing ${number.format(stored)} of ${number.format(all)} rows`,
-      stored === all && all > 0 ? 'nearly done' : leftOf(done, now - this.#storingSince),
+      `storing ${number.format(received - rejected)} rows`,
       rejected > 0 && `${number.format(rejected)} rejected`,
     ];
-    return { done, words };
+    return { done: 1, words };
   }
 }
 

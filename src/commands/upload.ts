@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ImportState, importShape } from './follow-import.ts';
+import { type ImportState, importShape, isUnderWay } from './follow-import.ts';
 import { type Gateway, Rejected, Unreachable } from './gateway.ts';
 
 const ATTEMPTS = 10;
@@ -110,7 +110,7 @@ async function endOf(gateway: Gateway, importId: string): Promise<ImportState | 
       if (mayPass(error) || (error instanceof Rejected && error.status === 404)) return null;
       throw error;
     });
-    if (state?.state !== 'RUNNING') return state;
+    if (!state || !isUnderWay(state)) return state;
   }
   return null;
 }

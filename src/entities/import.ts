@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
 import { belongsTo, booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
-export const importStates = ['RUNNING', 'COMPLETED', 'FAILED'] as const;
+export const importStates = ['RUNNING', 'STORING', 'COMPLETED', 'FAILED'] as const;
 export const addModes = ['partial', 'atomic'] as const;
 
 /** One uploaded file and what became of its rows. */
@@ -41,6 +41,7 @@ export const Import = defineEntity({
     finishedAt: time().nullable(),
     /** While it runs: when its process counts as gone unless it has moved this on. */
     dueAt: time().nullable(),
+    storingSince: time().nullable(),
   },
 });
 export type Import = InferEntity<typeof Import>;

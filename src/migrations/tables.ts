@@ -101,7 +101,7 @@ export const tables = [
     id uuid not null,
     company text not null,
     fleet_id uuid not null,
-    state text not null default 'RUNNING' check (state in ('RUNNING', 'COMPLETED', 'FAILED')),
+    state text not null default 'RUNNING' check (state in ('RUNNING', 'STORING', 'COMPLETED', 'FAILED')),
     mode text not null check (mode in ('partial', 'atomic')),
     dry_run boolean not null,
     received int not null default 0,
@@ -117,6 +117,7 @@ export const tables = [
     started_at timestamptz not null,
     finished_at timestamptz,
     due_at timestamptz,
+    storing_since timestamptz,
     primary key (company, id),
     constraint import_fleet_id_fkey foreign key (company, fleet_id) references fleet on delete cascade,
     constraint import_idempotency_key unique (company, idempotency_key)

@@ -43,6 +43,8 @@ const changes = [
       execute format('alter table %I alter column %I reset (n_distinct)', one."table", one."column");
     end loop;
   end $$`,
+  `alter table import add column storing_since timestamptz, drop constraint import_state_check,
+    add constraint import_state_check check (state in ('RUNNING', 'STORING', 'COMPLETED', 'FAILED'))`,
 ];
 
 /**

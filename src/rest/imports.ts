@@ -6,6 +6,7 @@ import { type Import, importSchema } from '../core/imports/import.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
+import { isUnderWay } from '../core/imports/run.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/json-table.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/idempotency.ts';
@@ -48,7 +49,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
 const ENDED = 'ended';
 
 const progressEvent = (run: Import) =>
-  `${run.state === 'RUNNING' ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
+  `${isUnderWay(run.state) ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
 
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
   const { params } = request;

@@ -14,7 +14,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int) {
   }
 }`;
 
-const states = { RUNNING: 'Under way', COMPLETED: 'Completed', FAILED: 'Failed' };
+const states = { RUNNING: 'Under way', STORING: 'Being stored', COMPLETED: 'Completed', FAILED: 'Failed' };
 
 /** The files that a fleet was sent, the last one first. */
 export function Imports({ fleetId }) {

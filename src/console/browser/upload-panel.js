@@ -26,13 +26,12 @@ function Upload(upload) {
 }
 
 function Running({ phase, share, size, rows }) {
-  const { received: read = 0, created = 0, existing = 0, rejected = 0 } = rows ?? {};
-  const [stored, all] = [created + existing, read - rejected];
+  const { received: read = 0, rejected = 0 } = rows ?? {};
   const text =
     phase === 'sending'
       ? `Sending ${bytes(size * share)} of ${bytes(size)}${read ? ` · ${counted(read, 'row')} read` : ''}`
-      : `Storing ${stored > 0 ? `${count(stored)} of ` : ''}${read > 0 ? counted(all, 'row') : ''} …`;
-  return html`<progress max="1" value=${phase === 'sending' ? share : stored > 0 ? stored / all : undefined} aria-label="Progress" />
+      : `Storing ${read > 0 ? counted(read - rejected, 'row') : ''} …`;
+  return html`<progress max="1" value=${phase === 'sending' ? share : undefined} aria-label="Progress" />
     <p class="dim" aria-live="off">${text}</p>`;
 }
 

@@ -6,7 +6,7 @@ import { subscribe } from './stream.js';
 import { sendFile } from './upload.js';
 
 const progressOf = `subscription Progress($id: ID!) {
-  importProgress(importId: $id) { state received created existing rejected }
+  importProgress(importId: $id) { received rejected }
 }`;
 
 /**

@@ -5,6 +5,7 @@ import { ownerOfFleet } from '../fleets/fleets.ts';
 import type { Followers, Source } from '../followers.ts';
 import type { Import } from '../imports/import.ts';
 import { getImport } from '../imports/imports.ts';
+import { isUnderWay } from '../imports/run.ts';
 import { isId } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { CompanyAnswers } from './company-answers.ts';
@@ -66,7 +67,7 @@ export async function importChanges(
         const run = await source.read(renewed(ctx));
         if (!run) continue;
         yield run;
-        if (run.state !== 'RUNNING') return;
+        if (!isUnderWay(run.state)) return;
         await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     } finally {

@@ -14,7 +14,7 @@ import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { AddMode } from '../vehicles/vin-lists.ts';
 import { type ImportRow, importColumns, readImport } from './import-row.ts';
-import { forgetRows, LEASE_SECONDS } from './run.ts';
+import { forgetRows, isUnderWay, LEASE_SECONDS } from './run.ts';
 
 const RETRY_SECONDS = 5;
 
@@ -43,7 +43,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
       if (!isSame(before, wanted)) throw new IdempotencyKeyReused();
       const refused = before.state === 'FAILED' && before.digest !== null && before.idempotency_key === key;
       if (before.state === 'COMPLETED' || refused) return { run: before, repeated: true };
-      if (before.state === 'RUNNING' && !before.abandoned) {
+      if (isUnderWay(before.state) && !before.abandoned) {
         throw new IdempotencyInProgress('The first upload with this key or importId is still running.');
       }
     }
@@ -94,6 +94,7 @@ const startAnew = prepare((p: { company: string; id: string; now: Date; lease: D
       digest: null,
       failure: null,
       started_at: p.now,
+      storing_since: null,
       finished_at: null,
       due_at: p.lease,
     })

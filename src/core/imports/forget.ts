@@ -4,17 +4,20 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+import type { ImportState } from './import.ts';
 
 const IMPORTS_AT_ONCE = 100;
 const REJECTIONS_AT_ONCE = 5000;
 const LAST_ROW = 2 ** 31 - 1;
+
+const ENDED = [sql.lit<ImportState>('COMPLETED'), sql.lit<ImportState>('FAILED')];
 
 const findOld = prepare((p: { before: Date }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])
     .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
-    .where('state', '<>', sql.lit('RUNNING'))
+    .where('state', 'in', ENDED)
     .orderBy('finished_at')
     .limit(IMPORTS_AT_ONCE),
 );
@@ -32,7 +35,7 @@ const lockOld = prepare((p: Some & { before: Date }) =>
     .where('company', '=', p.company)
     .where('id', '=', anyId(p.ids))
     .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
-    .where('state', '<>', sql.lit('RUNNING'))
+    .where('state', 'in', ENDED)
     .forUpdate()
     .skipLocked(),
 );

@@ -28,6 +28,7 @@ export const importColumns = [
   'import.duplicates',
   'import.failure',
   isoOf(oneImport.ref('import.started_at')).as('started_at'),
+  isoOf(oneImport.ref('import.storing_since')).as('storing_since'),
   isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
 ] as const;
 
@@ -51,5 +52,6 @@ export const toImport = (row: ImportRow): Import => ({
   existing: row.existing,
   rejected: row.rejected,
   startedAt: row.started_at,
+  storingSince: row.storing_since,
   finishedAt: row.finished_at,
 });

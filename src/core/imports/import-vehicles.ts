@@ -12,8 +12,7 @@ import type { CsvLayout } from './csv/layout.ts';
 import { type importedVehicles, importVehiclesInput, ROWS_SHOWN } from './import.ts';
 import { type ImportRow, toImport } from './import-row.ts';
 import { firstRejections } from './imports.ts';
-import { failImport, keepAlive, startOf } from './run.ts';
-import { beginTelling } from './running.ts';
+import { failImport, keepAlive } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 
@@ -55,10 +54,6 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
   const release = keepAlive(ctx, run);
   const staging = new ImportStaging(ctx, run);
-  const endTelling = beginTelling(ctx, startOf(run), () => {
-    const { received, rejected } = staging;
-    return { ...toImport(run), received, rejected };
-  });
   try {
     await ctx.services.files.read(bytes, {
       company,
@@ -67,10 +62,9 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
-    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex'), endTelling), repeated);
+    await staging.beginStoring();
+    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex')), repeated);
   } catch (error) {
-    // What is announced from here on stands in its row.
-    endTelling();
     await staging.end().catch(() => {});
     // Where even this fails, the import's lease runs out and a worker does the same.
     await failImport(ctx, run, error instanceof DomainError ? error.message : 'The upload was cut off.').catch(

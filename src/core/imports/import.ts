@@ -17,14 +17,15 @@ export const importSchema = z
     fleetId: field(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
     state: field(importState, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
     received: field(z.int(), 'Rows read so far.', 3),
-    created: field(z.int(), 'New vehicles; grows while the file is stored, and is right when it has ended.', 1),
-    existing: field(
-      z.int(),
-      'Rows whose vehicle the fleet had; grows while the file is stored, and is right when it has ended.',
-      1,
-    ),
+    created: field(z.int(), 'New vehicles, once it has completed.', 1),
+    existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
     rejected: field(z.int(), 'Rows that were rejected.', 1),
     startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
+    storingSince: field(
+      z.iso.datetime().nullable(),
+      'When its rows began to be stored; null while they arrive.',
+      '2026-11-20T08:00:02.000Z',
+    ),
     finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
   })
   .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });

@@ -1,30 +1,22 @@
-import { authorize, type Context, callerOf } from '../context.ts';
+import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { allFleetsAreThere, fleetIsThere } from '../fleets/fleet.ts';
 import { jsonTable } from '../sql/json-table.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json } from '../sql/selection.ts';
 import { onNewest } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type Import, importSchema } from './import.ts';
 import { readImport, toImport } from './import-row.ts';
-import { type Counts, runningCounts, runningImport } from './running.ts';
 
 /** An import of the caller's company, as far as it is; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
-  // The embedded database says nothing while a file is stored.
-  const running = ctx.services.database.kind === 'embedded' && runningImport(company, input.id);
-  if (running) return running;
-  // It may end while its row is read: what was known before is still newer than the row as it was.
-  const known = runningCounts(company)[input.id.toLowerCase()];
   // From the primary: who asks is following one that moves on.
   const [row] = isId(input.id) ? await readImport(onNewest(ctx), { company, id: input.id }) : [];
   if (!row) throw new ImportNotFound();
-  const read = toImport(row);
-  return read.state === 'RUNNING' ? { ...read, ...known, ...runningCounts(company)[read.id] } : read;
+  return toImport(row);
 }
 
 /** The first rejected rows of an import. */
@@ -38,24 +30,12 @@ export const firstRejections = prepare((p: { company: string; importId: string; 
     .limit(p.limit),
 );
 
-/** Of an import that this process is at, it knows more than the row says. */
-const countNow = (name: keyof Counts) =>
-  json.number(
-    `case when n.state = 'RUNNING' then coalesce(($running::jsonb -> n.id::text ->> '${name}')::int, n.${name}) else n.${name} end`,
-  );
-
 export const importRows: Resource = {
   table: 'import n',
   where: fleetIsThere('n'),
   whereForAll: allFleetsAreThere,
   id: 'n.id',
-  members: jsonTable('import', 'n', importSchema, {
-    received: countNow('received'),
-    created: countNow('created'),
-    existing: countNow('existing'),
-    rejected: countNow('rejected'),
-  }),
-  values: (ctx) => ({ running: JSON.stringify(runningCounts(callerOf(ctx).company)) }),
+  members: jsonTable('import', 'n', importSchema, {}),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },
   // Ids that callers choose say nothing of the time.
   order: {

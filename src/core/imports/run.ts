@@ -5,6 +5,7 @@ import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
+import type { ImportState } from './import.ts';
 import { type ImportRow, importColumns, oneImport } from './import-row.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
@@ -19,13 +20,17 @@ export interface Start {
 }
 export const startOf = (run: ImportRow): Start => ({ id: run.id, company: run.company, startedAt: run.started_at });
 
+/** A file arrives, or is stored. */
+export const isUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
+const underWay = oneImport('import.state', 'in', [sql.lit<ImportState>('RUNNING'), sql.lit<ImportState>('STORING')]);
+
 /** This start of this import, as long as nobody has ended it. */
 export const stillRunning = (p: Start) =>
   oneImport.and([
     oneImport('import.id', '=', p.id),
     oneImport('import.company', '=', p.company),
     oneImport('import.started_at', '=', sql<string>`${p.startedAt}::timestamptz`),
-    oneImport('import.state', '=', sql.lit('RUNNING')),
+    underWay,
   ]);
 
 const renewLease = prepare((p: Start & { until: Date }) =>
@@ -86,7 +91,7 @@ const forgetUnowned = prepare(() =>
           selectFrom('import')
             .whereRef('import.company', '=', 'b.company')
             .whereRef('import.id', '=', 'b.import_id')
-            .where('import.state', '=', sql.lit('RUNNING')),
+            .where(underWay),
         ),
       ),
     ),

@@ -33,11 +33,14 @@ export const stagedRows = (p: Staged) =>
 /** VINs in the order of their characters, whatever the database's own is. */
 export const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
-/** Each VIN once, as it stands first in the file. */
-function firstRows(p: Staged, part: number | null = null) {
+/**
+ * Each VIN once, as it stands first in the file; with `unknown` only those that the company has not. These are looked up below the
+ * sort, thus before the statement inserts any: a look-up among rows that it has just inserted may read all of them.
+ */
+function firstRows(p: Staged, unknown = false) {
   const vin = byCharacters(row.ref('r.vin'));
   return stagedRows(p)
-    .$if(part !== null, (rows) => rows.where('b.first_row', '=', part))
+    .$if(unknown, (rows) => rows.where(fleetWith(p.company, row.ref('r.vin')), 'is', null))
     .distinctOn(vin)
     .select([vin.as('vin'), 'r.row', 'r.manufacturer', 'r.supported', 'r.warnings'])
     .orderBy(vin)
@@ -51,51 +54,6 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 /** The fleet of the company that has the VIN, or null. */
 export const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
-
-/** Where a file has more rows, each statement stores so many, and whoever waits hears of it. */
-const PART_ROWS = 25_000;
-
-interface Ordered extends Staged {
-  /** What the batches in order belong to, in the place of an import. */
-  orderedId: string;
-  /** The company has vehicles. */
-  known: true | null;
-}
-
-/**
- * Sets the rows of new vehicles aside once more, in the order of VINs, each VIN once and PART_ROWS in a batch: so a large file
- * can be stored part by part, and the indexes still grow at one end. The company's vehicles are looked up while none of the
- * file is among them: in a table that is new to the planner, a look-up may read all of the company's. Gives the number of
- * each part and how many rows it has.
- */
-export const orderStaged = prepareVariants<Ordered>()(['known'], (p, has) => {
-  const placed = db
-    .selectFrom(firstRows(p))
-    .selectAll('r')
-    .select(sql<number>`((row_number() over () - 1) / ${sql.lit(PART_ROWS)})::int`.as('part'))
-    .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
-    .as('r');
-  const all = <T>(column: string) => sql<T[]>`array_agg(${sql.ref(`r.${column}`)})`;
-  return db
-    .insertInto('import_batch')
-    .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings'])
-    .expression((q) =>
-      q
-        .selectFrom(placed)
-        .groupBy('r.part')
-        .select([
-          sql<string>`${p.company}::text`.as('company'),
-          sql<string>`${p.orderedId}::uuid`.as('import_id'),
-          'r.part',
-          all<number>('row').as('rows'),
-          all<string>('vin').as('vins'),
-          all<string | null>('manufacturer').as('manufacturers'),
-          all<boolean>('supported').as('supported'),
-          all<string | null>('warnings').as('warnings'),
-        ]),
-    )
-    .returning(['first_row as part', sql<number>`cardinality(vins)`.as('rows')]);
-});
 
 /**
  * Some of the good rows' VINs that stand in fleets that are being deleted. Each is looked up by itself: joined, all vehicles of
@@ -147,8 +105,6 @@ interface Inserted extends Staged, NewVehicles, Ids {
   known: true | null;
   /** Another upload has some of the same VINs. */
   beside: true | null;
-  /** Only this part of what was set aside in order. */
-  part: number | null;
 }
 
 /**
@@ -156,16 +112,15 @@ interface Inserted extends Staged, NewVehicles, Ids {
  * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
  * would make every row dearer, so it is there only when it is needed.
  */
-export const insertStaged = prepareVariants<Inserted>()(['known', 'beside', 'part'], (p, has) =>
+export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p, has) =>
   db
     .insertInto('vehicle')
     .columns(newVehicleColumns)
     .expression((q) =>
       q
-        .selectFrom(firstRows(p, has.part ? p.part : null))
+        .selectFrom(firstRows(p, has.known))
         .select(idAt(p, sql`row_number() over ()`).as('id'))
         .select(newVehicle(p))
-        .$if(has.known, (rows) => rows.where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null))
         .orderBy('r.vin'),
     )
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),

@@ -22,9 +22,7 @@ export class ImportStaging {
   kept = 0;
   readonly #ctx: Context;
   readonly #run: ImportRow;
-  #toldAt = 0;
-  /** How many rows have been told of. */
-  #told = 0;
+  #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> = Promise.resolve();
 
   constructor(ctx: Context, run: ImportRow) {
@@ -47,16 +45,24 @@ export class ImportStaging {
     this.#underWay.catch(() => {});
   }
 
-  /** Resolves when all that was taken is set aside, and everybody can see it. */
+  /** Resolves when all that was taken is set aside; nothing more is told then. */
   async end(): Promise<void> {
-    await this.#underWay;
-    if (this.#told < this.received) await this.#tell();
+    await this.#underWay.finally(() => clearTimeout(this.#timer));
+  }
+
+  /** Everybody can see that all rows are there and are being stored. */
+  async beginStoring(): Promise<void> {
+    const { received, rejected } = this;
+    const storing = { ...startOf(this.#run), received, rejected, now: this.#ctx.now() };
+    const [told] = await tellOfStoring(onPrimary(this.#ctx), storing);
+    if (!told) throw await endedEarly(this.#ctx, this.#run);
+    this.#ctx.services.changes.announce('import', this.#run.id);
   }
 
   async #write(good: GoodRows | null, rejected: RejectedRows): Promise<void> {
     if (good) await this.#setAside(good);
     await this.#keep(rejected);
-    if (performance.now() - this.#toldAt >= TOLD_EVERY_MS) await this.#tell();
+    this.#timer ??= setTimeout(() => void this.#tell().catch(() => {}), TOLD_EVERY_MS);
   }
 
   async #setAside(good: GoodRows): Promise<void> {
@@ -83,12 +89,10 @@ export class ImportStaging {
 
   /** Says how far the import is, to whoever follows it. */
   async #tell(): Promise<void> {
-    this.#toldAt = performance.now();
+    this.#timer = undefined;
     const { received, rejected } = this;
     const [told] = await tell(onPrimary(this.#ctx), { ...startOf(this.#run), received, rejected });
-    if (!told) throw await endedEarly(this.#ctx, this.#run);
-    this.#told = received;
-    this.#ctx.services.changes.announce('import', this.#run.id);
+    if (told) this.#ctx.services.changes.announce('import', this.#run.id);
   }
 }
 
@@ -146,6 +150,15 @@ const tell = prepare((p: Start & { received: number; rejected: number }) =>
   db
     .updateTable('import')
     .set({ received: p.received, rejected: p.rejected })
+    .where(stillRunning(p))
+    .where('import.state', '=', sql.lit('RUNNING'))
+    .returning('import.id'),
+);
+
+const tellOfStoring = prepare((p: Start & { received: number; rejected: number; now: Date }) =>
+  db
+    .updateTable('import')
+    .set({ state: 'STORING', storing_since: p.now, received: p.received, rejected: p.rejected })
     .where(stillRunning(p))
     .returning('import.id'),
 );

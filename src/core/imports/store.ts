@@ -26,21 +26,18 @@ class AtomicRejection extends Error {}
 
 /**
  * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none.
- * `digest` is the file's; `stored` is called once that is committed. Throws Unavailable when the database has lost some of it.
+ * `digest` is the file's. Throws Unavailable when the database has lost some of it.
  */
 export async function storeImport(
   ctx: Context,
   run: ImportRow,
   staging: ImportStaging,
   digest: string,
-  stored: () => void,
 ): Promise<ImportRow> {
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
       const done = counted(ctx, await store(ctx, run, staging, digest, how));
-      // In this order: whoever hears of it asks at once.
-      stored();
       ctx.services.changes.announce('import', run.id);
       return done;
     } catch (error) {
@@ -119,7 +116,7 @@ async function store(
     await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
-    const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids, staging.good);
+    const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
     const stays = written > 0 && how !== 'count';
     // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
     if (stays) await refreshStatistics(ctx, written);
@@ -172,9 +169,9 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
 /** What becomes of the good rows; each gives how many vehicles are new, or at most so many. */
-const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids, good: number) => Promise<number>> = {
-  insert: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, false),
-  beside: (ctx, run, ids, good) => insertVehicles(ctx, run, ids, good, true),
+const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Promise<number>> = {
+  insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, false),
+  beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, true),
   async count(ctx, run) {
     const [row] = await countNew(onPrimary(ctx), stagedBy(run));
     return row?.count ?? 0;

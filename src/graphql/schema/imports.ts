@@ -21,7 +21,8 @@ import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
 
 enumOf('ImportState', importState, 'How far an import has come.', {
-  RUNNING: 'Its file is arriving or being stored.',
+  RUNNING: 'Its file is arriving.',
+  STORING: 'Its rows are being stored, all or none.',
   COMPLETED: 'All of its rows are accounted for.',
   FAILED: 'It ended without effect: the fleet is as it was.',
 });
