@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts';
 import { companiesWithPeriods, recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/publish-events.ts';
 import type { Steps } from './backoff.ts';
-import type { Job } from './runner.ts';
+import type { Job } from './job.ts';
 
 const PAUSE_MS = 40;
 

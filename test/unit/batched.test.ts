@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { batched } from '../../src/jobs/runner.ts';
+import { batched } from '../../src/jobs/job.ts';
 import { until } from '../support/until.ts';
 
 test('what comes while work is under way, or during its pause, is done together, and in order', async () => {

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, describe, expect, test } from 'vitest';
-import { mayBeReached, openSender } from '../../src/core/webhooks/sender.ts';
+import { openSender } from '../../src/core/webhooks/sender.ts';
+import { mayBeReached } from '../../src/core/webhooks/webhook.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 

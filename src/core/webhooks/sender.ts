@@ -1,12 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
 import type { Event } from '../events/event.ts';
 import { mended } from '../input.ts';
-import { faultOf } from './webhook.ts';
+import { faultOf, mayBeReached } from './webhook.ts';
 
 /** What came of one attempt. `status` is null where there was no answer, and `error` then says why. */
 export interface Attempt {
@@ -161,22 +160,4 @@ export function signedHeaders(id: string, body: string, secrets: readonly string
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
   });
   return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signatures.join(' ') };
-}
-
-/** Public by number, but a cloud's own services to the machines inside it. */
-const INSIDE = new Set(['168.63.129.16']);
-/** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
-const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
-
-/**
- * Whether anybody on the internet could reach this address: no private, loopback, link-local, shared (CGNAT),
- * multicast, metadata or translated one. With `loopback`, this machine itself counts too.
- */
-export function mayBeReached(address: string, { loopback }: { loopback: boolean }): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  const parsed = ipaddr.parse(address);
-  const range = parsed.range();
-  if (range === 'loopback') return loopback;
-  if (range !== 'unicast' || INSIDE.has(address)) return false;
-  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6);
 }
