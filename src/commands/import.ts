@@ -6,12 +6,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
+import { SingleBar } from 'cli-progress';
 import { z } from 'zod';
 import { readOptions, runCommand } from './command.ts';
-import { followImport, importShape, isUnderWay } from './follow-import.ts';
 import { Gateway, gatewayOptions } from './gateway.ts';
-import { Progress } from './progress.ts';
-import { uploadFile } from './upload.ts';
+import { importShape, uploadFile } from './upload.ts';
 
 const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
 Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
@@ -25,6 +24,10 @@ const exit = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
 /** A gateway notices within a moment that the file will not come to its end. */
 const NOTICED_MS = 3_000;
 
+const BAR = 40;
+const bar = (done: number): string => '#'.repeat(Math.floor(BAR * done)).padEnd(BAR, '-');
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args, options, usage);
   if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
@@ -36,25 +39,35 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
 
   const importId = randomUUID();
   const startedAt = performance.now();
-  const progress = new Progress(process.stderr, size);
-  const over = new AbortController();
-  const followed = followImport(gateway, importId, (state) => progress.rows(state), over.signal);
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  const upload = { fleetId: fleet, importId, path: file, signal: interrupted.signal };
-  const ended = await uploadFile(gateway, upload, {
-    sent: (bytes, lines) => progress.sent(bytes, lines),
-    retrying: (reason) => progress.restart(`${reason} Trying again.`),
-  })
+  const progress = new SingleBar({
+    format: (_options, { progress: done, value, eta }) =>
+      done < 1
+        ? `[${bar(done)}] ${megabytes(value)} of ${megabytes(size)} MB sent, ${Math.ceil(eta)} s left`
+        : `[${bar(1)}] sent; the rows are being stored`,
+    noTTYOutput: true,
+    notTTYSchedule: 5_000,
+    clearOnComplete: true,
+  });
+  progress.start(size, 0);
+  const ended = await uploadFile(
+    gateway,
+    { fleetId: fleet, importId, path: file, signal: interrupted.signal },
+    {
+      sent: (bytes) => progress.increment(bytes),
+      retrying(reason) {
+        progress.stop();
+        console.error(`${reason} Trying again.`);
+        progress.start(size, 0);
+      },
+    },
+  )
     .catch((error: unknown) => {
       if (!interrupted.signal.aborted) throw error;
       return null;
     })
-    .finally(() => {
-      over.abort();
-      progress.end();
-    });
-  await followed;
+    .finally(() => progress.stop());
   if (!ended) {
     console.log(await afterInterruption(gateway, importId));
     return exit.interrupted;
@@ -75,6 +88,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
 /** What somebody should know who has stopped an upload: it is stored as a whole or not at all. */
 async function afterInterruption(gateway: Gateway, importId: string): Promise<string> {
   const read = () => gateway.get(`/imports/${importId}`, importShape).catch(() => null);
+  const isUnderWay = (run: { state: string }) => ['RUNNING', 'STORING'].includes(run.state);
   let run = await read();
   for (
     const end = performance.now() + NOTICED_MS;

@@ -1,16 +1,23 @@
-import { createReadStream } from 'node:fs';
+import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ImportState, importShape, isUnderWay } from './follow-import.ts';
+import { z } from 'zod';
 import { type Gateway, Rejected, Unreachable } from './gateway.ts';
 
 const ATTEMPTS = 10;
 const LONGEST_PAUSE_SECONDS = 30;
-const ASK_EVERY_MS = 1_000;
-/** Longer than an import counts as running whose process was killed. */
-const WAIT_MS = 60_000;
 
 /** What a later attempt may mend: who runs into too much, or into a restart. */
 const passing = [429, 502, 503, 504];
+
+export const importShape = z.object({
+  state: z.enum(['RUNNING', 'STORING', 'COMPLETED', 'FAILED']),
+  received: z.number(),
+  created: z.number(),
+  existing: z.number(),
+  rejected: z.number(),
+});
+const answerShape = z.object({ summary: importShape.omit({ state: true }) });
+export type Summary = z.output<typeof answerShape>['summary'];
 
 export interface Upload {
   fleetId: string;
@@ -21,37 +28,33 @@ export interface Upload {
   signal: AbortSignal;
 }
 
-export interface Progress {
-  /** So many bytes of the file's form have gone out in the attempt that runs, and line ends in them. */
-  sent(bytes: number, lines: number): void;
+export interface Told {
+  /** So many bytes more have gone out. */
+  sent(bytes: number): void;
   /** The attempt failed, and another one follows. */
   retrying(reason: string): void;
 }
 
 /**
- * Sends a file and gives the import when it has completed. A broken connection or a gateway that restarts is tried again,
- * under the same importId: nothing is stored twice. Throws Rejected for what trying again will not mend.
+ * Sends a file and gives what became of its rows. A broken connection or a gateway that restarts is tried again under the same
+ * importId: nothing is stored twice. Throws Rejected for what trying again will not mend.
  */
-export async function uploadFile(gateway: Gateway, upload: Upload, progress: Progress): Promise<ImportState> {
+export async function uploadFile(gateway: Gateway, upload: Upload, told: Told): Promise<Summary> {
+  const { importId, signal } = upload;
   for (let failures = 0; ; ) {
     try {
-      await sendForm(gateway, upload, progress);
+      return await sendForm(gateway, upload, told);
     } catch (error) {
       // A report that rejects every row is an answer, too.
-      if (error instanceof Rejected && error.importId) return gateway.get(`/imports/${upload.importId}`, importShape);
-      if (upload.signal.aborted || !mayPass(error)) throw error;
-      // One that still runs may take as long as it needs.
+      if (error instanceof Rejected && error.importId) return gateway.get(`/imports/${importId}`, importShape);
+      if (signal.aborted || !mayPass(error)) throw error;
+      // The first attempt may be under way, and take as long as it needs.
       if (!isRunning(error)) failures += 1;
       if (failures === ATTEMPTS) throw error;
-      progress.retrying(error.message);
+      told.retrying(error.message);
       const pause = Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
-      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause), undefined, {
-        signal: upload.signal,
-      });
+      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause), undefined, { signal });
     }
-    // Whatever became of the answer, the gateway knows what became of the import.
-    const ended = await endOf(gateway, upload.importId);
-    if (ended?.state === 'COMPLETED') return ended;
   }
 }
 
@@ -62,55 +65,19 @@ function mayPass(error: unknown): error is Unreachable | Rejected {
 
 const isRunning = (error: unknown) => error instanceof Rejected && error.code === 'IDEMPOTENCY_IN_PROGRESS';
 
-/** The import's id, which no file holds by chance, also parts the form. */
-const head = ({ fleetId, importId }: Upload) => `--${importId}\r
-Content-Disposition: form-data; name="fleetId"\r
-\r
-${fleetId}\r
---${importId}\r
-Content-Disposition: form-data; name="vins"; filename="vins.csv"\r
-Content-Type: text/csv\r
-\r
-`;
-const tail = ({ importId }: Upload) => `\r\n--${importId}--\r\n`;
-
-/** Sends the file as it is read, in constant memory; what is wrong with reading it is no answer of the gateway. */
-async function sendForm(gateway: Gateway, upload: Upload, progress: Progress): Promise<void> {
-  let unreadable: Error | undefined;
-  async function* form(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(head(upload));
-    let [bytes, lines] = [0, 0];
-    try {
-      for await (const chunk of createReadStream(upload.path) as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        for (const byte of chunk) if (byte === 0x0a) lines += 1;
-        progress.sent(bytes, lines);
-        yield chunk;
-      }
-    } catch (error) {
-      unreadable = error as Error;
-      throw error;
-    }
-    yield Buffer.from(tail(upload));
-  }
-  const headers = { 'content-type': `multipart/form-data; boundary=${upload.importId}` };
-  const init = { body: form(), duplex: 'half', headers, signal: upload.signal };
-  const answer = await gateway
-    .send('POST', `/vehicles/file?importId=${upload.importId}`, init as unknown as RequestInit)
-    .catch((error: unknown) => {
-      throw unreadable ?? error;
-    });
-  await answer.body?.cancel();
-}
-
-/** The import when it has ended; null where there is none, nobody to say so, or it might be dead. */
-async function endOf(gateway: Gateway, importId: string): Promise<ImportState | null> {
-  for (const end = performance.now() + WAIT_MS; performance.now() < end; await delay(ASK_EVERY_MS)) {
-    const state = await gateway.get(`/imports/${importId}`, importShape).catch((error: unknown) => {
-      if (mayPass(error) || (error instanceof Rejected && error.status === 404)) return null;
-      throw error;
-    });
-    if (!state || !isUnderWay(state)) return state;
-  }
-  return null;
+/** Sends the file as it is read, in constant memory. */
+async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: Upload, told: Told): Promise<Summary> {
+  const form = new FormData();
+  form.append('fleetId', fleetId);
+  form.append('vins', await openAsBlob(path, { type: 'text/csv' }), 'vins.csv');
+  const { headers, body } = new Response(form);
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(piece, onward) {
+      told.sent(piece.length);
+      onward.enqueue(piece);
+    },
+  });
+  const init = { body: body?.pipeThrough(counted), duplex: 'half', headers: Object.fromEntries(headers), signal };
+  const answer = await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
+  return answerShape.parse(await answer.json()).summary;
 }
