@@ -95,3 +95,14 @@ test('whatever is written at once, tallies are what can be counted', async () =>
   const did = new Set(done.filter(({ status = 500 }) => status < 300).map(({ what }) => what));
   expect([...did]).toEqual(expect.arrayContaining(['add', 'upload', 'delete many']));
 });
+
+test('many small changes of a fleet become a few rows', async () => {
+  const gateway = await startGateway();
+  const client = await gateway.as('acme');
+  const fleet = await createFleet(client);
+  for (const vin of newVins(20)) await client.post('/vehicles', { fleetId: fleet.id, vins: [vin] });
+  const rows = () => gateway.execute<{ delta: number }>('select delta from vehicle_tally');
+  expect(await rows()).toHaveLength(20);
+  await foldTallies(contextOf(gateway.services, 'test', null));
+  expect(await rows()).toEqual([{ delta: 20 }]);
+});

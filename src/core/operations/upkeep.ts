@@ -3,17 +3,38 @@ import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyId } from '../sql/sql.ts';
+import { anyId, anyText, firstIdOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { addCounts } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-const findGrown = prepare((p: { rows: number }) =>
+/** Whatever changes counts records an event: so long ago at most, and so many of them are looked at. */
+const ACTIVE_MINUTES = 1;
+const ACTIVE_EVENTS = 10_000;
+
+/** Companies that do nothing are not looked at, however many they are. */
+const findActive = prepare((p: { since: string }) =>
+  db
+    .selectFrom((of) =>
+      of
+        .selectFrom('event')
+        .select('company')
+        .where('id', '>=', p.since)
+        .orderBy('id', 'desc')
+        .limit(sql.lit(ACTIVE_EVENTS))
+        .as('latest'),
+    )
+    .select('company')
+    .distinct(),
+);
+
+const findGrown = prepare((p: { companies: readonly string[]; rows: number }) =>
   db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
+    .where('company', '=', anyText(p.companies))
     .groupBy(['company', 'fleet_id'])
     .having((t) => t.fn.countAll(), '>', p.rows)
     .limit(1000),
@@ -55,11 +76,13 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
 );
 
 /**
- * Folds the changes that have piled up in the tallies into one row per fleet and status. Sums stay the same throughout.
+ * Folds the changes that have piled up in the tallies of companies with new events into one row per fleet and status. Sums stay the same throughout.
  * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
  */
 export async function foldTallies(ctx: Context): Promise<void> {
-  const grown = await findGrown(onPrimary(ctx), { rows: TALLY_ROWS });
+  const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
+  const companies = (await findActive(onPrimary(ctx), { since })).map(({ company }) => company);
+  const grown = await findGrown(onPrimary(ctx), { companies, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await ctx.em.transactional(async () => {
       const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });

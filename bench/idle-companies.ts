@@ -1,0 +1,126 @@
+/**
+ * What companies that do nothing cost one that works: processor time of PostgreSQL and of the gateways, and the time from
+ * an answer to its event on a stream.
+ * Run:  npx node bench/idle-companies.ts [--idle 100000] [--rounds 3] [--seconds 15] [--rate 5] [--processes 1]      (Linux)
+ * Read: beside no company and beside so many, in turns, medians of the rounds; then the ratio within a round. Each idle
+ * company has a fleet, a vehicle to be asked about in a month, a contract and a webhook.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { scheduleAll } from '../src/migrations/take-over.ts';
+import { Client } from '../test/support/client.ts';
+import { openStream } from '../test/support/event-stream.ts';
+import { createFleet, recount } from '../test/support/factories.ts';
+import {
+  cpuMicroseconds,
+  figure,
+  inTurns,
+  median,
+  medianRatio,
+  quantile,
+  serverMicroseconds,
+} from './support/measure.ts';
+import { migrate, openWorld, type World } from './support/world.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    idle: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '15' },
+    rate: { type: 'string', default: '5' },
+    processes: { type: 'string', default: '1' },
+  },
+});
+
+const idleCompanies = (count: number) => `
+  insert into company select 'idle ' || n from generate_series(1, ${count}) n;
+  insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+    select new_uuid(), company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from company;
+  insert into vehicle (id, company, fleet_id, vin, manufacturer, status, created_at, verified_at, due_at)
+    select new_uuid(), company, id, 'WBA' || lpad((row_number() over ())::text, 14, '0'), 'bmw', 'ELIGIBLE', now(), now(),
+      now() + interval '30 days'
+    from fleet;
+  insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
+    select new_uuid(), company, fleet_id, id, 'Log', 'Log', 'log', now(), now() + interval '1 year', now(),
+      now() + interval '1 year'
+    from vehicle;
+  insert into webhook (id, company, url, secret, created_at, updated_at)
+    select new_uuid(), company, 'https://example.com/', 'secret', now(), now() from company;
+  ${recount};
+  ${scheduleAll}`;
+
+interface Place {
+  world: World;
+  pids: number[];
+  client: Client;
+}
+
+/** A server with so many idle companies, and its gateways. */
+async function open(idle: number): Promise<Place> {
+  const world = await openWorld();
+  migrate(world.url);
+  await world.sql(idleCompanies(idle));
+  await world.sql('vacuum analyze');
+  const gateways = [];
+  while (gateways.length < Number(options.processes)) gateways.push(await world.gateway());
+  const client = new Client(gateways[0]?.url ?? '', world.headers('busy'));
+  return { world, pids: gateways.map(({ pid }) => pid), client };
+}
+
+/** Shares of a core, and milliseconds. */
+interface Measured {
+  postgresql: number;
+  gateways: number;
+  lag: number;
+  lag99: number;
+}
+
+async function measure({ world, pids, client }: Place): Promise<Measured> {
+  const stream = await openStream(client, '/events/stream');
+  const cpu = () => ({
+    postgresql: serverMicroseconds(world.server.data),
+    gateways: pids.reduce((sum, pid) => sum + cpuMicroseconds(pid), 0),
+  });
+  const seconds = Number(options.seconds);
+  const lags: number[] = [];
+  const before = cpu();
+  const began = performance.now();
+  for (let sent = 0; sent < seconds * Number(options.rate); sent++) {
+    await delay(Math.max(0, began + (sent * 1000) / Number(options.rate) - performance.now()));
+    await createFleet(client);
+    const answered = performance.now();
+    await stream.next();
+    lags.push(performance.now() - answered);
+  }
+  await delay(Math.max(0, began + seconds * 1000 - performance.now()));
+  const [after, taken] = [cpu(), (performance.now() - began) * 1000];
+  stream.close();
+  return {
+    postgresql: (after.postgresql - before.postgresql) / taken,
+    gateways: (after.gateways - before.gateways) / taken,
+    lag: median(lags),
+    lag99: quantile(lags, 0.99),
+  };
+}
+
+const places = new Map<number, Place>();
+try {
+  for (const idle of [0, Number(options.idle)]) places.set(idle, await open(idle));
+  const samples = await inTurns([...places.keys()], Number(options.rounds), (idle) =>
+    measure(places.get(idle) as Place),
+  );
+  const [alone = [], beside = []] = [...samples.values()];
+  for (const [idle, rounds] of samples) {
+    const of = (name: keyof Measured) => median(rounds.map((one) => one[name]));
+    console.log(
+      `${idle} idle: PostgreSQL ${figure(of('postgresql') * 100)} % of a core, gateways ${figure(of('gateways') * 100)} %, ` +
+        `lag ${figure(of('lag'))} ms, p99 ${figure(of('lag99'))} ms`,
+    );
+  }
+  for (const name of ['postgresql', 'gateways', 'lag'] as const) {
+    const [base, more] = [alone, beside].map((rounds) => rounds.map((one) => one[name]));
+    console.log(`${name}: ${medianRatio(more ?? [], base ?? []).toFixed(2)} times`);
+  }
+} finally {
+  for (const { world } of places.values()) await world[Symbol.asyncDispose]();
+}
