@@ -93,16 +93,11 @@ export class Held extends Error {
   }
 }
 
-/**
- * Whether a provider, and each brand at it, answers. A brand that fails alone is held back alone. Once brands fail one
- * after another and none is answered, it is the provider: a single probe then finds out for all of them.
- */
+/** Whether a provider, and each brand at it, answers: each brand that fails is held back, and probed, by itself. */
 export class Breakers {
   readonly #options: BreakerOptions;
   readonly #provider: Breaker;
   readonly #brands = new Map<string, Breaker>();
-  /** Errors since the last answer, by brand. */
-  readonly #row = new Map<string, number>();
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -120,7 +115,6 @@ export class Breakers {
     const probes = { provider: this.#provider.enter(), brand: this.#of(brand).enter() };
     try {
       const reply = await work();
-      this.#row.clear();
       this.#provider.answered();
       this.#of(brand).answered();
       return reply;
@@ -165,19 +159,12 @@ export class Breakers {
   #failed(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
     const concerns = error instanceof ProviderError ? error.concerns : 'CALL';
     const kind = error instanceof ProviderError ? error.kind : 'UNREACHABLE';
-    if (concerns === 'BRAND') {
-      this.#of(brand).failed(kind, probes.brand);
-      this.#row.set(brand, (this.#row.get(brand) ?? 0) + 1);
-    } else this.#of(brand).inconclusive(probes.brand);
-    if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider))
+    if (concerns === 'BRAND') this.#of(brand).failed(kind, probes.brand);
+    else this.#of(brand).inconclusive(probes.brand);
+    if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider)) {
       this.#provider.failed(kind, probes.provider);
-    else this.#provider.inconclusive(probes.provider);
-    const errors = [...this.#row.values()].reduce((sum, one) => sum + one, 0);
-    const wholly = this.#row.size > 1 && errors >= this.#options.breakAfter;
-    if (wholly && this.#provider.state.state === 'CLOSED') this.#provider.open(kind);
-    if (this.#provider.state.state === 'CLOSED') return;
+    } else this.#provider.inconclusive(probes.provider);
     // What the provider does wrong is not held against a brand.
-    this.#row.clear();
-    this.#brands.clear();
+    if (this.#provider.state.state !== 'CLOSED') this.#brands.clear();
   }
 }
