@@ -34,16 +34,21 @@ const dueVehicles = (now: Expression<string>, { first = false } = {}) =>
   );
 
 const waitingVehicles = (now: Expression<string>) =>
-  db.selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_MOST).as('due')).select([
-    sql<string>`'vehicle'::text`.as('kind'),
-    count.as('rows'),
-    secondsSince(
-      now,
+  db
+    .selectFrom([
+      db
+        .selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_MOST).as('due'))
+        .select(count.as('rows'))
+        .as('counted'),
       dueVehicles(now, { first: true })
-        .select(({ fn }) => fn.min('own.due_at').as('first'))
-        .$asScalar(),
-    ).as('oldestSeconds'),
-  ]);
+        .select(({ fn }) => fn.min('own.due_at').as('due_at'))
+        .as('oldest'),
+    ])
+    .select(({ ref }) => [
+      sql<string>`'vehicle'::text`.as('kind'),
+      'counted.rows',
+      secondsSince(now, ref('oldest.due_at')).as('oldestSeconds'),
+    ]);
 
 const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{ due_at: string | null }, 'due'>) =>
   db
