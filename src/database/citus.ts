@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 
-// Citus is an extension of PostgreSQL that spreads tables over servers (docs/decisions/citus.md).
+// Citus is an extension of PostgreSQL that spreads tables over servers (docs/decisions/companies.md).
 
 /** Whether a database has the extension. */
 export const hasCitus = `exists (select from pg_extension where extname = 'citus')`;

@@ -23,7 +23,7 @@ export interface Database {
   listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>>;
   /**
    * Tells who listens on the channel, once the open transaction, if there is one, has committed: in this process at once,
-   * in others within a moment (docs/decisions/notifications.md). What is long, or too many for one burst, arrives there as ''.
+   * in others within a moment (docs/decisions/events.md). What is long, or too many for one burst, arrives there as ''.
    */
   notify(channel: string, payload: string): void;
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
@@ -33,7 +33,7 @@ export interface Database {
   send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
-   * share a connection (docs/decisions/pipelines.md). Gives its rows.
+   * share a connection (docs/decisions/connections.md). Gives its rows.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /**

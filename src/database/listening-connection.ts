@@ -33,7 +33,7 @@ interface Look {
 
 /**
  * The connection over which processes tell each other of what they have committed: one, outside the pool, made again with
- * growing delays when it is lost. No transaction that writes notifies (docs/decisions/notifications.md). Whoever may have
+ * growing delays when it is lost. No transaction that writes notifies (docs/decisions/events.md). Whoever may have
  * missed something is told so with '': after a lost connection, and when another process has gone without its last words.
  */
 export class ListeningConnection {

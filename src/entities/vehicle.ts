@@ -39,7 +39,7 @@ export const Vehicle = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    // The foreign key is the tally's: see docs/decisions/bulk-import.md.
+    // The foreign key is the tally's: see docs/decisions/imports.md.
     fleet: () =>
       p
         .manyToOne(Fleet)

@@ -41,7 +41,7 @@ export const tables = [
     primary key (company, id)
   )`,
 
-  // No foreign key to the fleet: the tally's refuses vehicles of a fleet that is gone (docs/decisions/bulk-import.md).
+  // No foreign key to the fleet: the tally's refuses vehicles of a fleet that is gone (docs/decisions/imports.md).
   // VINs are compared by bytes, since a language's order makes indexes and the sorting of imports slower.
   `create table vehicle (
     id uuid not null,

@@ -183,7 +183,7 @@ export type Prefix = readonly (readonly [column: string, value: string])[];
 /**
  * The conditions for the rows of a list between these places, as the list goes: `>` is what comes after. Where an index has the
  * order behind the prefix's columns, they are one range of it, and not equalities: of these PostgreSQL expects so few rows,
- * whatever there are, that it may read and sort all of them for a page (docs/decisions/planner-statistics.md).
+ * whatever there are, that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
 export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly Bound[]): string[] {
   const { columns, descending, range } = sort;

@@ -15,7 +15,7 @@ export interface Change {
 
 /**
  * Counts vehicles that the open transaction has added, changed or deleted; to be called after that, and before it records
- * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/tallies.md).
+ * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/imports.md).
  */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
   const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()].map((same) => ({
