@@ -51,7 +51,8 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
   return {
     async stop() {
       end.abort();
-      await Promise.all([...loops, ...jobs.map(([, job]) => job.stop?.())]);
+      // What a job began in its last turn is waited for, too.
+      await Promise.all(jobs.map(([, job], at) => loops[at]?.then(() => job.stop?.())));
     },
   };
 }
