@@ -1,9 +1,10 @@
 /**
  * What companies that do nothing cost one that works: processor time of PostgreSQL and of the gateways, and the time from
  * an answer to its event on a stream.
- * Run:  npx node bench/idle-companies.ts [--idle 100000] [--rounds 3] [--seconds 15] [--rate 5] [--processes 1]      (Linux)
+ * Run:  npx node bench/idle-companies.ts [--idle 100000] [--rounds 3] [--seconds 15] [--rate 5]
+ *         [--processes 1] [--vehicles 0]      (Linux)
  * Read: beside no company and beside so many, in turns, medians of the rounds; then the ratio within a round. Each idle
- * company has a fleet, a vehicle to be asked about in a month, a contract and a webhook.
+ * company has a fleet, a vehicle to be asked about in a month, a contract and a webhook; the one that works has so many vehicles.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -29,25 +30,36 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '15' },
     rate: { type: 'string', default: '5' },
     processes: { type: 'string', default: '1' },
+    vehicles: { type: 'string', default: '0' },
   },
 });
 
 const idleCompanies = (count: number) => `
   insert into company select 'idle ' || n from generate_series(1, ${count}) n;
   insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
-    select new_uuid(), company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from company;
+    select new_uuid(), company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from company where company <> 'busy';
   insert into vehicle (id, company, fleet_id, vin, manufacturer, status, created_at, verified_at, due_at)
     select new_uuid(), company, id, 'WBA' || lpad((row_number() over ())::text, 14, '0'), 'bmw', 'ELIGIBLE', now(), now(),
       now() + interval '30 days'
-    from fleet;
+    from fleet where company <> 'busy';
   insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
     select new_uuid(), company, fleet_id, id, 'Log', 'Log', 'log', now(), now() + interval '1 year', now(),
       now() + interval '1 year'
-    from vehicle;
+    from vehicle where company <> 'busy';
   insert into webhook (id, company, url, secret, created_at, updated_at)
-    select new_uuid(), company, 'https://example.com/', 'secret', now(), now() from company;
+    select new_uuid(), company, 'https://example.com/', 'secret', now(), now() from company where company <> 'busy';
   ${recount};
   ${scheduleAll}`;
+
+/** A fleet of the company that works. */
+const largeFleet = (vehicles: number) => `
+  insert into company values ('busy');
+  insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+    values (new_uuid(), 'busy', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now());
+  insert into vehicle (id, company, fleet_id, vin, manufacturer, status, created_at, verified_at, due_at)
+    select new_uuid(), 'busy', id, 'WBA' || lpad(n::text, 14, '0'), 'bmw', 'ELIGIBLE', now(), now(),
+      now() + interval '30 days'
+    from fleet, generate_series(1, ${vehicles}) n where company = 'busy';`;
 
 interface Place {
   world: World;
@@ -59,6 +71,7 @@ interface Place {
 async function open(idle: number): Promise<Place> {
   const world = await openWorld();
   migrate(world.url);
+  await world.sql(largeFleet(Number(options.vehicles)));
   await world.sql(idleCompanies(idle));
   await world.sql('vacuum analyze');
   const gateways = [];
