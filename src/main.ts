@@ -10,7 +10,7 @@ import { FileReaders } from './core/imports/file-readers.ts';
 import { openSlowReads } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
-import { drain } from './http/connections/drain.ts';
+import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/log.ts';

@@ -2,9 +2,8 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
 import type { Database } from './database.ts';
 import { Channels } from './notifications.ts';
-import { applyMigrations, common, options } from './orm.ts';
+import { afterCommit, applyMigrations, common, options, watchTransactions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
-import { afterCommit, watchTransactions } from './transactions.ts';
 
 /** PostgreSQL inside this process, which is the only one; throws when another has the folder. */
 export async function openEmbedded(dataDir: string): Promise<Database> {

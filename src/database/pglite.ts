@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import { traceStatement } from './connection.ts';
 import type { Row } from './database.ts';
+import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
 import { StartError } from './start-error.ts';
-import { traceStatement } from './traced-statement.ts';
-import { isInsideTransaction } from './transactions.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
 type Question = Omit<Exclude<Request, 'close'>, 'id'>;

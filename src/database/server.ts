@@ -5,13 +5,12 @@ import type { ClientConfig, PoolConfig } from 'pg';
 import { hasCitus } from './citus.ts';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
-import { applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
+import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options, watchTransactions } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
 import { READ_IN_ORDER } from './planner-settings.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { StartError } from './start-error.ts';
-import { afterCommit, watchTransactions } from './transactions.ts';
 
 type ServerConfig = Pick<DatabaseConfig, 'DATABASE_READ_URLS' | 'DATABASE_DIRECT_URL'>;
 

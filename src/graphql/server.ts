@@ -1,9 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed } from '../core/errors.ts';
 import { closedOf } from '../http/connections/closed.ts';
-import { readIdempotencyKey } from '../http/idempotency.ts';
-import { localsOf } from '../http/locals.ts';
-import { type HttpServices, openContext, payerOf } from '../http/request-context.ts';
+import { readIdempotencyKey } from '../http/json-body.ts';
+import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import { chargeCost } from './execution/context.ts';
 import { earlyResult } from './execution/errors.ts';
 import type { OperationRequest } from './execution/run.ts';

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
-import { MalformedJson, PayloadTooLarge, UnsupportedMediaType } from '../core/errors.ts';
-import { localsOf } from './locals.ts';
+import { MalformedJson, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { localsOf } from './request-context.ts';
 
 export type ReadJson = (req: Request, res: Response) => Promise<unknown>;
 
@@ -101,4 +101,19 @@ function bodyErrorOf(error: unknown): unknown {
   if (type === 'entity.parse.failed') return notJson(error);
   if (type === 'entity.verify.failed') return notUtf8();
   return error.status === 400 ? unreadable() : error;
+}
+
+/** Printable ASCII, as a header can carry it. */
+const KEY = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
+
+/** The header of an answer that an earlier request with the same key was given. */
+export const REPLAYED = 'Idempotent-Replayed';
+
+/** The Idempotency-Key of a request, undefined when there is none; throws ValidationFailed for one that is none. */
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (KEY.test(header)) return header;
+  throw new ValidationFailed([
+    { path: 'Idempotency-Key', code: 'INVALID_FORMAT', message: 'is 1 to 255 printable ASCII characters' },
+  ]);
 }

@@ -4,8 +4,8 @@ import { contractRows, deleteContract, getContract, listContracts } from '../cor
 import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
-import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/read.ts';
+import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';

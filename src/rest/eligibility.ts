@@ -1,9 +1,9 @@
-import { selectionOf, shapeOf } from '../core/sql/json-table.ts';
 import { jsonWriter } from '../core/sql/read.ts';
+import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
-import { eligibilityDocs } from './openapi/eligibility.ts';
+import { eligibilityDocs } from './openapi/vehicles.ts';
 import type { Route } from './route.ts';
 
 const asJson = jsonWriter(eligibilityRows.members, selectionOf(eligibility), '');

@@ -3,7 +3,7 @@ import { type Event, type EventFilter, event } from '../core/events/event.ts';
 import { eventCursor, getEvent, listEvents } from '../core/events/events.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/json-table.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { eventDocs } from './openapi/events.ts';
 import { commaList, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest, type Route } from './route.ts';

@@ -1,7 +1,7 @@
 import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
-import { selectionOf } from '../core/sql/json-table.ts';
 import type { Page } from '../core/sql/page.ts';
 import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
+import { selectionOf } from '../core/sql/selection.ts';
 import { vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';

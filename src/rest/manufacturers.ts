@@ -1,5 +1,5 @@
 import { authorize } from '../core/context.ts';
-import { shapeOf } from '../core/sql/json-table.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { listProviders, manufacturer, provider } from '../core/vehicles/providers.ts';
 import { manufacturerDocs } from './openapi/manufacturers.ts';
 import type { Route } from './route.ts';

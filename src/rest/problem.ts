@@ -1,5 +1,5 @@
 import type { DomainError, ErrorCode } from '../core/errors.ts';
-import { statusOf } from '../http/status.ts';
+import { statusOf } from '../http/text-body.ts';
 
 /** Where the code in plain words would read badly. */
 const titles: Partial<Record<ErrorCode, string>> = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/json-table.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
 import { type DeliveryState, delivery, deliveryState } from '../core/webhooks/delivery.ts';
 import { type WebhookWithSecret, webhook } from '../core/webhooks/webhook.ts';

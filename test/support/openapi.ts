@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
-import { errorHeaders, headers } from '../../src/rest/openapi/headers.ts';
+import { errorHeaders, headers } from '../../src/rest/openapi/json-schema.ts';
 import type { Answer, Json } from './client.ts';
 
 const document: Json = openApiDocument();

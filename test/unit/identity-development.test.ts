@@ -9,7 +9,7 @@ import { tokenCommand } from '../../src/commands/token.ts';
 import { readConfig } from '../../src/config.ts';
 import { Forbidden, Unauthenticated } from '../../src/core/errors.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
-import { challenge } from '../../src/http/identity/challenge.ts';
+import { challenge } from '../../src/http/identity/issuer.ts';
 
 let directory: string;
 const keyFile = () => join(directory, 'data', 'issuer-key.json');

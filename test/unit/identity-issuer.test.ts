@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type Authenticator, openAuthenticator } from '../../src/http/identity/caller.ts';
-import { VerifiedTokens } from '../../src/http/identity/token-cache.ts';
+import { type Authenticator, openAuthenticator, VerifiedTokens } from '../../src/http/identity/caller.ts';
 import { type Issuer, makeKey, signToken, startIssuer } from '../support/identity-provider.ts';
 
 let issuer: Issuer;

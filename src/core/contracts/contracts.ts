@@ -4,12 +4,11 @@ import { ContractNotFound, type Expected, Forbidden, needExpected } from '../err
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
 import { allFleetsAreThere, fleetIsThere, itsFleetIsThere } from '../fleets/fleet.ts';
 import { removed, removing } from '../remove-contracts.ts';
-import { jsonTable } from '../sql/json-table.ts';
 import type { Page } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonObject } from '../sql/selection.ts';
+import { json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';

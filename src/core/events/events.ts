@@ -1,13 +1,12 @@
 import type { NotNull } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { jsonTable } from '../sql/json-table.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
 import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonObject, jsonText, type ValueSql } from '../sql/selection.ts';
+import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { firstIdOf, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';

@@ -13,7 +13,7 @@ import { onPrimary } from '../sql/send.ts';
 import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { AddMode } from '../vehicles/vin-lists.ts';
-import { type ImportRow, importColumns, readImport } from './import-row.ts';
+import { type ImportRow, importColumns, readImport } from './imports.ts';
 import { forgetRows, isUnderWay, LEASE_SECONDS } from './run.ts';
 
 const RETRY_SECONDS = 5;

@@ -6,7 +6,7 @@ import { countWritten, onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { makeWay } from '../vehicles/delete-vehicles.ts';
 import { newVehiclesOf } from '../vehicles/insert-vehicles.ts';
-import type { ImportRow } from './import-row.ts';
+import type { ImportRow } from './imports.ts';
 import { type Ids, insertStaged, vinsOfDeleted } from './staged.ts';
 
 const anyVehicle = prepare((p: { company: string }) =>

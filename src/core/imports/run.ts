@@ -6,7 +6,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import type { ImportState } from './import.ts';
-import { type ImportRow, importColumns, oneImport } from './import-row.ts';
+import { type ImportRow, importColumns, oneImport } from './imports.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
 export const LEASE_SECONDS = 30;

@@ -1,4 +1,4 @@
-import { isArchive } from './spreadsheet/spreadsheet.ts';
+import { isArchive } from './spreadsheet/workbook.ts';
 import { keepOnDisk, type TemporaryFile } from './temporary-file.ts';
 
 /** Bytes that tell a workbook from text. */

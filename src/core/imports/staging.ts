@@ -5,7 +5,7 @@ import { onPrimary } from '../sql/send.ts';
 import { listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { Batch, GoodRows, RejectedRows } from './batch.ts';
-import type { ImportRow } from './import-row.ts';
+import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
 /** So often, at most, an import says how far it is. */

@@ -11,7 +11,7 @@ import { db } from '../sql/tables.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import type { ImportState } from './import.ts';
-import { type ImportRow, readImport } from './import-row.ts';
+import { type ImportRow, readImport } from './imports.ts';
 import { insertVehicles } from './insert.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
 import { countInserted, countNew, countStaged, type Ids, tellOfNew } from './staged.ts';

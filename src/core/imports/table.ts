@@ -1,6 +1,6 @@
 import { type CsvTable, readCsv, readCsvText } from './csv/csv.ts';
 import type { CsvLimits } from './csv/limits.ts';
-import { firstSheet } from './spreadsheet/spreadsheet.ts';
+import { firstSheet } from './spreadsheet/workbook.ts';
 
 /**
  * Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of the CSV file that its first sheet

@@ -10,10 +10,10 @@ import {
 import { type Context, hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { once } from '../../core/idempotency.ts';
-import { REPLAYED } from '../../http/idempotency.ts';
-import type { AnswerHead } from '../../http/locals.ts';
+import { REPLAYED } from '../../http/json-body.ts';
+import type { AnswerHead } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
-import { scopeOfMutation } from './scopes.ts';
+import { scopeOfMutation } from './context.ts';
 
 /** What was asked, to tell a repetition from another request with the same key. */
 interface Asked {

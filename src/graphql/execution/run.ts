@@ -2,7 +2,7 @@ import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscri
 import { z } from 'zod';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
-import { localsOf } from '../../http/locals.ts';
+import { localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
 import { GraphqlContext, inTime, type MaybePromise, MOST_BYTES, type RequestContext, tooLarge } from './context.ts';

@@ -1,7 +1,7 @@
 import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { type Planned, read } from '../execution/reads.ts';
-import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 
 const MOST = COUNTED_MOST.toLocaleString('en');

@@ -10,15 +10,15 @@ import {
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import { meaningOf } from '../../core/fields.ts';
+import type { Needs } from '../execution/context.ts';
 import { read } from '../execution/reads.ts';
-import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleet-type.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './order.ts';
+import { orderDescription, orderOf } from './scalars.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands to the present.', {

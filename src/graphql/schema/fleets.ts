@@ -10,7 +10,7 @@ import { inputOf } from './described.ts';
 import { EligibilitySummary } from './eligibility.ts';
 import { FleetRef } from './fleet-type.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './order.ts';
+import { orderDescription, orderOf } from './scalars.ts';
 import { VehicleConnection, VehicleFilter, VehicleOrder } from './vehicles.ts';
 
 builder.objectFields(FleetRef, (t) => ({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { type Context, renewed } from '../../core/context.ts';
 import { id } from '../../core/input.ts';
-import type { GraphqlContext } from '../execution/context.ts';
-import type { Needs } from '../execution/scopes.ts';
+import type { GraphqlContext, Needs } from '../execution/context.ts';
 import { builder } from './builder.ts';
 import { type Except, type Input, inputOf, objectOf } from './described.ts';
 

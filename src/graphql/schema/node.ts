@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { authorizeAny } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
 import { nodes } from '../../core/reads/reads.ts';
+import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { Planned } from '../execution/reads.ts';
-import type { Needs } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 
 /** Ids that are asked for at a time. */

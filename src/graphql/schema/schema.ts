@@ -8,8 +8,8 @@ import './imports.ts';
 import './manufacturers.ts';
 import './vehicles.ts';
 import './webhooks.ts';
+import { scopesFirst } from '../execution/context.ts';
 import { counted } from '../execution/counted.ts';
-import { scopesFirst } from '../execution/scopes.ts';
 import { builder } from './builder.ts';
 
 /** The whole GraphQL API as one schema; `schema.graphql` is its print. */

@@ -26,7 +26,7 @@ import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleet-type.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './order.ts';
+import { orderDescription, orderOf } from './scalars.ts';
 
 export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufacturer: false });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { id } from '../../core/input.ts';
 import { redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
-import { delivery } from '../../core/webhooks/delivery.ts';
+import { delivery, deliveryRequest, deliveryState } from '../../core/webhooks/delivery.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
@@ -10,10 +10,10 @@ import {
   webhookWithSecret,
 } from '../../core/webhooks/webhook.ts';
 import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
+import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
-import { DeliveryConnection, DeliveryState } from './deliveries.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addMutation, idOf } from './mutation.ts';
 
@@ -99,3 +99,19 @@ addMutation('redeliver', {
   payload: sent,
   change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
 });
+
+export const DeliveryState = enumOf('DeliveryState', deliveryState, 'What has become of a delivery.', {
+  PENDING: 'It has yet to be sent, or sent again.',
+  SUCCEEDED: 'The receiver answered 2xx.',
+  FAILED: 'It is not tried again by itself.',
+});
+
+objectOf('DeliveryRequest', deliveryRequest);
+
+export const DeliveryRef = objectOf('Delivery', delivery, {
+  webhookId: false,
+  // Its body has up to 20 kB.
+  request: { extensions: { weight: 20 } satisfies Cost },
+});
+
+export const DeliveryConnection = connectionType('Delivery', DeliveryRef);

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
-import { localsOf } from '../../http/locals.ts';
+import { localsOf } from '../../http/request-context.ts';
 
 /** Where its parts are, and no other page of ours. */
 export const ASSETS = '/graphiql/';

@@ -1,13 +1,12 @@
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { MalformedJson, UnsupportedMediaType, ValidationFailed } from '../../core/errors.ts';
-import { mayBeTable, noTable } from '../../core/imports/csv/media-type.ts';
+import { mayBeTable, noTable } from '../../core/imports/csv/head.ts';
 import type { Upload } from '../../core/imports/import-vehicles.ts';
 import { leftOf } from '../../http/connections/closed.ts';
 import { isJson, jsonReader } from '../../http/json-body.ts';
-import { type AnswerHead, localsOf } from '../../http/locals.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
-import type { HttpServices } from '../../http/request-context.ts';
+import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
 
 /** What a page of another site can send without the browser asking first. Nothing said counts as such. */
 const SIMPLE = /^(?:$|multipart\/form-data|application\/x-www-form-urlencoded|text\/plain)/i;

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { localsOf, operationOf } from '../locals.ts';
-import { securityHeaders } from '../security-headers.ts';
+import { localsOf, operationOf } from '../request-context.ts';
 
 /** Hears of every answered request, and of those whose client left before. */
 export type Observe = (req: Request, res: Response, milliseconds: number) => void;
@@ -45,3 +44,17 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
     'request',
   );
 }
+
+/**
+ * The headers of every answer. An answer is data: nothing in it may run or be framed, and no cache may keep it. Pages set
+ * a policy of their own.
+ */
+export const securityHeaders: readonly (readonly [name: string, value: string])[] = Object.entries({
+  'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'SAMEORIGIN',
+  'Cache-Control': 'no-store',
+});

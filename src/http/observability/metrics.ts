@@ -2,8 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { Unauthenticated } from '../../core/errors.ts';
-import { localsOf, operationOf } from '../locals.ts';
-import type { HttpServices } from '../request-context.ts';
+import { type HttpServices, localsOf, operationOf } from '../request-context.ts';
 import type { Observe } from './entrance.ts';
 import { Gauges } from './gauges.ts';
 

@@ -1,7 +1,6 @@
 import { type RequestHandler, Router } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
-import { localsOf } from '../locals.ts';
-import type { HttpServices } from '../request-context.ts';
+import { type HttpServices, localsOf } from '../request-context.ts';
 
 /** Whoever asks meanwhile hears what the last look found. */
 const LOOK_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
-import { localsOf } from '../locals.ts';
+import { localsOf } from '../request-context.ts';
 
 /** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);

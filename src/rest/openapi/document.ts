@@ -1,7 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 import { routes } from '../router.ts';
-import { headers } from './headers.ts';
-import { type Json, Schemas } from './json-schema.ts';
+import { headers, type Json, Schemas } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { operatorPaths } from './operator-paths.ts';
 import { idempotencyKey, ifMatch, ifNoneMatch, prefer, queryParameters } from './parameters.ts';

@@ -1,9 +1,16 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
-import { statusOf } from '../../http/status.ts';
+import { statusOf } from '../../http/text-body.ts';
 import type { Route } from '../route.ts';
-import { errorHeaders, everyAnswer, type HeaderName, headersNamed } from './headers.ts';
-import { type Json, mapValues, type Schemas } from './json-schema.ts';
+import {
+  errorHeaders,
+  everyAnswer,
+  type HeaderName,
+  headersNamed,
+  type Json,
+  mapValues,
+  type Schemas,
+} from './json-schema.ts';
 import { pathParameter } from './parameters.ts';
 import { problemExamples, problemJson } from './problems.ts';
 import type { AnswerDocs, BodyDocs } from './route-docs.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { field } from '../../core/fields.ts';
-import { type HeaderName, headersNamed } from './headers.ts';
-import type { Json, Schemas } from './json-schema.ts';
+import { type HeaderName, headersNamed, type Json, type Schemas } from './json-schema.ts';
 import { errorAnswerOf } from './operation.ts';
 
 const statusJson = z
