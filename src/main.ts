@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   const authenticator = await openAuthenticator(config);
   const database = await openDatabase(config);
   const changes = await ChangeFeed.open(database);
-  const clock = () => Date.now();
+  const clock = Date.now;
   const manufacturers = await openManufacturers(config, clock);
   const files = new FileReaders(config, manufacturers.supported);
   const slowReads = openSlowReads();

@@ -1,7 +1,7 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
 import type { Database } from './database.ts';
-import { Channels } from './notifications.ts';
+import { Channels } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, options, watchTransactions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 

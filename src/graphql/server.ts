@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed } from '../core/errors.ts';
+import { readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
-import { readIdempotencyKey } from '../http/json-body.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import { chargeCost } from './execution/context.ts';
 import { earlyResult } from './execution/errors.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { extname } from 'node:path';
 import type { Response } from 'express';
 import { NotFound } from '../core/errors.ts';
-import { sendText } from './text-body.ts';
+import { sendText } from './body.ts';
 
 /** The files of a page. `version` changes when any of them does, and stands in each address. */
 export interface Assets {

@@ -9,7 +9,7 @@ import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { isUnderWay } from '../core/imports/run.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
-import { REPLAYED, readIdempotencyKey } from '../http/json-body.ts';
+import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './event-stream.ts';
 import { importDocs } from './openapi/imports.ts';
 import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';

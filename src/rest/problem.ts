@@ -1,5 +1,5 @@
 import type { DomainError, ErrorCode } from '../core/errors.ts';
-import { statusOf } from '../http/text-body.ts';
+import { statusOf } from '../http/body.ts';
 
 /** Where the code in plain words would read badly. */
 const titles: Partial<Record<ErrorCode, string>> = {

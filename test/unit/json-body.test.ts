@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { expect, test } from 'vitest';
-import { jsonReader } from '../../src/http/json-body.ts';
+import { jsonReader } from '../../src/http/body.ts';
 
 const read = jsonReader(100);
 

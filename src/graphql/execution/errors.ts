@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import type { Context } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { type DomainError, MalformedJson } from '../../core/errors.ts';
+import { headersOf, statusOf } from '../../http/body.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
-import { headersOf, statusOf } from '../../http/text-body.ts';
 
 /** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
 export interface Http {

@@ -10,7 +10,7 @@ import {
 import { type Context, hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { once } from '../../core/idempotency.ts';
-import { REPLAYED } from '../../http/json-body.ts';
+import { REPLAYED } from '../../http/body.ts';
 import type { AnswerHead } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
 import { scopeOfMutation } from './context.ts';

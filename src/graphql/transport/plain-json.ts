@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { ExecutionResult } from 'graphql';
-import { sendText } from '../../http/text-body.ts';
+import { sendText } from '../../http/body.ts';
 import { httpOf, sentResult } from '../execution/errors.ts';
 import { isStream, type Outcome, run } from '../execution/run.ts';
 import type { Exchange } from './yoga.ts';

@@ -3,8 +3,8 @@ import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { MalformedJson, UnsupportedMediaType, ValidationFailed } from '../../core/errors.ts';
 import { mayBeTable, noTable } from '../../core/imports/csv/head.ts';
 import type { Upload } from '../../core/imports/import-vehicles.ts';
+import { isJson, jsonReader } from '../../http/body.ts';
 import { leftOf } from '../../http/connections/closed.ts';
-import { isJson, jsonReader } from '../../http/json-body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
 

@@ -4,10 +4,10 @@ import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Request, type Response, Router } from 'express';
 import { loadedOnce } from '../assets.ts';
+import { sendText } from '../body.ts';
 import { ownToken } from '../identity/own-token.ts';
 import { onlyGet } from '../observability/probes.ts';
 import type { HttpServices } from '../request-context.ts';
-import { sendText } from '../text-body.ts';
 import { home, homePolicy } from './home.ts';
 import { reference, referencePolicy } from './reference.ts';
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
-import { statusOf } from '../../http/text-body.ts';
+import { statusOf } from '../../http/body.ts';
 import type { Route } from '../route.ts';
 import {
   errorHeaders,

@@ -33,7 +33,7 @@ import { field } from '../../core/fields.ts';
 import { duplicateRow, rejectedRow } from '../../core/imports/import.ts';
 import { eligibilityStatus, reason } from '../../core/vehicles/vehicle.ts';
 import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
-import { statusOf } from '../../http/text-body.ts';
+import { statusOf } from '../../http/body.ts';
 import { internalProblem, problemOf } from '../problem.ts';
 import { type Json, mapValues } from './json-schema.ts';
 
