@@ -109,3 +109,27 @@ test('what is no text is refused by its name in what is stored', async () => {
     expect(errors[0].extensions.errors).toEqual(refused);
   }
 });
+
+test('a value that a list of a filter has twice gives each row once', async () => {
+  const statuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'];
+  const { body: events } = await acme.get('/events');
+  const lists: { of: string; type: string; member: string; values: string[] }[] = [
+    { of: 'vehicles', type: 'VehiclesFilter', member: 'eligibility', values: statuses },
+    { of: 'vehicles', type: 'VehiclesFilter', member: 'fleetIds', values: [fleetId] },
+    { of: 'events', type: 'EventFilter', member: 'types', values: events.map(({ type }: Json) => type) },
+  ];
+  for (const { of, type, member, values } of lists) {
+    for (const args of ['', ', first: 50', ', last: 50']) {
+      const query = `query ($f: ${type}) { list: ${of}(filter: $f${args}) { totalCount nodes { id } } }`;
+      const found = async (given: string[]) => (await ask(query, { f: { [member]: given } })).data.list;
+      const once = await found([...new Set(values)]);
+      expect(once.totalCount).toBeGreaterThan(0);
+      expect(await found([...values, ...values])).toEqual(once);
+      for (const value of new Set(values)) {
+        expect([value, await found([value, value])]).toEqual([value, await found([value])]);
+      }
+    }
+  }
+  const { body: once } = await acme.get(`/vehicles?eligibility=${statuses.join(',')}`);
+  expect((await acme.get(`/vehicles?eligibility=${[...statuses, ...statuses].join(',')}`)).body).toEqual(once);
+});

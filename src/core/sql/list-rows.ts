@@ -106,7 +106,8 @@ function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): En
   const { is, isOneOf, among } = column;
   if (is && names.includes(is)) return { least: param(is), most: param(is) };
   const set = isOneOf && names.includes(isOneOf) ? param(isOneOf) : among && `'{${among}}'`;
-  if (set) return { least: `${alias}.of`, most: `${alias}.of`, each: `unnest(${set}::text[]) ${alias}(of)` };
+  if (set)
+    return { least: `${alias}.of`, most: `${alias}.of`, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
   const [least, most] = [given(column.least), given(column.below)];
