@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { MethodNotAllowed } from '../core/errors.ts';
-import { readIdempotencyKey } from '../http/body.ts';
+import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import { chargeCost } from './execution/context.ts';
@@ -9,17 +9,22 @@ import type { OperationRequest } from './execution/run.ts';
 import { graphiql } from './transport/graphiql.ts';
 import { ASSETS, sendGraphiqlAsset } from './transport/graphiql-assets.ts';
 import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
-import { bodyReader, requirePreflight, uploads } from './transport/request.ts';
+import { uploads } from './transport/upload.ts';
 import { yoga } from './transport/yoga.ts';
 
 const PATH = '/graphql';
+
+/** What a page of another site can send without the browser asking first. Nothing said counts as such. */
+const SIMPLE = /^(?:$|multipart\/form-data|application\/x-www-form-urlencoded|text\/plain)/i;
+const KNOWN = /^(?:multipart\/form-data|application\/(?:json|graphql\+json|graphql|x-www-form-urlencoded))(?:\s*;|$)/i;
+/** Any of them makes the browser ask first, which other sites are denied. */
+const PROOFS = ['authorization', 'x-graphql-yoga-csrf', 'apollo-require-preflight', 'graphql-require-preflight'];
 
 /** The GraphQL API: GraphiQL for browsers, queries and mutations for everybody else, subscriptions as SSE. */
 export function graphqlApi(services: HttpServices): RequestHandler {
   const showGraphiql = graphiql(services);
   const open = opening(services);
   const readBody = bodyReader(services);
-  const readUpload = uploads(services);
   const answerByYoga = yoga(services);
 
   async function handle(req: Request, res: Response): Promise<unknown> {
@@ -29,7 +34,6 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       const exchange = { request: await open(req, res) };
       requireMethod(req);
       await readBody(req, res);
-      await readUpload(req, res);
       if (await answerPlainJson(req, res, exchange)) return;
       await answerByYoga(req, res, exchange);
     } catch (error) {
@@ -65,6 +69,45 @@ function requireMethod({ method }: Request): void {
   if (method === 'GET' || method === 'POST') return;
   const hint = ' Each subscription is a stream of its own (distinct connections); several share a WebSocket.';
   throw new MethodNotAllowed(method, ['GET', 'POST'], hint);
+}
+
+/** Rejects what another site could have a browser send in the name of its user, and bodies nobody here can read. */
+function requirePreflight(req: Request): void {
+  if (req.method !== 'POST') return;
+  const type = req.headers['content-type'] ?? '';
+  if (SIMPLE.test(type) && !PROOFS.some((name) => name in req.headers)) {
+    throw new ValidationFailed(
+      [],
+      `A POST of this content type needs one of the headers ${PROOFS.join(', ')}, so that no other site can send it.`,
+    );
+  }
+  if (!KNOWN.test(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
+}
+
+/** What reads the body into `req.body`, whoever is to answer it: JSON, or a multipart request up to its first file. */
+function bodyReader(services: HttpServices): (req: Request, res: Response) => Promise<void> {
+  const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
+  const readUpload = uploads(services);
+  return async (req, res) => {
+    if (req.method !== 'POST') return;
+    if (isJson(req.headers['content-type'])) req.body = operationIn(await readJson(req, res));
+    else if (await readUpload(req, res)) req.body = operationIn(req.body);
+  };
+}
+
+const MEMBERS = ['query', 'variables', 'operationName', 'extensions'];
+
+/**
+ * The members of an operation in a body; clients may send others, which mean nothing here. Throws ValidationFailed for what
+ * has none of them: Yoga could not tell some such bodies from one that is still to be read.
+ */
+function operationIn(body: unknown): Record<string, unknown> {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  const given = (isObject ? body : {}) as Record<string, unknown>;
+  const operation: Record<string, unknown> = {};
+  for (const name of MEMBERS) if (Object.hasOwn(given, name)) operation[name] = given[name];
+  if (Object.keys(operation).length > 0) return operation;
+  throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
 }
 
 /** What goes wrong before anything is run looks like any other GraphQL answer. */

@@ -12,7 +12,7 @@ import {
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
-import { uploadOf } from '../transport/request.ts';
+import { uploadOf } from '../transport/upload.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
