@@ -7,7 +7,7 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
-import { openSlowReads } from './core/sql/send.ts';
+import { openPlaces } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
@@ -49,8 +49,8 @@ async function main(): Promise<void> {
   const clock = Date.now;
   const manufacturers = await openManufacturers(config, clock);
   const files = new FileReaders(config, manufacturers.supported);
-  const slowReads = openSlowReads();
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, slowReads, clock };
+  const places = openPlaces();
+  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, places, clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -31,13 +31,13 @@ describe('both databases', () => {
     const heard: string[] = [];
     const stop = await database.listen('Some channel', (payload) => heard.push(payload));
     const notify = (payload: string) => database.notify('Some channel', payload);
-    const failure = database.orm.em.fork().transactional(async (em) => {
+    const failure = database.transaction(database.orm.em.fork(), async (em) => {
       notify('rolled back');
       await em.transactional(async () => notify('rolled back, too'));
       throw new Error('no');
     });
     await expect(failure).rejects.toThrow('no');
-    await database.orm.em.fork().transactional(async (em) => {
+    await database.transaction(database.orm.em.fork(), async (em) => {
       await em.transactional(async () => notify('within'));
       notify('committed');
       await em.execute('select 1');
@@ -68,7 +68,7 @@ describe('both databases', () => {
     async () => {
       // More than the pool has.
       for (let lost = 0; lost < 12; lost++) {
-        const work = database.orm.em.fork().transactional(async (em) => {
+        const work = database.transaction(database.orm.em.fork(), async (em) => {
           const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
           await execute(`select pg_terminate_backend(${row?.pid})`);
           await em.execute('select 1');
@@ -93,7 +93,7 @@ describe('both databases', () => {
 
   test('transactions that lock a row follow one another', async () => {
     const increment = () =>
-      database.orm.em.fork().transactional(async (em) => {
+      database.transaction(database.orm.em.fork(), async (em) => {
         const [row] = await em.execute<{ name: string }[]>(
           `select name from fleet where id = '${ids.fleet}' for update`,
         );
@@ -104,7 +104,7 @@ describe('both databases', () => {
   });
 
   test('a nested transaction that fails takes nothing but its own changes with it', async () => {
-    await database.orm.em.fork().transactional(async (em) => {
+    await database.transaction(database.orm.em.fork(), async (em) => {
       await em.execute(`update fleet set vat = 'outer' where id = '${ids.fleet}'`);
       const nested = em.transactional(async (inner) => {
         await inner.execute(`update fleet set vat = 'inner' where id = '${ids.fleet}'`);
@@ -195,9 +195,9 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
 
   test('a query beside the open transaction is refused, where it would wait for ever', async () => {
     const { promise: committed, resolve: commit } = Promise.withResolvers<void>();
-    const later = await database.orm.em.fork().transactional(async () => {
+    const later = await database.transaction(database.orm.em.fork(), async () => {
       await expect(execute('select 1')).rejects.toThrow('outside the open transaction');
-      await expect(database.orm.em.fork().transactional(async () => {})).rejects.toThrow(
+      await expect(database.transaction(database.orm.em.fork(), async () => {})).rejects.toThrow(
         'outside the open transaction',
       );
       return [committed.then(() => execute('select 1 as one'))];
@@ -265,29 +265,27 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     await second.close();
   });
 
+  const read = async (text: string, values: readonly unknown[]) =>
+    (await database.read(text, values)) ?? database.send(text, values);
+
   describe('short reads', () => {
     const backend = 'select pg_backend_pid() as pid, $1::int as n';
     const hundred = Array.from({ length: 100 }, (_, n) => n);
 
     test('share two connections, and each gets its own answer', async () => {
-      const rows = (await Promise.all(hundred.map((n) => database.read(backend, [n])))).flat() as Record<
-        string,
-        number
-      >[];
+      const rows = (await Promise.all(hundred.map((n) => read(backend, [n])))).flat() as Record<string, number>[];
       expect(rows.map(({ n }) => n)).toEqual(hundred);
       expect(new Set(rows.map(({ pid }) => pid)).size).toBe(2);
     });
 
     test('a wrong one is told so, and the ones beside it are answered', async () => {
-      const answers = await Promise.allSettled(
-        hundred.map((n) => database.read('select 100 / $1::int as n', [n % 10])),
-      );
+      const answers = await Promise.allSettled(hundred.map((n) => read('select 100 / $1::int as n', [n % 10])));
       expect(answers.map(({ status }) => status)).toEqual(hundred.map((n) => (n % 10 ? 'fulfilled' : 'rejected')));
       expect(answers[0]).toMatchObject({ reason: { code: '22012' } });
     });
 
     test('are asked once more when their connections are cut', async () => {
-      const slow = hundred.map((n) => database.read('select pg_sleep(0.01), $1::int as n', [n]));
+      const slow = hundred.map((n) => read('select pg_sleep(0.01), $1::int as n', [n]));
       await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(0.01)%'`);
       expect((await Promise.all(slow)).flat()).toEqual(hundred.map((n) => expect.objectContaining({ n })));
     });
@@ -295,7 +293,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     test('wait for a lock without holding up those that do not', async () => {
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
-      const holder = database.orm.em.fork().transactional(async (em) => {
+      const holder = database.transaction(database.orm.em.fork(), async (em) => {
         await em.execute('lock table contract in access exclusive mode');
         locked.resolve();
         await held.promise;
@@ -303,11 +301,11 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
       await locked.promise;
       const inOrder: string[] = [];
       const waiting = hundred.slice(0, 8).map(async (n) => {
-        await database.read('select count(*) from contract where $1::int >= 0', [n]);
+        await read('select count(*) from contract where $1::int >= 0', [n]);
         inOrder.push('waiting');
       });
       const others = hundred.map(async (n) => {
-        await database.read(backend, [n]);
+        await read(backend, [n]);
         inOrder.push('other');
       });
       await Promise.all(others);
@@ -319,11 +317,12 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
 
   test('an addition that waits for a lock is made once, and one whose connection is cut is not made again', async () => {
     await execute('create table added (n integer)');
-    const add = (n: number) => database.add('insert into added values ($1) returning pg_sleep(0.01)', [n]);
+    const text = 'insert into added values ($1) returning pg_sleep(0.01)';
+    const add = async (n: number) => (await database.add(text, [n])) ?? database.send(text, [n]);
     const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
     const locked = Promise.withResolvers<void>();
     const added = Promise.withResolvers<void>();
-    const holder = database.orm.em.fork().transactional(async (em) => {
+    const holder = database.transaction(database.orm.em.fork(), async (em) => {
       await em.execute('lock table added in access exclusive mode');
       locked.resolve();
       await added.promise;

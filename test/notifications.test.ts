@@ -126,7 +126,7 @@ describe('of the database that the service opens', () => {
     await database.listen('news', (payload) => heard.push(payload));
     // Savepoints that are rolled back wake somebody in vain, which is allowed; whole transactions do not.
     for (const commits of [false, true, false]) {
-      const work = database.orm.em.fork().transactional(async (em) => {
+      const work = database.transaction(database.orm.em.fork(), async (em) => {
         await em.execute('select 1');
         database.notify('news', commits ? 'kept' : 'lost');
         if (!commits) throw new Error('no');

@@ -51,13 +51,18 @@ interface Statement {
 }
 /** Every statement that the service sends, past Kysely or through it, while this is watched. */
 const statements: Statement[] = [];
-for (const way of ['read', 'add', 'send'] as const) {
+for (const way of ['read', 'add'] as const) {
   const run = gateway.database[way];
   gateway.database[way] = (sql, parameters) => {
-    statements.push({ sql, parameters, ...(way !== 'send' && { planned: 'once' }) });
+    statements.push({ sql, parameters, planned: 'once' });
     return run(sql, parameters);
   };
 }
+const { send } = gateway.database;
+gateway.database.send = (sql, parameters, where) => {
+  statements.push({ sql, parameters });
+  return send(sql, parameters, where);
+};
 const { rows } = gateway.database;
 gateway.database.rows = (sql, parameters, options) => {
   statements.push({ sql, parameters, planned: 'once' });
@@ -115,7 +120,7 @@ async function planOf({ sql, parameters, planned }: Statement, without = ['seqsc
 /** Indexes that hold nothing but the rows that are looked for. */
 const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted'];
 /** So few rows that they are read as a whole; each company is looked at. */
-const small = ['webhook', 'company'];
+const small = ['worker', 'webhook', 'company'];
 
 /** The scans of a plan that read more of a table than what is looked for. */
 function scansOf(plan: Plan): string[] {

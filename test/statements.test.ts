@@ -19,7 +19,7 @@ for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 let tried = 0;
 /** Has the database read a statement and plan it for any values, without running it. */
 const plan = (text: string) =>
-  database.orm.em.fork().transactional(async (em) => {
+  database.transaction(database.orm.em.fork(), async (em) => {
     const run = (statement: string) => em.getKysely().executeQuery(CompiledQuery.raw(statement));
     const values = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
     const name = `tried_${++tried}`;

@@ -29,8 +29,8 @@ export interface Services {
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
-  /** The connections for reads that are not short. */
-  slowReads: Shares;
+  /** The connections that companies share. */
+  places: Shares;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }

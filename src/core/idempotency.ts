@@ -10,7 +10,7 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { prepare } from './sql/prepare.ts';
-import { onPrimary } from './sql/send.ts';
+import { onPrimary, transaction } from './sql/send.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 /** An answer as it went out, so that it can go out again. */
@@ -41,7 +41,7 @@ export async function once(
   work: () => Promise<StoredAnswer>,
 ): Promise<Outcome> {
   const place = placeOf(ctx, key, request);
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
     const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify([place.company, place.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
@@ -62,7 +62,7 @@ type Place = ReturnType<typeof placeOf>;
 /** In a transaction within the other: what a rejected request has done is undone, and its error remembered all the same. */
 async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
   try {
-    return await ctx.em.transactional(work);
+    return await transaction(ctx, work);
   } catch (error) {
     const domainError = domainErrorOf(error);
     if (!domainError || mayPass(domainError)) throw error;

@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
+import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
@@ -29,13 +30,15 @@ export interface Database {
   /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
+  /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
+  transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
   /** Runs a statement outside of transactions on the pool of the primary, or of a replica if there is one. Gives its rows. */
   send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
-   * share a connection (docs/decisions/connections.md). Gives its rows.
+   * share a connection (docs/decisions/connections.md). Gives its rows; null of what is not short: that is for `send`.
    */
-  read(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /**
    * Like read, and gives the values of rows as texts; null of what is not short, or was `newest`, from the primary in any case,
    * where there are replicas: that is for slowRows.
@@ -44,10 +47,10 @@ export interface Database {
   /** The same on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /**
-   * Runs, in the same way on the primary, a short statement that adds rows; what has waited 50 ms for others goes on on the pool.
-   * Gives its rows.
+   * Runs, in the same way on the primary, a short statement that adds rows; null of what has waited 50 ms for others, and has
+   * done nothing.
    */
-  add(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /**

@@ -2,7 +2,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
 import type { Database } from './database.ts';
 import { Channels } from './listening-connection.ts';
-import { afterCommit, applyMigrations, common, options, watchTransactions } from './orm.ts';
+import { afterCommit, applyMigrations, common, options } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 
 /** PostgreSQL inside this process, which is the only one; throws when another has the folder. */
@@ -11,13 +11,12 @@ export async function openEmbedded(dataDir: string): Promise<Database> {
   const channels = new Channels();
   const dialect = new PostgresDialect({ pool });
   const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
-  watchTransactions(orm);
   const send: Database['send'] = async (statement, values) => {
     const connection = await pool.connect();
     return (await connection.query(statement, values).finally(() => connection.release())).rows;
   };
   return {
-    ...common(orm),
+    ...common(orm, (statement) => send(statement, [])),
     kind: 'embedded',
     isCluster: false,
     send,

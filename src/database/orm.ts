@@ -4,6 +4,7 @@ import { join, parse } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM, Options } from '@mikro-orm/postgresql';
+import type { EntityManager } from '@mikro-orm/sql';
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
 import type { Database } from './database.ts';
@@ -29,15 +30,26 @@ export const options: Options = {
   },
 };
 
+const APPLIED = 'select name from mikro_orm_migrations';
+const namesIn = (rows: unknown[]) => (rows as { name: string }[]).map(({ name }) => parse(name).name);
+
+function noneWithoutTable(error: unknown): string[] {
+  if ((error as { code?: unknown }).code === '42P01') return [];
+  throw error;
+}
+
 const UNREACHABLE = 'The database cannot be reached.';
 
-/** What both databases do by MikroORM. */
-export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations' | 'unready'> {
+/** What both databases do by MikroORM; `look` sends what is asked for `unready`. */
+export function common(
+  orm: MikroORM,
+  look: (statement: string) => Promise<unknown[]>,
+): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready'> {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   let atStart: string[] | undefined;
   async function differences(): Promise<string | null> {
-    const applied = (await orm.migrator.getExecuted()).map(({ name }) => parse(name).name);
+    const applied = await look(APPLIED).then(namesIn, noneWithoutTable);
     atStart ??= applied;
     const missing = own.filter((name) => !applied.includes(name));
     if (missing.length > 0) return `The database lacks ${missing.join(', ')}: run npm run migrate -- up.`;
@@ -48,6 +60,7 @@ export function common(orm: MikroORM): Pick<Database, 'orm' | 'pendingMigrations
   }
   return {
     orm,
+    transaction,
     pendingMigrations,
     async unready() {
       const timer = new AbortController();
@@ -99,18 +112,14 @@ export function afterCommit(act: () => void): void {
   else act();
 }
 
-/** Makes the transactions of the unit of work known to those two. */
-export function watchTransactions(orm: MikroORM): void {
-  const connection = orm.em.getConnection();
-  const transactional = connection.transactional.bind(connection);
-  connection.transactional = async (body, settings) => {
-    // A savepoint belongs to the transaction around it. What it announced wakes somebody in vain if it was rolled back.
-    if (settings?.ctx) return transactional(body, settings);
-    const transaction: Transaction = { open: true, after: [] };
-    const result = await transactional((trx) => current.run(transaction, () => body(trx)), settings).finally(() => {
-      transaction.open = false;
+/** Does `work` in a transaction of the unit of work, of which those two then know. */
+async function transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T> {
+  const own: Transaction = { open: true, after: [] };
+  const result = await em
+    .transactional((inner) => current.run(own, () => work(inner)))
+    .finally(() => {
+      own.open = false;
     });
-    for (const act of transaction.after) act();
-    return result;
-  };
+  for (const act of own.after) act();
+  return result;
 }

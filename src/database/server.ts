@@ -5,7 +5,7 @@ import type { ClientConfig, PoolConfig } from 'pg';
 import { hasCitus } from './citus.ts';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
-import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options, watchTransactions } from './orm.ts';
+import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
 import { READ_IN_ORDER } from './planner-settings.ts';
 import { ServerPool } from './server-pool.ts';
@@ -38,8 +38,10 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   }
   const pool = new ServerPool(primary.watch, pooled(primary.url));
   const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
+  // Whoever asks whether this process is ready waits for nobody.
+  const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   const reading = inTurn(replicaPools.length > 0 ? replicaPools : [pool]);
-  const orm = await openOrm(primary.url, pool);
+  const orm = await MikroORM.init({ ...options, clientUrl: primary.url, driverOptions: () => pool.dialect });
   const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
   const citus = found?.citus ?? false;
   if (!citus) {
@@ -50,15 +52,15 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   const send: Database['send'] = (statement, values, { replica = false } = {}) =>
     (replica ? reading() : pool).send(statement, values);
   return {
-    ...common(orm),
+    ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
     isCluster: citus,
     send,
-    read: async (statement, values) => (await pipelines.read(statement, values)) ?? send(statement, values),
+    read: pipelines.read,
     rows: async (statement, values, { newest = false } = {}) =>
       newest && replicas.length > 0 ? null : pipelines.rows(statement, values),
     slowRows: (statement, values, how) => (how.newest ? pool : reading()).rows(statement, values, how),
-    add: async (statement, values) => (await pipelines.add(statement, values)) ?? send(statement, values),
+    add: pipelines.add,
     connections: () => pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
@@ -67,7 +69,7 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
       pipelines.close();
       await listening.close();
       await orm.close();
-      await Promise.all([pool, ...replicaPools].map((one) => one.end()));
+      await Promise.all([pool, probing, ...replicaPools].map((one) => one.end()));
       closeWatches();
     },
   };
@@ -125,12 +127,6 @@ function openPipelines(primary: Watched, replicas: readonly Watched[], citus: bo
       for (const each of [...reads, additions]) each.close();
     },
   };
-}
-
-async function openOrm(url: string, pool: ServerPool): Promise<MikroORM> {
-  const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => pool.dialect });
-  watchTransactions(orm);
-  return orm;
 }
 
 /** Any number will do, as long as every process of the service has the same. */

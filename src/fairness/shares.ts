@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** How much one holder may take at a time. */
 export interface Appetite {
   /** For each place that it holds, it leaves so many free; 0 takes all that are not reserved. */
@@ -6,6 +8,15 @@ export interface Appetite {
   reserved: boolean;
   /** How many may wait beside those under way. Without it, nobody waits. */
   queue?: number;
+}
+
+/** Holders that are remembered; to the others, it is long ago. */
+const MOST_SERVED = 100_000;
+
+/** Work without a place. */
+interface Waiting {
+  start: () => void;
+  started: boolean;
 }
 
 /**
@@ -17,9 +28,9 @@ export class Shares {
   readonly #reserve: number;
   readonly #running = new Map<string, number>();
   /** What waits, by holder; the holder that was served last stands last. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Waiting[]>();
   /** When each holder last took a place, in turns. */
-  readonly #served = new Map<string, number>();
+  readonly #served = new LRUCache<string, number>({ max: MOST_SERVED });
   #taken = 0;
   #queued = 0;
   #turn = 0;
@@ -47,9 +58,9 @@ export class Shares {
     return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
   }
 
-  /** Runs `work` in a place, as soon as it is this holder's turn. */
-  async run<T>(holder: string, work: () => Promise<T>): Promise<T> {
-    await this.#enter(holder);
+  /** Runs `work` in a place, as soon as it is this holder's turn; rejects if the signal of `patience` aborts before. */
+  async run<T>(holder: string, work: () => Promise<T>, patience?: () => AbortSignal): Promise<T> {
+    await this.#enter(holder, patience);
     try {
       return await work();
     } finally {
@@ -59,21 +70,37 @@ export class Shares {
 
   /** These holders in their turn: those with the fewest places first, then those that were served longest ago. */
   inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[] {
-    const names = new Set(holders.map(nameOf));
-    for (const name of this.#served.keys()) if (!names.has(name)) this.#served.delete(name);
     const turnOf = (name: string) => this.#served.get(name) ?? 0;
     const compared = (a: string, b: string) => this.held(a) - this.held(b) || turnOf(a) - turnOf(b);
     return holders.toSorted((a, b) => compared(nameOf(a), nameOf(b)));
   }
 
-  #enter(holder: string): Promise<void> {
+  async #enter(holder: string, patience?: () => AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
+    const one: Waiting = { start: resolve, started: false };
     const queue = this.#waiting.get(holder);
-    if (queue) queue.push(resolve);
-    else this.#waiting.set(holder, [resolve]);
+    if (queue) queue.push(one);
+    else this.#waiting.set(holder, [one]);
     this.#queued += 1;
     this.#startNext();
-    return promise;
+    if (one.started || !patience) return promise;
+    const signal = patience();
+    const leave = () => this.#forget(holder, one);
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+    await promise.finally(() => signal.removeEventListener('abort', leave));
+    if (!one.started) throw signal.reason;
+  }
+
+  /** It waits no more. */
+  #forget(holder: string, one: Waiting): void {
+    const queue = this.#waiting.get(holder) ?? [];
+    const at = queue.indexOf(one);
+    if (at < 0) return;
+    queue.splice(at, 1);
+    if (queue.length === 0) this.#waiting.delete(holder);
+    this.#queued -= 1;
+    one.start();
   }
 
   #leave(holder: string): void {
@@ -88,19 +115,21 @@ export class Shares {
     for (let next = this.#next(); next; next = this.#next()) {
       const [holder, queue] = next;
       this.#waiting.delete(holder);
-      queue.shift()?.();
+      const one = queue.shift() as Waiting;
       if (queue.length > 0) this.#waiting.set(holder, queue);
       this.#queued -= 1;
       this.#taken += 1;
       this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1);
       this.#served.set(holder, ++this.#turn);
+      one.started = true;
+      one.start();
     }
   }
 
   /** The queue of the holder with the fewest places, if there is a place for it. */
-  #next(): [holder: string, queue: (() => void)[]] | undefined {
+  #next(): [holder: string, queue: Waiting[]] | undefined {
     if (this.free === 0 || this.#queued === 0) return undefined;
-    let next: [string, (() => void)[]] | undefined;
+    let next: [string, Waiting[]] | undefined;
     let fewest = this.free > this.#reserve ? Number.POSITIVE_INFINITY : 1;
     for (const one of this.#waiting) {
       const running = this.#running.get(one[0]) ?? 0;

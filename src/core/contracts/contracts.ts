@@ -9,7 +9,7 @@ import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
@@ -30,7 +30,7 @@ export async function deleteContract(
     return row.json;
   };
   if (!expected) return remove();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     // Rows of a company that is not known are not locked: Citus does not know where to.
     const { company: owner } = await readOne<Contract>(ctx, contractRows, { id }, { company, send: onPrimary });
     await lockContract(onPrimary(ctx), { id, company: owner });

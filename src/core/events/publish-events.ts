@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { anyOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { deliveryColumns, newDelivery, wanted } from './event.ts';
@@ -154,7 +154,7 @@ interface Published {
  * transaction: none where somebody else holds the company's log.
  */
 export async function publishEventsOf(ctx: Context, company: string): Promise<Published> {
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const [free] = await lockFreeLog(onPrimary(ctx), { company });
     if (!free) return { events: 0, more: false };
     const [publish, most] = free.webhooks > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];

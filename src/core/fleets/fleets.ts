@@ -10,7 +10,7 @@ import { prepare } from '../sql/prepare.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, type JsonTable, json, jsonTable } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyOf, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
@@ -22,7 +22,7 @@ import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFl
 export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id: fleetId, ...fields } = readInput(updateFleetInput, input);
-  return ctx.em.transactional(async (em) => {
+  return transaction(ctx, async (em) => {
     // Locked, so that what the event says was before is what was before; but not against new vehicles, which hold on to
     // the fleet's id until they are committed.
     const [row] = isId(fleetId) ? await lockToChange(onPrimary(ctx), { id: fleetId, company }) : [];

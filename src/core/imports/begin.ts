@@ -9,7 +9,7 @@ import {
 } from '../errors.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { holdLock, newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { AddMode } from '../vehicles/vin-lists.ts';
@@ -34,7 +34,7 @@ export interface Wanted {
 export async function beginImport(ctx: Context, company: string, wanted: Wanted, key = '') {
   const now = ctx.now();
   const importId = wanted.importId ?? newId();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     // One at a time for each company, so that the limit is one.
     await holdLock(onPrimary(ctx), { name: JSON.stringify(['uploads', company]) });
     await forgetKey(onPrimary(ctx), { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { ImportState } from './import.ts';
@@ -83,7 +83,7 @@ export async function trimImports(ctx: Context): Promise<boolean> {
   const old = await findOld(onPrimary(ctx), { before });
   let more = old.length === IMPORTS_AT_ONCE;
   for (const [company, own] of Map.groupBy(old, (one) => one.company)) {
-    await ctx.em.transactional(async () => {
+    await transaction(ctx, async () => {
       const held = await lockOld(onPrimary(ctx), { company, before, ids: own.map(({ id }) => id) });
       const ids = held.map(({ id }) => id);
       more = (await forgetSome(ctx, { company, ids })) || more;

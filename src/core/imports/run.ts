@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import type { ImportState } from './import.ts';
 import { type ImportRow, importColumns, oneImport } from './imports.ts';
@@ -57,7 +57,7 @@ const fail = prepare((p: Start & { failure: string; now: Date }) =>
 
 /** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
-  await ctx.em.transactional(async () => {
+  await transaction(ctx, async () => {
     const [failed] = await fail(onPrimary(ctx), { ...startOf(run), failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(onPrimary(ctx), {});

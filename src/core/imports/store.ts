@@ -5,7 +5,7 @@ import { byCaller, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { refreshStatistics } from '../statistics.ts';
@@ -108,7 +108,7 @@ async function store(
   digest: string,
   how: How,
 ): Promise<ImportRow> {
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
     await takeTime(onPrimary(ctx), {});

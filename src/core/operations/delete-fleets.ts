@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgetImportsOf } from '../imports/forget.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { removeFromFleets } from '../vehicles/delete-vehicles.ts';
 
@@ -57,7 +57,7 @@ export const FROM_THE_START = '00000000-0000-0000-0000-000000000000';
  * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
  */
 export async function deleteSome(ctx: Context, place: Place, after: string): Promise<string | null> {
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const [fleet] = await lock(onPrimary(ctx), place);
     if (!fleet) return null;
     const vehicles = await lockSome(onPrimary(ctx), { ...place, after });

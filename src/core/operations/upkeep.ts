@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyText, firstIdOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { addCounts } from '../vehicles/tally.ts';
@@ -84,7 +84,7 @@ export async function foldTallies(ctx: Context): Promise<void> {
   const companies = (await findActive(onPrimary(ctx), { since })).map(({ company }) => company);
   const grown = await findGrown(onPrimary(ctx), { companies, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
-    await ctx.em.transactional(async () => {
+    await transaction(ctx, async () => {
       const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
       await addCounts(
         ctx,

@@ -1,6 +1,7 @@
 import { TransactionContext } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery, type InsertResult } from 'kysely';
-import type { Row } from '../../database/database.ts';
+import type { Database, Row } from '../../database/database.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
@@ -9,12 +10,48 @@ import type { Prepared, Send } from './prepare.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
-/** Of the ten connections of a pool; the others are for changes, jobs and whoever asks whether the process is ready. */
-const SLOW_READS = { capacity: 6, reserve: 2 };
-export const openSlowReads = (): Shares => new Shares(SLOW_READS);
+/** Of the ten connections of a pool; the others are for jobs. A company that has none finds one of the reserved. */
+const PLACES = { capacity: 8, reserve: 2 };
+export const openPlaces = (): Shares => new Shares(PLACES);
+
+/** Those of one company that wait for a place. */
+const MOST_WAITING = 100;
+
+/**
+ * Does what takes a connection of the pool when it is its company's turn; what is not for a request, at once. Throws RateLimited
+ * when its turn has not come after LIMIT_STATEMENT_SECONDS, and Unavailable when its client has left before.
+ */
+async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
+  const { caller, left, services } = ctx;
+  if (!left) return work();
+  const seconds = services.config.LIMIT_STATEMENT_SECONDS;
+  const holder = caller?.company ?? '';
+  if (services.places.held(holder) >= PLACES.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
+  const patience = () => AbortSignal.any([left(), AbortSignal.timeout(seconds * 1000)]);
+  let began = false;
+  const begin = () => {
+    began = true;
+    return work();
+  };
+  try {
+    return await services.places.run(holder, begin, patience);
+  } catch (error) {
+    if (began) throw error;
+    throw left().aborted ? clientHasLeft(error) : new RateLimited(seconds, TOO_MANY);
+  }
+}
+
+const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
+const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.', undefined, { cause });
+
+/** On a connection of the primary, or of a replica if there is one. */
+const onPool =
+  (ctx: Context, replica = false): Send =>
+  (text, values) =>
+    inTurn(ctx, () => ctx.services.database.send(text, values, { replica }));
 
 /** The primary. */
-export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.send;
+export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
 /** For what looks at rows until it finds enough, or counts them. */
 export const ALL_ROWS = Number.POSITIVE_INFINITY;
@@ -24,12 +61,15 @@ export const ALL_ROWS = Number.POSITIVE_INFINITY;
  * and what may be more than a page gets one of its own.
  */
 export const onReplica = (ctx: Context, rows = 1): Send =>
-  inTransaction(ctx) ?? (rows > PAGE_MAX ? ofPool(ctx) : ctx.services.database.read);
+  inTransaction(ctx) ?? (rows > PAGE_MAX ? onPool(ctx, true) : shared(ctx, ctx.services.database.read, true));
 
-const ofPool =
-  (ctx: Context): Send =>
-  (text, values) =>
-    ctx.services.database.send(text, values, { replica: true });
+/** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
+export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add, false);
+
+const shared =
+  (ctx: Context, short: Database['read'], replica: boolean): Send =>
+  async (text, values) =>
+    (await short(text, values)) ?? onPool(ctx, replica)(text, values);
 
 /** The primary; on the connections for short reads where these go there. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
@@ -63,19 +103,14 @@ export async function readRows(
   return short ?? readSlowly(ctx, text, values, newest);
 }
 
-/** Of one company, beside those that have a place. */
-const MOST_WAITING = 10;
-
 async function readSlowly(ctx: Context, text: string, values: readonly unknown[], newest: boolean) {
-  const { database, slowReads, config } = ctx.services;
+  const { database, config } = ctx.services;
   const { LIMIT_STATEMENT_SECONDS: seconds } = config;
-  const holder = ctx.caller?.company ?? '';
-  if (slowReads.held(holder) >= SLOW_READS.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
   const signal = ctx.left?.();
   try {
-    return await slowReads.run(holder, () => database.slowRows(text, values, { newest, seconds, signal }));
+    return await inTurn(ctx, () => database.slowRows(text, values, { newest, seconds, signal }));
   } catch (error) {
-    if (signal?.aborted) throw new Unavailable('The client has left.', undefined, { cause: error });
+    if (signal?.aborted) throw clientHasLeft(error);
     if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT) throw error;
     throw new CostExceeded(
       `Reading this took longer than ${seconds} s: ask for fewer rows, filter by a fleet or a status, or leave out counts.`,
@@ -85,14 +120,14 @@ async function readSlowly(ctx: Context, text: string, values: readonly unknown[]
 }
 
 const STATEMENT_TIMEOUT = '57014';
-const TOO_MANY = 'Too many slow reads of this company are under way. Try again when some have ended.';
-
-/** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
-export const append = (ctx: Context): Send => inTransaction(ctx) ?? ctx.services.database.add;
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
 const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? alone(ctx) : undefined);
+
+/** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
+export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
+  isInTransaction() ? ctx.em.transactional(work) : inTurn(ctx, () => ctx.services.database.transaction(ctx.em, work));
 
 /**
  * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
@@ -135,7 +170,7 @@ export async function againAfterDeadlock<T>(ctx: Context, work: (ctx: Context) =
     // An entity manager of its own each time: the one before has changes of what was rolled back.
     const own = renewed(ctx);
     try {
-      return await own.em.transactional(() => work(own));
+      return await transaction(own, () => work(own));
     } catch (error) {
       const deadlock = error instanceof Error && 'code' in error && error.code === '40P01';
       // Each change is another's success, so there is an end to them.

@@ -5,7 +5,7 @@ import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isInTransaction, onNewest, savepoint } from '../sql/send.ts';
+import { isInTransaction, onNewest, savepoint, transaction } from '../sql/send.ts';
 import { anyText } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
@@ -26,7 +26,7 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const add = () => addList(ctx, company, list, how);
   // What is atomic may have to be undone.
-  return how.mode === 'atomic' && !how.dryRun ? ctx.em.transactional(add) : add();
+  return how.mode === 'atomic' && !how.dryRun ? transaction(ctx, add) : add();
 }
 
 /** A value of a list, as it was sent and as it was read. */
@@ -136,7 +136,7 @@ async function addMissing(
     const { vins, found } = error;
     // A transaction that adds these behind others might wait for somebody who waits for the others: a deadlock.
     if (isUndone) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
-    const more = await ctx.em.transactional(() => addMissing(ctx, company, fleetId, vins, vins));
+    const more = await transaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
     return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
   }
 }

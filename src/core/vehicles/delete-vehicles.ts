@@ -7,7 +7,7 @@ import { readInput } from '../input.ts';
 import { contractsDeleted, deletingContracts, removeContractsOfVehicles, removed } from '../remove-contracts.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, ChangedMeanwhile, onPrimary } from '../sql/send.ts';
+import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyOf, anyText, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { counting } from './tally.ts';
@@ -85,7 +85,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const named = { company, fleetId, ...namedBy(lists) };
     const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
     if (deleted.length > 0) await removeVehicles(ctx, company, deleted);

@@ -8,7 +8,7 @@ import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
-import { onPrimary, onReplica } from '../sql/send.ts';
+import { onPrimary, onReplica, transaction } from '../sql/send.ts';
 import { anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
@@ -185,7 +185,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const company = authorize(ctx, 'fleets:write');
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const known = wanted.filter((vin) => vin !== null);
     const rows = await makeDue(onPrimary(ctx), { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));

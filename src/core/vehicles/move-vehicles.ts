@@ -4,7 +4,7 @@ import { type Fact, record } from '../events/record-events.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onNewest, onPrimary } from '../sql/send.ts';
+import { onNewest, onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyOf, holdLock } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { countVehicles } from './tally.ts';
@@ -20,7 +20,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
     await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);

@@ -2,7 +2,7 @@ import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
 import { mendedJson } from '../input.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckHours } from './eligibility.ts';
 import { storeFacts } from './store-facts.ts';
@@ -34,7 +34,7 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
 /** Gives what was passed over. */
 async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
-  const all = await ctx.em.transactional(async () => {
+  const all = await transaction(ctx, async () => {
     const stored = await updateVehicles(ctx, done);
     // Whoever waits for the next vehicle to come due thinks it is later than it now is.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');

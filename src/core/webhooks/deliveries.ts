@@ -11,7 +11,7 @@ import { prepare } from '../sql/prepare.ts';
 import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonTable } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { type Delivery, type DeliveryState, delivery, deliveryState } from './delivery.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './sender.ts';
@@ -32,7 +32,7 @@ export async function listDeliveries(
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const data = JSON.stringify({ webhookId: webhook.id });
     const [row] = await insertTest(onPrimary(ctx), { ...byCaller(ctx), company, webhook_id: webhook.id, data });
@@ -48,7 +48,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
  */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
     const place = { company, webhook_id: webhook.id, id: input.deliveryId };
     const { type } = await deliveryOf(ctx, place);

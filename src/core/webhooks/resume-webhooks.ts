@@ -3,7 +3,7 @@ import { deliveryColumns, newDelivery, wanted } from '../events/event.ts';
 import { holdPublishing } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import type { WebhookKey } from './webhook.ts';
 
@@ -29,7 +29,7 @@ export async function resumeStep(ctx: Context, webhook: WebhookKey): Promise<boo
 }
 
 async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last: boolean }): Promise<boolean> {
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const given = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
     const [webhook] = await lockResuming(onPrimary(ctx), given);

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
 import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import type { DeliveryState } from './delivery.ts';
@@ -28,7 +28,7 @@ export async function storeAttempts(ctx: Context, company: string, attempted: re
   const outcomes = attempted.map(outcomeOf);
   if (!outcomes.some(({ last }) => last)) await store(ctx, company, outcomes);
   else {
-    await ctx.em.transactional(async () => {
+    await transaction(ctx, async () => {
       // Whoever halts a webhook holds publishing, then locks it: always in this order.
       await holdPublishing(ctx, company);
       await store(ctx, company, outcomes);

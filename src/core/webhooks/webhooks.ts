@@ -9,7 +9,7 @@ import { prepare } from '../sql/prepare.ts';
 import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onPrimary, transaction } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './sender.ts';
@@ -34,7 +34,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const [count] = await countOf(onPrimary(ctx), { company });
     if ((count?.count ?? 0) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
@@ -53,7 +53,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
     needExpected(before, expected);
@@ -79,7 +79,7 @@ export async function deleteWebhook(
   expected?: Expected<Webhook>,
 ): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     needExpected(webhook, expected);
     await remove(onPrimary(ctx), { company, id: webhook.id });
@@ -93,7 +93,7 @@ const OLD_SECRET_HOURS = 24;
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const secret = newSecret();
-  return ctx.em.transactional(async () => {
+  return transaction(ctx, async () => {
     const { id } = await needEventsOf(ctx, company, await lockWebhook(ctx, company, input.id));
     const now = ctx.now();
     const oldUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
