@@ -131,7 +131,7 @@ const ways: Record<string, (client: Client, fleetId: string, count: number) => F
   ),
 };
 
-const sending = ['rows', 'read', 'send', 'add'] as const;
+const sending = ['rows', 'slowRows', 'read', 'send', 'add'] as const;
 
 /** Statements sent while so many followers hear of the verification of some vehicles; each hears of all of them. */
 async function statementsFor(open: (typeof ways)[string], company: string, count: number): Promise<number> {

@@ -508,7 +508,7 @@ describe('statements', async () => {
 
   /** The texts of statements outside transactions, where all reads are. */
   async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
-    const own = (['rows', 'read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
+    const own = (['rows', 'slowRows', 'read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
     const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
     const result = await work();
     const texts = own.flatMap(({ mock }) => mock.calls.map(([text]) => text));

@@ -59,14 +59,16 @@ test.skipIf(gateway.database.kind === 'embedded')('and of an upload that it look
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');
-  // The upload has stored its first part, and waits for whoever is adding a vehicle of the second.
+  // The upload has stored all but its last vehicle, and waits for whoever is adding that one.
   await holder.query(
     `insert into vehicle (id, company, fleet_id, vin, created_at) values (gen_random_uuid(), 'acme', $1, $2, now())`,
     [fleet.id, vins.at(-1)],
   );
   const form = uploadForm(fleet.id, `vin\n${vins.join('\n')}\n`);
   const uploaded = acme.send('POST', `/vehicles/file?importId=${importId}`, form);
-  await until(async () => (await acme.get(`/imports/${importId}`)).body.created === 25_000);
+  await until(async () => (await acme.get(`/imports/${importId}`)).body.state === 'STORING');
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  await until(async () => (await gateway.execute(waiting)).length > 0);
   await gateway.execute('analyze vehicle');
   expect(await known()).toBeLessThan(before + vins.length / 2);
   await holder.query('rollback');

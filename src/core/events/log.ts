@@ -1,7 +1,7 @@
 import { type QueryCreator, type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
+import { onNewest, onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
@@ -14,7 +14,7 @@ const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLog(p.c
 
 /** The position of the last event of a company; '0' before the first. */
 export async function readEndOfLog(ctx: Context, company: string): Promise<string> {
-  const [row] = await readEnd(onPrimary(ctx), { company });
+  const [row] = await readEnd(onNewest(ctx), { company });
   return row?.end ?? '0';
 }
 

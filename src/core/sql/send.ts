@@ -15,7 +15,7 @@ const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
 /** Those of one company that wait for a place. */
-const MOST_WAITING = 100;
+const MOST_WAITING = 1000;
 
 /**
  * Does what takes a connection of the pool when it is its company's turn; what is not for a request, at once. Throws RateLimited
