@@ -50,7 +50,8 @@ async function main(): Promise<void> {
   const manufacturers = await openManufacturers(config, clock);
   const files = new FileReaders(config, manufacturers.supported);
   const places = openPlaces();
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, places, clock };
+  const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
+  const core = { config, database, changes, followers, manufacturers, files, places, clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -29,7 +29,7 @@ export interface Services {
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
-  /** The connections that companies share. */
+  /** The database's connections that companies share. */
   places: Shares;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;

@@ -1,4 +1,6 @@
+import { Shares } from '../fairness/shares.ts';
 import type { ChangeFeed, Listeners } from './changes.ts';
+import { RateLimited } from './errors.ts';
 
 /** Wakes the one who waits. However often it rings while nobody waits, the next wait ends at once, and only that one. */
 export class Signal {
@@ -38,6 +40,11 @@ export class Signal {
 /** Shared sources look for themselves this often although nothing was announced: news may get lost. */
 const LOOK_MS = 20_000;
 
+/** Streams of one company in this process. */
+const MOST_OF_COMPANY = 1000;
+const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
+const RETRY_SECONDS = 10;
+
 /** What several followers read together. */
 export interface Source {
   /** What it has to hear; those that give true wake its followers. */
@@ -67,9 +74,12 @@ export class Followers {
   readonly #opened = new Map<string, Opened>();
   /** What was read of shared objects, by its statement; it goes with the object. */
   readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
+  readonly #places: Shares;
 
-  constructor(changes: ChangeFeed) {
+  /** `most` follow at a time. */
+  constructor(changes: ChangeFeed, most: number) {
     this.#changes = changes;
+    this.#places = new Shares({ capacity: most, reserve: Math.floor(most / 4) });
   }
 
   /** How many followers there are. */
@@ -77,8 +87,17 @@ export class Followers {
     return this.#opened.values().reduce((sum, { followers }) => sum + followers.size, 0);
   }
 
-  /** Joins the followers of a source until the signal aborts or `leave` is called. */
-  join<T extends Source>(key: readonly string[], open: () => T, signal: AbortSignal) {
+  /**
+   * Joins the followers of a source of a company until the signal aborts or `leave` is called. Throws RateLimited where the company
+   * has too many.
+   */
+  join<T extends Source>(
+    key: readonly [kind: string, company: string, id?: string],
+    open: () => T,
+    signal: AbortSignal,
+  ) {
+    const giveBack = this.#places.take(key[1], MOST_OF_COMPANY);
+    if (!giveBack) throw new RateLimited(RETRY_SECONDS, TOO_MANY);
     const name = JSON.stringify(key);
     const opened = this.#opened.get(name) ?? this.#open(open());
     this.#opened.set(name, opened);
@@ -86,6 +105,7 @@ export class Followers {
     opened.followers.add(follower);
     const leave = () => {
       signal.removeEventListener('abort', leave);
+      giveBack();
       if (!opened.followers.delete(follower) || opened.followers.size > 0) return;
       this.#opened.delete(name);
       opened.close();

@@ -13,6 +13,9 @@ export interface Appetite {
 /** Holders that are remembered; to the others, it is long ago. */
 const MOST_SERVED = 100_000;
 
+/** All that is free; the reserved places for holders that have none. */
+const AT_ONCE: Appetite = { leaves: 0, reserved: true };
+
 /** Work without a place. */
 interface Waiting {
   start: () => void;
@@ -68,6 +71,17 @@ export class Shares {
     }
   }
 
+  /** Takes a place at once and gives what gives it back; null where the holder has `most` of them, or there is none for it. */
+  take(holder: string, most: number): (() => void) | null {
+    if (this.held(holder) >= most || this.room(holder, AT_ONCE) === 0) return null;
+    this.#take(holder);
+    let isTaken = true;
+    return () => {
+      if (isTaken) this.#leave(holder);
+      isTaken = false;
+    };
+  }
+
   /** These holders in their turn: those with the fewest places first, then those that were served longest ago. */
   inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[] {
     const turnOf = (name: string) => this.#served.get(name) ?? 0;
@@ -118,12 +132,16 @@ export class Shares {
       const one = queue.shift() as Waiting;
       if (queue.length > 0) this.#waiting.set(holder, queue);
       this.#queued -= 1;
-      this.#taken += 1;
-      this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1);
-      this.#served.set(holder, ++this.#turn);
+      this.#take(holder);
       one.started = true;
       one.start();
     }
+  }
+
+  #take(holder: string): void {
+    this.#taken += 1;
+    this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1);
+    this.#served.set(holder, ++this.#turn);
   }
 
   /** The queue of the holder with the fewest places, if there is a place for it. */

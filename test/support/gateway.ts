@@ -74,7 +74,8 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const authenticator = await openAuthenticator(config);
   const ending = new AbortController().signal;
   const places = openPlaces();
-  const core = { config, database, changes, followers: new Followers(changes), manufacturers, files, places, clock };
+  const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
+  const core = { config, database, changes, followers, manufacturers, files, places, clock };
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');

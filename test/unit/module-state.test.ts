@@ -18,7 +18,7 @@ const known: Record<string, string> = {
   'database/orm.ts current': 'the open transaction',
   'graphql/execution/counted.ts lengths': 'lists, by object',
   'graphql/execution/document.ts documents': 'documents, by text',
-  'graphql/execution/persisted-documents.ts kept': 'texts of documents, by hash',
+  'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
   'graphql/execution/persisted-documents.ts trustedTexts': 'texts, by manifest',
   'graphql/execution/counted.ts turn': 'the turn of the event loop',
   'graphql/execution/counted.ts waiting': 'who waits for it',

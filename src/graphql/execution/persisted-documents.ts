@@ -10,18 +10,22 @@ interface Asked {
   extensions?: { readonly persistedQuery?: unknown } | null | undefined;
 }
 
-/** Documents by the hash that clients may send in their place. Bounded, and of this process: clients send the text again. */
-const kept = new LRUCache<string, string>({
-  max: 10_000,
-  maxSize: 8 * 1024 * 1024,
-  sizeCalculation: ({ length }) => length + 1,
-});
+/** Documents of companies by the hash that clients may send in their place; clients send the text again when it is gone. */
+const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
+/** What a company sends drives out nothing of another's. */
+const ofCompany = () =>
+  new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
 /**
  * The text of the document that is asked for, where there is one: as sent, or as kept for its hash (Apollo's automatic
- * persisted queries), or as trusted. With `trusted`, every other document is refused. Throws GraphQLError.
+ * persisted queries), or as trusted. With `trusted`, every other document is refused. Without a token nothing is kept. Throws
+ * GraphQLError.
  */
-export function textOf({ query: sent, extensions }: Asked, trusted?: ReadonlyMap<string, string>): string | undefined {
+export function textOf(
+  { query: sent, extensions }: Asked,
+  company: string | undefined,
+  trusted?: ReadonlyMap<string, string>,
+): string | undefined {
   const query = sent || undefined;
   const asked = hashIn(extensions?.persistedQuery);
   if (trusted) return trustedText(query, asked, trusted);
@@ -30,7 +34,7 @@ export function textOf({ query: sent, extensions }: Asked, trusted?: ReadonlyMap
   // A text that is too long is refused for that.
   if (query.length > bounds.characters) return query;
   if (hash('sha256', query) !== asked) throw wrong('provided sha does not match query');
-  kept.set(asked, query);
+  if (company !== undefined) keep(company, asked, query);
   return query;
 }
 
@@ -41,8 +45,16 @@ function hashIn(persistedQuery: unknown): string | undefined {
   throw wrong('Unsupported persisted query version');
 }
 
+function keep(company: string, asked: string, text: string): void {
+  const own = kept.get(company) ?? ofCompany();
+  kept.set(company, own);
+  own.set(asked, text);
+}
+
+/** Whoever has sent it. */
 function knownText(asked: string): string {
-  const text = kept.get(asked);
+  const holder = kept.values().find((own) => own.has(asked));
+  const text = holder?.get(asked);
   if (text === undefined) throw refused('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
   return text;
 }

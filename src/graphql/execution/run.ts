@@ -1,5 +1,6 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
+import type { Context } from '../../core/context.ts';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
 import { localsOf } from '../../http/request-context.ts';
@@ -62,7 +63,7 @@ type Events = AsyncGenerator<ExecutionResult, void, void>;
 
 async function begin(sent: unknown, request: OperationRequest): Promise<string | ExecutionResult | Events> {
   const params = readInput(operationParams, sent);
-  const text = textIn(params, request.ctx.services.config.TRUSTED_DOCUMENTS);
+  const text = textIn(params, request.ctx);
   if (!text) throw new GraphQLError('Must provide query string.');
   const document = prepared(text);
   if (document.errors.length > 0) return { errors: document.errors.map(coded('GRAPHQL_VALIDATION_FAILED')) };
@@ -95,8 +96,10 @@ async function begin(sent: unknown, request: OperationRequest): Promise<string |
 }
 
 /** The text of the document, which a hash or an id may stand for. */
-const textIn = (params: z.output<typeof operationParams>, trusted: ReadonlyMap<string, string> | undefined) =>
-  trusted || params.extensions?.persistedQuery ? textOf(params, trusted) : params.query;
+function textIn(params: z.output<typeof operationParams>, { caller, services }: Context) {
+  const { TRUSTED_DOCUMENTS: trusted } = services.config;
+  return trusted || params.extensions?.persistedQuery ? textOf(params, caller?.company, trusted) : params.query;
+}
 
 /** The data as the database writes it; graphql-js makes what is not whole, of what was read. */
 function query({ reads }: GraphqlContext, executeAll: () => MaybePromise<ExecutionResult>) {

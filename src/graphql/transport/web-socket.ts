@@ -5,7 +5,8 @@ import { type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
 import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
-import { DomainError, type ErrorCode, RateLimited, Unauthenticated, Unavailable } from '../../core/errors.ts';
+import { DomainError, type ErrorCode, RateLimited, Unauthenticated } from '../../core/errors.ts';
+import { Shares } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
@@ -51,6 +52,18 @@ export function webSockets(services: HttpServices): Upgrades {
   };
 }
 
+/** WebSockets of one company, and operations on them, at a time. */
+const MOST_SOCKETS = 100;
+const MOST_COMPANY_OPERATIONS = 1000;
+/** Operations that one WebSocket may have at a time. */
+const MOST_OPERATIONS = 50;
+
+const placesFor = ({ LIMIT_CONNECTIONS: capacity }: HttpServices['config']) =>
+  new Shares({ capacity, reserve: Math.floor(capacity / 4) });
+
+const atMost = (count: number, what: string) =>
+  new RateLimited(1, `At most ${count.toLocaleString('en')} ${what} at a time. Try again when one has ended.`);
+
 async function openServer(services: HttpServices) {
   const [{ handleProtocols, makeServer }, { WebSocketServer }] = await Promise.all([
     import('graphql-ws'),
@@ -74,6 +87,7 @@ async function openServer(services: HttpServices) {
 
 function rules(services: HttpServices): ServerOptions<Record<string, unknown>, Peer> {
   const operate = operations(services);
+  const places = placesFor(services.config);
   return {
     async onConnect({ connectionParams, extra: peer }) {
       try {
@@ -81,6 +95,9 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         const caller = await services.authenticator.authenticate(token);
         if (!caller) throw new Unauthenticated(NO_TOKEN, null);
         await countRequest(services, payerOf(caller), NO_HEAD);
+        const giveBack = places.take(caller.company, MOST_SOCKETS);
+        if (!giveBack) throw atMost(MOST_SOCKETS, 'WebSockets of a company');
+        whenAborted(peer.over, giveBack);
         peer.begin((sent) => operate(sent, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
@@ -111,30 +128,21 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
 
 async function* nothingMore(): AsyncGenerator<never> {}
 
-/** Operations that one WebSocket may have at a time. */
-const MOST_OPERATIONS = 50;
-
 /** Runs operations, of which each counts, and is logged, like a request of its own. */
 function operations(services: HttpServices) {
-  const { log, rateLimit, config } = services;
-  let underWay = 0;
+  const { log, rateLimit } = services;
+  const places = placesFor(services.config);
 
-  /** Counts an operation until it has ended; throws for one too many. */
-  function admit(peer: Peer, closed: AbortSignal): void {
-    if (peer.operations >= MOST_OPERATIONS) {
-      throw new RateLimited(1, `At most ${MOST_OPERATIONS} operations at a time on one connection.`);
-    }
-    if (underWay >= config.LIMIT_CONNECTIONS) {
-      throw new Unavailable('Too many operations are under way. Try again in a moment.');
-    }
-    const add = (count: number) => {
-      peer.operations += count;
-      underWay += count;
-    };
-    add(1);
-    const end = () => add(-1);
-    if (closed.aborted) end();
-    else closed.addEventListener('abort', end, { once: true });
+  /** Counts an operation until it has ended; throws RateLimited for one too many. */
+  function admit(peer: Peer, company: string, closed: AbortSignal): void {
+    if (peer.operations >= MOST_OPERATIONS) throw atMost(MOST_OPERATIONS, 'operations on a WebSocket');
+    const giveBack = places.take(company, MOST_COMPANY_OPERATIONS);
+    if (!giveBack) throw atMost(MOST_COMPANY_OPERATIONS, 'operations of a company on its WebSockets');
+    peer.operations += 1;
+    whenAborted(closed, () => {
+      peer.operations -= 1;
+      giveBack();
+    });
   }
 
   return async (sent: unknown, caller: Caller, peer: Peer): Promise<Outcome> => {
@@ -163,11 +171,16 @@ function operations(services: HttpServices) {
     return outcome;
 
     async function admitted(): Promise<Outcome> {
-      admit(peer, closed);
+      admit(peer, caller.company, closed);
       await countRequest(services, payer, res);
       return run(sent, request);
     }
   };
+}
+
+function whenAborted(signal: AbortSignal, act: () => void): void {
+  if (signal.aborted) act();
+  else signal.addEventListener('abort', act, { once: true });
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';

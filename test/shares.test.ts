@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
+import type { Client, Json } from './support/client.ts';
+import { createFleet, fleetFields, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { until } from './support/until.ts';
+
+// One company does the worst that its limits allow, at one shared resource after the other. Another one and the probes notice nothing.
+
+const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: '2' } });
+const [loud, quiet] = [await gateway.as('loud'), await gateway.as('quiet')];
+const [loudFleet, quietFleet] = [await createFleet(loud), await createFleet(quiet)];
+const isServer = gateway.database.kind === 'postgresql' && !process.env.TEST_CITUS_URL;
+
+/** What the other company does: reads, additions, changes in transactions. All of it succeeds. */
+async function othersAreServed(): Promise<void> {
+  const answers = await Promise.all([
+    quiet.get('/fleets'),
+    quiet.post('/fleets', fleetFields),
+    quiet.post('/vehicles', { fleetId: quietFleet.id, vins: newVins(3) }),
+    quiet.send('PATCH', `/fleets/${quietFleet.id}`, { name: 'Other' }),
+    quiet.post('/graphql', { query: '{ fleets { totalCount nodes { vehicles { totalCount } } } }' }),
+    gateway.anyone.get('/readyz'),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 201, 201, 200, 200, 200]);
+}
+
+interface Worst {
+  /** Held by another transaction of the company meanwhile. */
+  holds: string;
+  request: () => Promise<{ status: number; body: Json }>;
+}
+const worst: Record<string, Worst> = {
+  'changes of a fleet that is locked': {
+    holds: `select from fleet where id = '${loudFleet.id}' for update`,
+    request: () => loud.send('PATCH', `/fleets/${loudFleet.id}`, { name: 'Other' }),
+  },
+  'vehicles of a fleet that is locked': {
+    holds: `select from fleet where id = '${loudFleet.id}' for update`,
+    request: () => loud.post('/vehicles', { fleetId: loudFleet.id, vins: newVins(3) }),
+  },
+  'moves beside another': {
+    holds: `select pg_advisory_xact_lock(hashtextextended('["move","loud"]', 0))`,
+    request: () =>
+      loud.post('/graphql', {
+        query: `mutation { moveVehicles(input: { fleetId: "${loudFleet.id}", vins: ["${newVins(1)[0]}"] }) { fleet { id } } }`,
+      }),
+  },
+};
+
+test.skipIf(!isServer).each(Object.entries(worst))('%s', { timeout: 60_000 }, async (_, { holds, request }) => {
+  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query(holds);
+  const asked = Array.from({ length: 60 }, request);
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  await until(async () => (await gateway.execute(waiting)).length >= 2);
+  await othersAreServed();
+  const answers = await Promise.all(asked);
+  // Whoever had a place waited for the lock; the others were told to come back.
+  expect(
+    answers.some(({ status, body }) => status === 429 || body.errors?.[0]?.extensions?.code === 'RATE_LIMITED'),
+  ).toBe(true);
+  await holder.query('rollback');
+  await until(async () => (await request()).status < 300);
+});
+
+/** A WebSocket that says what the protocol has it say first. */
+function connect(client: Client) {
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/graphql`, ['graphql-transport-ws']);
+  onTestFinished(() => socket.terminate());
+  const messages: Json[] = [];
+  let closed: number | undefined;
+  socket.on('message', (data) => messages.push(JSON.parse(String(data))));
+  socket.once('close', (code) => {
+    closed = code;
+  });
+  const send = (message: Json) => socket.send(JSON.stringify(message));
+  socket.once('open', () =>
+    send({ type: 'connection_init', payload: { authorization: client.headers.authorization } }),
+  );
+  return {
+    send,
+    messages,
+    closed: () => closed,
+    settled: () => until(() => messages.length > 0 || closed !== undefined),
+  };
+}
+
+test('a hundred WebSockets, and a thousand operations on them', { timeout: 60_000 }, async () => {
+  const sockets = Array.from({ length: 101 }, () => connect(loud));
+  for (const { settled } of sockets) await settled();
+  expect(sockets.map(({ closed }) => closed()).filter((code) => code !== undefined)).toEqual([1013]);
+
+  const open = sockets.filter(({ closed }) => closed() === undefined);
+  const subscribe = (socket: (typeof open)[number], id: number) =>
+    socket.send({ type: 'subscribe', id: String(id), payload: { query: 'subscription { events { id } }' } });
+  for (const [at, socket] of open.entries()) for (let id = 0; id < 10; id++) subscribe(socket, at * 10 + id);
+  await until(() => gateway.services.followers.count === 1000);
+  const [first] = open as [(typeof open)[number]];
+  subscribe(first, 1000);
+  await until(() => first.messages.length > 1);
+  expect(first.messages[1]).toMatchObject({
+    id: '1000',
+    type: 'error',
+    payload: [{ extensions: { code: 'RATE_LIMITED' } }],
+  });
+  const stream = await loud.get('/events/stream');
+  expect([stream.status, stream.body.code, stream.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '10']);
+
+  const other = connect(quiet);
+  await other.settled();
+  other.send({ type: 'subscribe', id: '1', payload: { query: '{ manufacturers { id } }' } });
+  await until(() => other.messages.length > 2);
+  expect(other.messages.map(({ type }) => type)).toEqual(['connection_ack', 'next', 'complete']);
+  await othersAreServed();
+
+  first.send({ type: 'complete', id: '0' });
+  await until(() => gateway.services.followers.count === 999);
+  subscribe(first, 1001);
+  await until(() => gateway.services.followers.count === 1000);
+});
+
+test('documents that are kept for their hash', async () => {
+  const persisted = (query: string) => ({
+    persistedQuery: { version: 1, sha256Hash: createHash('sha256').update(query).digest('hex') },
+  });
+  const known = 'query Known { manufacturers { id } }';
+  await quiet.post('/graphql', { query: known, extensions: persisted(known) });
+  for (const client of [loud, gateway.anyone]) {
+    for (let at = 0; at < 600; at++) {
+      const query = `query Filling${at} { __typename }${' '.repeat(16_000)}`;
+      await client.post('/graphql', { query, extensions: persisted(query) });
+    }
+  }
+  expect((await quiet.post('/graphql', { extensions: persisted(known) })).body.errors).toBeUndefined();
+  const unnamed = 'query Unnamed { __typename }';
+  await gateway.anyone.post('/graphql', { query: unnamed, extensions: persisted(unnamed) });
+  const { errors } = (await quiet.post('/graphql', { extensions: persisted(unnamed) })).body;
+  expect(errors).toMatchObject([{ extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } }]);
+});
