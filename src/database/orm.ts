@@ -33,7 +33,7 @@ export const options: Options = {
 const APPLIED = 'select name from mikro_orm_migrations';
 const namesIn = (rows: unknown[]) => (rows as { name: string }[]).map(({ name }) => parse(name).name);
 
-function noneWithoutTable(error: unknown): string[] {
+function noneWithoutTable(error: unknown): unknown[] {
   if ((error as { code?: unknown }).code === '42P01') return [];
   throw error;
 }
@@ -49,7 +49,9 @@ export function common(
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   let atStart: string[] | undefined;
   async function differences(): Promise<string | null> {
-    const applied = await look(APPLIED).then(namesIn, noneWithoutTable);
+    // Once more where its connection was lost meanwhile.
+    const found = await look(APPLIED).catch(() => look(APPLIED).catch(noneWithoutTable));
+    const applied = namesIn(found);
     atStart ??= applied;
     const missing = own.filter((name) => !applied.includes(name));
     if (missing.length > 0) return `The database lacks ${missing.join(', ')}: run npm run migrate -- up.`;

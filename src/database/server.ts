@@ -36,14 +36,14 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     closeWatches();
     throw notReached(direct.url, error);
   }
-  const pool = new ServerPool(primary.watch, pooled(primary.url));
-  const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
   // Whoever asks whether this process is ready waits for nobody.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
+  const [found] = (await probing.send(`select ${hasCitus} as citus`, [])) as { citus: boolean }[];
+  const citus = found?.citus ?? false;
+  const pool = new ServerPool(primary.watch, pooled(primary.url));
+  const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
   const reading = inTurn(replicaPools.length > 0 ? replicaPools : [pool]);
   const orm = await MikroORM.init({ ...options, clientUrl: primary.url, driverOptions: () => pool.dialect });
-  const [found] = await orm.em.getConnection().execute<{ citus: boolean }[]>(`select ${hasCitus} as citus`);
-  const citus = found?.citus ?? false;
   if (!citus) {
     pool.begin = BEGIN;
     for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;

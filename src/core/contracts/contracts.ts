@@ -23,20 +23,21 @@ export async function deleteContract(
 ): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:write');
   if (!isId(id)) throw new ContractNotFound();
-  const remove = async () => {
+  // A transaction also for one statement: its plan looks up the rows of a company that the planner has not seen.
+  return transaction(ctx, async () => {
+    if (expected) await needAsExpected(ctx, { id }, company, expected);
     const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), id, company });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
-  };
-  if (!expected) return remove();
-  return transaction(ctx, async () => {
-    // Rows of a company that is not known are not locked: Citus does not know where to.
-    const { company: owner } = await readOne<Contract>(ctx, contractRows, { id }, { company, send: onPrimary });
-    await lockContract(onPrimary(ctx), { id, company: owner });
-    needExpected(await readOne<Contract>(ctx, contractRows, { id }, { company: owner, send: onPrimary }), expected);
-    return remove();
   });
+}
+
+/** Holds the contract as it is expected to be. Rows of a company that is not known are not locked: Citus does not know where to. */
+async function needAsExpected(ctx: Context, by: { id: string }, company: string | null, expected: Expected<Contract>) {
+  const { company: owner } = await readOne<Contract>(ctx, contractRows, by, { company, send: onPrimary });
+  await lockContract(onPrimary(ctx), { ...by, company: owner });
+  needExpected(await readOne<Contract>(ctx, contractRows, by, { company: owner, send: onPrimary }), expected);
 }
 
 const lockContract = prepare((p: { id: string; company: string }) =>
