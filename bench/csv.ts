@@ -7,7 +7,7 @@
  * resident size is that of the whole run, all shapes together.
  */
 import { Readable } from 'node:stream';
-import { readCsv } from '../src/core/imports/csv/csv.ts';
+import { readCsv } from '../src/core/imports/table.ts';
 import { readVin } from '../src/core/vin.ts';
 
 const rows = Number(process.argv[2] ?? 1_000_000);

@@ -17,7 +17,7 @@ import { masked, openLog } from './http/observability/log.ts';
 import { welcome } from './http/pages/welcome.ts';
 import { openRateLimit } from './http/request-context.ts';
 import { giveBackAfterStart } from './idle-memory.ts';
-import { activityOf } from './jobs/backoff.ts';
+import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry } from './telemetry/open.ts';

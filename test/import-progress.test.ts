@@ -5,7 +5,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { importChanges } from '../src/core/following/subscriptions.ts';
-import type { Import } from '../src/core/imports/import.ts';
+import type { Import } from '../src/core/imports/imports.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { beginImport } from '../src/core/imports/begin.ts';
+import { beginImport } from '../src/core/imports/import-vehicles.ts';
 import { upkeep } from '../src/jobs/upkeep.ts';
 import type { Client, Json } from './support/client.ts';
 import { createFleet, newVin, uploadForm } from './support/factories.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { activityOf } from '../src/jobs/backoff.ts';
+import { activityOf } from '../src/jobs/job.ts';
 import { startRunner } from '../src/jobs/runner.ts';
 import { addVehicles, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

@@ -11,8 +11,7 @@ import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.t
 import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { type Appetite, Shares } from '../fairness/shares.ts';
-import type { Steps } from './backoff.ts';
-import { batched, type Job } from './job.ts';
+import { batched, type Job, type Steps } from './job.ts';
 
 /** Deliveries this process has under way at a time. A company holds as many as it leaves free. */
 const PLACES = { capacity: 160, reserve: 40 };

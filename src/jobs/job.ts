@@ -1,3 +1,6 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** Work that comes due by itself. What it does may be done twice: a killed process's share is done again. */
 export interface Job {
   /** Does what is due, until there is no more or the signal aborts; gives when more comes due (ISO 8601), if it knows. */
@@ -38,5 +41,90 @@ export function batched<T>(
     next = { items, done };
     last = done.catch(() => {});
     return done;
+  };
+}
+
+/** What the process is busy with. */
+export interface Activity {
+  /** Requests that came so far. */
+  requests(): number;
+  /** The part of the time since it was last asked in which the process was at work, 0 to 1. */
+  utilisation(): number;
+}
+
+/** From so much on, requests begin to wait for each other; at so much, most of them do. */
+const BUSY = { from: 0.4, to: 0.8 };
+/** What was seen is good for so long, and requests are remembered for so long. */
+const LOOK_MS = 25;
+const REMEMBERED_MS = 250;
+const LONGEST_PAUSE_MS = 50;
+
+/** Does a step, in its time. */
+export type Steps = <T>(step: () => Promise<T>) => Promise<T>;
+
+/**
+ * Background work yields to requests. While there are any, a step waits before it begins: the longer the busier the process is,
+ * and as long as the step before it took, which is longer the busier the database is. Without requests it waits for nothing.
+ */
+export class Backoff {
+  readonly #activity: Activity;
+  readonly #wait: (ms: number) => Promise<unknown>;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #requests = 0;
+  #requestAt = Number.NEGATIVE_INFINITY;
+  #utilisation = 0;
+
+  constructor(activity: Activity, wait: (ms: number) => Promise<unknown> = delay) {
+    this.#activity = activity;
+    this.#wait = wait;
+  }
+
+  /** What does the steps of one job, which wait for `longest` ms at most. */
+  steps(longest = LONGEST_PAUSE_MS): Steps {
+    let took = 0;
+    return async (step) => {
+      const pause = this.#pause(took, longest);
+      if (pause >= 1) await this.#wait(pause);
+      const start = performance.now();
+      try {
+        return await step();
+      } finally {
+        took = performance.now() - start;
+      }
+    };
+  }
+
+  #pause(took: number, longest: number): number {
+    const now = performance.now();
+    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+    if (now - this.#requestAt > REMEMBERED_MS) return 0;
+    const busy = (this.#utilisation - BUSY.from) / (BUSY.to - BUSY.from);
+    return Math.min(longest, Math.max(took, busy * longest));
+  }
+
+  #look(now: number): void {
+    this.#lookedAt = now;
+    this.#utilisation = this.#activity.utilisation();
+    const requests = this.#activity.requests();
+    if (requests !== this.#requests) this.#requestAt = now;
+    this.#requests = requests;
+  }
+}
+
+/** The activity of this process, whose server counts its requests. */
+export function activityOf(server: { on(event: 'request', heard: () => void): unknown }): Activity {
+  let requests = 0;
+  server.on('request', () => {
+    requests += 1;
+  });
+  let last = performance.eventLoopUtilization();
+  return {
+    requests: () => requests,
+    utilisation() {
+      const now = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(now, last);
+      last = now;
+      return utilization;
+    },
   };
 }

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import { companiesWithPeriods, recordContractPeriods } from '../core/contracts/contract-periods.ts';
-import { companiesToPublish, publishEventsOf } from '../core/events/publish-events.ts';
-import type { Steps } from './backoff.ts';
-import type { Job } from './job.ts';
+import { companiesToPublish, publishEventsOf } from '../core/events/log.ts';
+import type { Job, Steps } from './job.ts';
 
 const PAUSE_MS = 40;
 

@@ -3,14 +3,13 @@ import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/followers.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import { type Activity, Backoff } from './backoff.ts';
 import { deliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
-import type { Job } from './job.ts';
+import { type Activity, Backoff, type Job } from './job.ts';
 import { publish } from './publish-events.ts';
 import { deleteFleets, upkeep } from './upkeep.ts';
 import { tellProviders, verifyEligibility } from './verify-eligibility.ts';
 
-export interface Runner {
+interface Runner {
   /** Takes no new work, and resolves when what is under way has ended. */
   stop(): Promise<void>;
 }

@@ -7,8 +7,7 @@ import { forgetRateUse } from '../core/operations/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
-import type { Steps } from './backoff.ts';
-import type { Job } from './job.ts';
+import type { Job, Steps } from './job.ts';
 
 /** Keeps the house: ends uploads whose process has gone, keeps statistics, folds tallies, forgets old answers, counts, imports, deliveries and events. */
 export function upkeep(open: () => Context): Job {

@@ -11,8 +11,7 @@ import {
 import { TOLD_EVERY_SECONDS, tellOfProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import { retire, SIGN_SECONDS, stayAlive, takeOverClaims } from '../core/vehicles/workers.ts';
-import type { Steps } from './backoff.ts';
-import { batched, type Job } from './job.ts';
+import { batched, type Job, type Steps } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 

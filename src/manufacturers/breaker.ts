@@ -1,6 +1,6 @@
 import { ProviderError, type ProviderErrorKind } from './provider.ts';
 
-export interface BreakerOptions {
+interface BreakerOptions {
   /** Errors in a row that open the circuit. */
   breakAfter: number;
   /** How long the circuit stays open at first, in ms; doubles with every probe that fails, up to a minute. */

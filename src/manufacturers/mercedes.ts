@@ -3,7 +3,7 @@ import type { UpstreamRequest } from './exchange.ts';
 import { type Asker, isAbout, type Provider, type ProviderAnswer, ProviderError, type Reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
-export interface MercedesOptions extends UpstreamOptions {
+interface MercedesOptions extends UpstreamOptions {
   url: string;
   tokenUrl: string;
   clientId: string;

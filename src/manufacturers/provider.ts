@@ -1,5 +1,5 @@
 /** Who can do something about a reason. */
-export type Actor = 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
+type Actor = 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
 
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people. */
 export interface Reason {
@@ -25,13 +25,13 @@ export interface Eligible {
 }
 
 /** The provider does not serve this brand after all: the next candidate is asked. */
-export interface BrandRejected {
+interface BrandRejected {
   outcome: 'BRAND_REFUSED';
   raw: unknown;
 }
 
 /** An answer that asking again will not change. */
-export interface Failed {
+interface Failed {
   outcome: 'FAILED';
   reason: Reason;
   raw: unknown;

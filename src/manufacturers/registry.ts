@@ -1,11 +1,10 @@
 import { traced } from '../telemetry/telemetry.ts';
-import { type BrandId, brandIds, brands } from './brands.ts';
+import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
 import { LastMinute } from './exchange.ts';
 import type { Asker, Eligible, NoAnswer, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
 import { type Lane, lanesOf } from './slots.ts';
-import { candidateBrands, wmiTable } from './wmi.ts';
 
-export interface Manufacturer {
+interface Manufacturer {
   /** Slug: `mercedes-benz`. */
   id: string;
   name: string;
@@ -16,7 +15,7 @@ export interface Manufacturer {
 }
 
 /** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
-export type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
+type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
   status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
   /** The brand that answered; the likeliest one where none did. */
   manufacturer: string | null;
@@ -26,7 +25,7 @@ export type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
  * No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent; without
  * a reason the one before still holds.
  */
-export type Unanswered = Omit<NoAnswer, 'outcome'> & { status: 'PENDING' };
+type Unanswered = Omit<NoAnswer, 'outcome'> & { status: 'PENDING' };
 
 export type Verification = Verified | Unanswered;
 

@@ -1,7 +1,6 @@
 import { Shares } from '../fairness/shares.ts';
-import { type BrandId, brandIds } from './brands.ts';
+import { type BrandId, brandIds, wmiTable } from './brands.ts';
 import type { Capacity, Provider, Reason } from './provider.ts';
-import { wmiTable } from './wmi.ts';
 
 /** How far ahead of the free places calls may be claimed: as many as start within so long. */
 const AHEAD_MS = 250;

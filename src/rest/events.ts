@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { type Event, type EventFilter, event } from '../core/events/event.ts';
-import { eventCursor, getEvent, listEvents } from '../core/events/events.ts';
+import { type Event, type EventFilter, event, eventCursor, getEvent, listEvents } from '../core/events/events.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';

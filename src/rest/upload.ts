@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { admitUpload } from '../core/imports/begin.ts';
 import { mayBeTable, noTable } from '../core/imports/csv/head.ts';
+import { admitUpload } from '../core/imports/import-vehicles.ts';
 import { keepOnDisk, type TemporaryFile } from '../core/imports/temporary-file.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 

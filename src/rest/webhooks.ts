@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
-import { listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
-import { type DeliveryState, delivery, deliveryState } from '../core/webhooks/delivery.ts';
+import {
+  type DeliveryState,
+  delivery,
+  deliveryState,
+  listDeliveries,
+  redeliver,
+  testWebhook,
+} from '../core/webhooks/deliveries.ts';
 import { type WebhookWithSecret, webhook } from '../core/webhooks/webhook.ts';
 import {
   createWebhook,

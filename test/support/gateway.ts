@@ -16,7 +16,7 @@ import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
 import { type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
-import { activityOf } from '../../src/jobs/backoff.ts';
+import { activityOf } from '../../src/jobs/job.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { openManufacturers } from '../../src/manufacturers/open.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '../../src/core/context.ts';
-import { companiesToPublish, publishEventsOf } from '../../src/core/events/publish-events.ts';
+import { companiesToPublish, publishEventsOf } from '../../src/core/events/log.ts';
 
 /** Publishes some of what is recorded, of every company, where no job does; gives how many events these were. */
 export async function publishEvents(ctx: Context): Promise<number> {

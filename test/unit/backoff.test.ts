@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type Activity, activityOf, Backoff } from '../../src/jobs/backoff.ts';
+import { type Activity, activityOf, Backoff } from '../../src/jobs/job.ts';
 
 /** Stops the clock that measures durations; the function that is returned moves it on. */
 function holdClock(): (ms: number) => void {

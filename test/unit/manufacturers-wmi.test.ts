@@ -1,7 +1,6 @@
 import { decodeVIN } from 'universal-vin-decoder';
 import { describe, expect, test } from 'vitest';
-import { type BrandId, brandIds, brands } from '../../src/manufacturers/brands.ts';
-import { candidateBrands, wmiTable } from '../../src/manufacturers/wmi.ts';
+import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from '../../src/manufacturers/brands.ts';
 
 /** Where the decoder's prose uses other words than the brand's name. */
 const otherWords: Partial<Record<BrandId, RegExp>> = {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { candidateBrands, highMobilityBrands } from '../../src/manufacturers/brands.ts';
 import { openManufacturers } from '../../src/manufacturers/open.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';
-import { candidateBrands } from '../../src/manufacturers/wmi.ts';
 import { type Behaviour, eligible, json, UpstreamServer } from '../support/upstream.ts';
 
 const OPEL = 'W0LPE6DJ1BG062791';

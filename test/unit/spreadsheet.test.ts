@@ -4,9 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import writeExcelFile from 'write-excel-file/node';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
-import type { CsvRow } from '../../src/core/imports/csv/rows.ts';
-import { openSource } from '../../src/core/imports/source.ts';
-import { readTable } from '../../src/core/imports/table.ts';
+import { type CsvRow, readTable } from '../../src/core/imports/table.ts';
+import { openSource } from '../../src/core/imports/temporary-file.ts';
 import { workbookOf, zipOf } from '../support/zip.ts';
 
 const A = 'WVWZZZ1KZAW000001';

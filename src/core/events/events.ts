@@ -1,6 +1,9 @@
 import type { NotNull } from 'kysely';
+import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
+import { field } from '../fields.ts';
+import { listOf, time } from '../input.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
 import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -11,7 +14,66 @@ import { onPrimary } from '../sql/send.ts';
 import { firstIdOf, isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Event, type EventFilter, event, eventFilter } from './event.ts';
+import { eventTypes, MOST_TYPES } from './record-events.ts';
+
+const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
+
+export const eventVehicle = z
+  .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
+  .describe('A vehicle that an event is about; it may be gone by now.');
+
+/** A fact as both interfaces and webhooks show it. Times are ISO 8601 UTC. */
+export const event = z
+  .object({
+    id: field(
+      z.uuid(),
+      'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
+      '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
+    ),
+    type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
+    timestamp: field(z.iso.datetime(), 'When.', '2026-11-20T08:00:00.000Z'),
+    company: field(z.string(), 'Whose event it is.', 'acme'),
+    fleetId: field(
+      z.uuid().nullable(),
+      'The fleet it is about, if any, which may be gone by now.',
+      '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
+    ),
+    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, likewise.', null),
+    vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
+      { id: vehicleId, vin: 'WBA3A5C50CF256985' },
+    ]),
+    vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
+    actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
+    requestId: field(z.string().nullable(), 'The request it happened in, if any.', null),
+    data: field(z.record(z.string(), z.unknown()), 'What changed; its members follow from the type.', {
+      from: 'PENDING',
+      to: 'ELIGIBLE',
+      manufacturer: 'bmw',
+      reason: null,
+    }),
+  })
+  .meta({ id: 'Event', description: 'A fact, as it was when it became true.' });
+export type Event = z.output<typeof event>;
+
+export const eventFilter = z
+  .object({
+    types: listOf(
+      z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
+      MOST_TYPES,
+      'must be a list of event types',
+    )
+      .nullish()
+      .describe('Of one of these types.'),
+    fleetId: z.string().nullish().describe('About this fleet or its vehicles.'),
+    contractId: z.string().nullish().describe('About this contract.'),
+    vehicleId: z.string().nullish().describe('About this vehicle.'),
+    vin: z.string().nullish().describe('About the vehicle with this VIN, also from before it was last added.'),
+    since: time.nullish().describe('From then on.'),
+    until: time.nullish().describe('Before then.'),
+  })
+  .describe('Which events: those that fit everything that is given.');
+/** A filter as it came in; `matching` judges it. */
+export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
@@ -129,7 +191,7 @@ export const listing = (list: string, one: string): string => `${list} @> array[
 export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
 /** The order of a company's log. */
-export const logOrder: FixedOrder = {
+const logOrder: FixedOrder = {
   columns: ['e.position'],
   placeOf: (id) => [
     `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,

@@ -22,7 +22,7 @@ export const eventTypes = [
   'contract.ended',
   'webhook.test',
 ] as const;
-export type EventType = (typeof eventTypes)[number];
+type EventType = (typeof eventTypes)[number];
 
 /** A list of types may name some twice, but not for ever. */
 export const MOST_TYPES = 100;
@@ -95,7 +95,7 @@ const eventColumns = [
 type EventRow = Selectable<Tables['event']>;
 type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins'> & { data: unknown };
 /** Rows of a statement, each of which becomes an event. */
-export type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
+type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
 /** As a step of a statement: records an event for each of the rows, by their types. */
 export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Record<EventType, FactRows>>) {

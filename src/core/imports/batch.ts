@@ -1,6 +1,6 @@
-import { candidateBrands } from '../../manufacturers/wmi.ts';
+import { candidateBrands } from '../../manufacturers/brands.ts';
 import { readVin, type VinError, warningsText } from '../vin.ts';
-import type { CsvRow } from './csv/rows.ts';
+import type { CsvRow } from './table.ts';
 
 /** Rows of a file in the form in which statements take them: columns as PostgreSQL writes arrays, or as JSON. */
 export interface Batch {

@@ -4,7 +4,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { ImportState } from './import.ts';
+import type { ImportState } from './imports.ts';
 
 const IMPORTS_AT_ONCE = 100;
 const REJECTIONS_AT_ONCE = 5000;

@@ -1,60 +1,90 @@
 import { authorize, type Context } from '../context.ts';
+import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { ImportNotFound } from '../errors.ts';
 import { fleetIsThere } from '../fleets/fleet.ts';
 import { numbered } from '../sql/prepare.ts';
-import { type WrittenRows, writeRows } from '../sql/read.ts';
+import { type Row, type RowWriter, type WrittenRows, writeRows } from '../sql/read.ts';
 import { readRows } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
-import {
-  columnsOf,
-  LAYOUT_ROW,
-  layoutColumns,
-  layoutIn,
-  rejectedAt,
-  rejectedColumns,
-  rejectedHeader,
-  rejectedWriter,
-} from './csv/rejected.ts';
+import type { Delimiter } from './csv/head.ts';
+import { type CsvLayout, numberedColumns } from './csv/layout.ts';
 
 const REJECTIONS_PAGE = 1000;
 
-/** A report as far as it was read, and what follows; null where that is all. */
-export interface RejectedCsv {
-  text: string;
-  rest: AsyncIterable<string> | null;
-}
+const columns = ['r.value', 'r.cells::text', 'r.code', 'r.message', 'r.row'];
+const select = columns.join(', ');
+const [VALUE, CELLS, CODE, MESSAGE, ROW] = [0, 1, 2, 3, 4];
+/** The layout is read as a row before the first. */
+const LAYOUT_ROW = -1;
 
-/** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
-export async function readRejectedCsv(ctx: Context, { importId }: { importId: string }): Promise<RejectedCsv> {
+const rejections = (after: string) => `select ${select} from import_rejection r
+  where r.company = $company and r.import_id = $id and r.row > ${after} order by r.row limit ${REJECTIONS_PAGE + 1}`;
+
+const { text: begin } = numbered(`select import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT_ROW} as row
+  from import where import.company = $company and import.id = $id and ${fleetIsThere('import')}
+  union all (${rejections(`${LAYOUT_ROW}`)}) order by row`);
+
+const { text: after } = numbered(rejections('$row'));
+
+/**
+ * The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound.
+ * `rest` is null where `text` is all.
+ */
+export async function readRejectedCsv(
+  ctx: Context,
+  { importId }: { importId: string },
+): Promise<{ text: string; rest: AsyncIterable<string> | null }> {
   const company = authorize(ctx, 'fleets:read');
   const read = (statement: string, ...values: unknown[]) =>
     readRows(ctx, statement, [company, importId, ...values], { newest: true });
-  const [begun, ...rows] = isId(importId) ? await read(begin) : [];
-  const layout = begun && layoutIn(begun);
-  if (!layout) throw new ImportNotFound();
-  const columns = columnsOf(layout, rows[0]);
-  const writer = rejectedWriter(columns, layout.delimiter);
+  const [layout, ...rows] = isId(importId) ? await read(begin) : [];
+  if (!layout || Number(layout[ROW]) !== LAYOUT_ROW) throw new ImportNotFound();
+  const delimiter = layout[VALUE] as Delimiter;
+  const names = columnsOf({ delimiter, columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
+  const writer = rejectedWriter(names, delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
   return {
-    text: rejectedHeader(columns, layout.delimiter) + first.text,
+    text: rejectedHeader(names, delimiter) + first.text,
     rest: first.more ? rest(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) : null,
   };
 }
 
 async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<string> {
   for (let page = first; page.more && page.last; ) {
-    page = await read(rejectedAt(page.last));
+    page = await read(Number(page.last[ROW]));
     yield page.text;
   }
 }
 
-const rejections = (after: string) => `select ${rejectedColumns} from import_rejection r
-  where r.company = $company and r.import_id = $id and r.row > ${after} order by r.row limit ${REJECTIONS_PAGE + 1}`;
+/** The columns of a report; where the file has no header, as many as its first row has cells. */
+export const columnsOf = ({ columns }: CsvLayout, first: Row | undefined): string[] =>
+  columns ?? numberedColumns(first ? cellsOf(first).length : 1);
 
-/** The layout, and the first rows behind it, if the import is there. */
-const { text: begin } = numbered(`select ${layoutColumns} from import
-  where import.company = $company and import.id = $id and ${fleetIsThere('import')}
-  union all (${rejections(`${LAYOUT_ROW}`)}) order by row`);
+/** A row of a list of VINs has no cells, but a value alone. */
+const cellsOf = (row: Row): string[] => (row[CELLS] == null ? [row[VALUE] ?? ''] : JSON.parse(row[CELLS]));
 
-/** The rows behind one. */
-const { text: after } = numbered(rejections('$row'));
+const ERROR_COLUMNS = ['error_code', 'error_message'];
+const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
+
+/** The first line of a report, behind a byte order mark. */
+export const rejectedHeader = (names: readonly string[], delimiter: string): string =>
+  BYTE_ORDER_MARK + csvLine([...names.filter(isOwn), ...ERROR_COLUMNS], delimiter);
+
+/**
+ * Writes rejected rows in the layout of their file with error_code and error_message behind its columns, so that they can be
+ * mended in place and uploaded again. Error columns of an earlier report are replaced. Cells more than the header has follow the
+ * error columns, which so stay below their names.
+ */
+export function rejectedWriter(names: readonly string[], delimiter: string): RowWriter {
+  const own = names.flatMap((name, at) => (isOwn(name) ? [at] : []));
+  return {
+    columns,
+    select,
+    isArray: false,
+    write(row) {
+      const cells = cellsOf(row);
+      const errors = [row[CODE] ?? '', row[MESSAGE] ?? ''];
+      return csvLine([...own.map((at) => cells[at] ?? ''), ...errors, ...cells.slice(names.length)], delimiter);
+    },
+  };
+}

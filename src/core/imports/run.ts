@@ -5,8 +5,7 @@ import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { ImportState } from './import.ts';
-import { type ImportRow, importColumns, oneImport } from './imports.ts';
+import { type ImportRow, type ImportState, importColumns, oneImport } from './imports.ts';
 
 /** A running import is its process's for so long; then it counts as abandoned. */
 export const LEASE_SECONDS = 30;

@@ -3,22 +3,24 @@ import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
 import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { db, type Tables } from '../sql/tables.ts';
+import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
+import { ROWS_SHOWN } from './imports.ts';
 
 // Statements on the rows of an import that were set aside.
 
-export const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
+const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
-export const count = sql<number>`count(*)::int`;
+const count = sql<number>`count(*)::int`;
 
 /** Of which import of whose. */
-export interface Staged {
+interface Staged {
   importId: string;
   company: string;
 }
 
 /** The good rows, as `r`. */
-export const stagedRows = (p: Staged) =>
+const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -31,7 +33,7 @@ export const stagedRows = (p: Staged) =>
     .where('b.import_id', '=', p.importId);
 
 /** VINs in the order of their characters, whatever the database's own is. */
-export const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
+const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /**
  * Each VIN once, as it stands first in the file; with `unknown` only those that the company has not. These are looked up below the
@@ -52,7 +54,7 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
   db.selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', company).where('v.vin', '=', vin);
 
 /** The fleet of the company that has the VIN, or null. */
-export const fleetWith = (company: string, vin: Expression<string>) =>
+const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
 
 /**
@@ -168,3 +170,67 @@ export const tellOfNew = prepare((p: Told) => {
     ]);
   return recording(db, p, { 'vehicle.added': facts });
 });
+
+// What is told of rows that were set aside, and not stored.
+
+/** The good rows with their cells, as `r`. */
+const stagedCells = (p: Staged) =>
+  db
+    .selectFrom([
+      'import_batch as b',
+      sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
+        unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
+    ])
+    .where('b.company', '=', p.company)
+    .where('b.import_id', '=', p.importId);
+
+interface Elsewhere extends Staged {
+  fleetId: string;
+  room: number;
+}
+
+export const rejectStaged = prepare((p: Elsewhere) =>
+  db
+    .with('kept', (q) =>
+      q
+        .insertInto('import_rejection')
+        .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
+        .expression(
+          stagedCells(p)
+            .select(({ ref }) => [
+              'b.company',
+              'b.import_id',
+              'r.row',
+              'r.vin',
+              sql<string>`${inAnotherFleet.code}::text`.as('code'),
+              sql<string>`${inAnotherFleet.message}::text`.as('message'),
+              sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
+            ])
+            .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
+            .orderBy('r.row')
+            .limit(p.room),
+        ),
+    )
+    .selectFrom(stagedRows(p).select(['r.vin']).as('r'))
+    .select(count.as('count'))
+    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
+);
+
+/** The first rows whose VIN stands in an earlier one. */
+export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
+  db
+    .selectFrom(
+      stagedRows(p)
+        .select(({ ref }) => [
+          'r.row',
+          'r.vin',
+          sql<number>`min(${ref('r.row')}) over (partition by ${byCharacters(ref('r.vin'))})`.as('first_row'),
+        ])
+        .as('d'),
+    )
+    .select(['d.row', 'd.first_row as firstRow', 'd.vin as value'])
+    .whereRef('d.row', '<>', 'd.first_row')
+    .where(({ eb, ref }) => eb(fleetWith(p.company, ref('d.vin')), '<>', p.fleetId), 'is not', true)
+    .orderBy('d.row')
+    .limit(ROWS_SHOWN),
+);

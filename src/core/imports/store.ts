@@ -2,26 +2,35 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
+import { isDeleting } from '../fleets/fleet.ts';
 import { holdFleet } from '../fleets/fleets.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
+import { countWritten, onPrimary, transaction } from '../sql/send.ts';
 import { newId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { refreshStatistics } from '../statistics.ts';
+import { makeWay } from '../vehicles/delete-vehicles.ts';
+import { newVehiclesOf } from '../vehicles/insert-vehicles.ts';
 import { countVehicles } from '../vehicles/tally.ts';
-import type { ImportState } from './import.ts';
 import { type ImportRow, readImport } from './imports.ts';
-import { insertVehicles } from './insert.ts';
 import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
-import { countInserted, countNew, countStaged, type Ids, tellOfNew } from './staged.ts';
-import { findDuplicates, rejectStaged } from './staged-report.ts';
+import {
+  countInserted,
+  countNew,
+  countStaged,
+  findDuplicates,
+  type Ids,
+  insertStaged,
+  rejectStaged,
+  tellOfNew,
+  vinsOfDeleted,
+} from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
-/** What is done with the rows that were set aside; `beside` is `insert` where another upload has some of the same VINs. */
+/** `beside` is `insert` where another upload has some of the same VINs. */
 type How = 'insert' | 'beside' | 'count' | 'refuse';
 
-/** Marks a rollback that is no error: an atomic import with a row that is rejected in the end. */
 class AtomicRejection extends Error {}
 
 /**
@@ -37,7 +46,8 @@ export async function storeImport(
   let how: How = run.dry_run ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      const done = counted(ctx, await store(ctx, run, staging, digest, how));
+      const done = await store(ctx, run, staging, digest, how);
+      tellMetrics(ctx, done);
       ctx.services.changes.announce('import', run.id);
       return done;
     } catch (error) {
@@ -48,13 +58,10 @@ export async function storeImport(
   }
 }
 
-/** Tells the metrics of an import that has ended, and of its rows. */
-function counted(ctx: Context, done: ImportRow): ImportRow {
-  const { changes } = ctx.services;
+function tellMetrics({ services: { changes } }: Context, done: ImportRow): void {
   changes.emit('outcome', 'import', done.state, 1);
   for (const outcome of ['created', 'existing', 'rejected'] as const)
     changes.emit('outcome', 'row', outcome, done[outcome]);
-  return done;
 }
 
 const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
@@ -70,17 +77,12 @@ const takeTime = prepare(() =>
   ),
 );
 
-interface Ended extends Start {
-  state: ImportState;
-  digest: string;
-  received: number;
-  created: number;
-  existing: number;
-  rejected: number;
-  duplicates: string;
-  failure: string | null;
-  now: Date;
-}
+type Ended = Start &
+  Pick<ImportRow, 'state' | 'received' | 'created' | 'existing' | 'rejected' | 'failure'> & {
+    digest: string;
+    duplicates: string;
+    now: Date;
+  };
 
 const endImport = prepare((p: Ended) =>
   db
@@ -168,7 +170,7 @@ async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void
 
 const stagedBy = ({ id, company, fleet_id }: ImportRow) => ({ importId: id, company, fleetId: fleet_id });
 
-/** What becomes of the good rows; each gives how many vehicles are new, or at most so many. */
+/** Each gives how many vehicles are new, or at most so many. */
 const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Promise<number>> = {
   insert: (ctx, run, ids) => insertVehicles(ctx, run, ids, false),
   beside: (ctx, run, ids) => insertVehicles(ctx, run, ids, true),
@@ -217,4 +219,26 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
     await comesDue(ctx, 'vehicle', company);
   }
   await record(ctx, { type: 'import.completed', company, fleetId, data });
+}
+
+const anyVehicle = prepare((p: { company: string }) =>
+  db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
+);
+
+/** Stores the good rows of an import as vehicles; gives how many it has written. */
+async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: boolean): Promise<number> {
+  const { id: importId, company } = run;
+  const [any] = await anyVehicle(onPrimary(ctx), { company });
+  const known = any ? true : null;
+  if (known && (await isDeleting(ctx, company))) {
+    // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
+    for (;;) {
+      const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
+      const vins = deleted.map(({ vin }) => vin);
+      if (vins.length === 0) break;
+      await makeWay(ctx, company, vins);
+    }
+  }
+  const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
+  return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known });
 }

@@ -1,7 +1,6 @@
 import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import type { Event } from '../events/event.ts';
-import { eventObject } from '../events/events.ts';
+import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';

@@ -1,6 +1,5 @@
 import type { Context } from '../context.ts';
-import { deliveryColumns, newDelivery, wanted } from '../events/event.ts';
-import { holdPublishing } from '../events/log.ts';
+import { deliveryColumns, holdPublishing, newDelivery, wanted } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';

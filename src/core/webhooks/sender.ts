@@ -3,7 +3,7 @@ import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 
 import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
-import type { Event } from '../events/event.ts';
+import type { Event } from '../events/events.ts';
 import { mended } from '../input.ts';
 import { faultOf, mayBeReached } from './webhook.ts';
 

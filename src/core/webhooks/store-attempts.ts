@@ -6,11 +6,11 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
-import type { DeliveryState } from './delivery.ts';
+import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';
 
 /** Seconds after each failed attempt until the next; after the last there is none. */
-export const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 /** Each delay is up to so much longer, so that what failed together does not come back together. */
 const JITTER = 0.1;
 

@@ -17,7 +17,6 @@ import { db } from '../sql/tables.ts';
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
 
 export const webhookState = z.enum(webhookStates);
-export type WebhookState = z.output<typeof webhookState>;
 
 /** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
 export const webhook = z

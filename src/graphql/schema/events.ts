@@ -1,4 +1,4 @@
-import { event, eventFilter, eventVehicle } from '../../core/events/event.ts';
+import { event, eventFilter, eventVehicle } from '../../core/events/events.ts';
 import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';

@@ -1,5 +1,6 @@
 import { meaningOf } from '../../core/fields.ts';
 import { importChanges } from '../../core/following/subscriptions.ts';
+import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import {
   duplicateRow,
   importedVehicles,
@@ -8,8 +9,7 @@ import {
   importVehiclesInput,
   ROWS_SHOWN,
   rejectedRow,
-} from '../../core/imports/import.ts';
-import { importVehicles } from '../../core/imports/import-vehicles.ts';
+} from '../../core/imports/imports.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { uploadOf } from '../transport/upload.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { id } from '../../core/input.ts';
-import { redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
-import { delivery, deliveryRequest, deliveryState } from '../../core/webhooks/delivery.ts';
+import { delivery, deliveryRequest, deliveryState, redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { event } from '../../core/events/event.ts';
+import { event } from '../../core/events/events.ts';
 import { field } from '../../core/fields.ts';
 import type { RouteDocs } from './route-docs.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { field } from '../../core/fields.ts';
-import { importedVehicles, importSchema } from '../../core/imports/import.ts';
+import { importedVehicles, importSchema } from '../../core/imports/imports.ts';
 import type { RouteDocs } from './route-docs.ts';
 
 const { import: _, ...report } = importedVehicles.shape;

@@ -6,7 +6,7 @@ import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import { actor, eligibilityStatus, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
 import { addMode } from '../../core/vehicles/vin-lists.ts';
-import { deliveryState } from '../../core/webhooks/delivery.ts';
+import { deliveryState } from '../../core/webhooks/deliveries.ts';
 import type { Json } from './json-schema.ts';
 
 const UUID = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';

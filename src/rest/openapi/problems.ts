@@ -30,7 +30,7 @@ import {
   WebhookNotFound,
 } from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
-import { duplicateRow, rejectedRow } from '../../core/imports/import.ts';
+import { duplicateRow, rejectedRow } from '../../core/imports/imports.ts';
 import { eligibilityStatus, reason } from '../../core/vehicles/vehicle.ts';
 import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
 import { statusOf } from '../../http/body.ts';

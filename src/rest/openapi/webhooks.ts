@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { delivery } from '../../core/webhooks/delivery.ts';
+import { delivery } from '../../core/webhooks/deliveries.ts';
 import { createWebhookInput, updateWebhookInput, webhook, webhookWithSecret } from '../../core/webhooks/webhook.ts';
 import type { RouteDocs } from './route-docs.ts';
 

@@ -95,10 +95,10 @@ function notCsv(what: string): UnsupportedMediaType {
 }
 
 /** Decodes the pieces of one file in their order, `last` with the one that ends it. Throws NoText. */
-export type Decode = (piece: Buffer, last: boolean) => string;
+type Decode = (piece: Buffer, last: boolean) => string;
 
 /** Bytes that are not text; the message says what they are, to follow "it is". */
-export class NoText extends Error {}
+class NoText extends Error {}
 
 /** Control characters that no text holds, and the bytes for which Windows-1252 has no character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
@@ -110,7 +110,7 @@ const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
 ];
 
 /** How a file is to be decoded that begins with these bytes: as its byte order mark says, or as its bytes turn out. */
-export function decoderFor(start: Buffer): Decode {
+function decoderFor(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 3);
   const marked = MARKS.find(([mark]) => head.startsWith(mark));
   return marked ? asMarked(marked[1]) : asFound();
