@@ -136,6 +136,46 @@ describe('cost', () => {
   });
 });
 
+describe('rows that are looked at', () => {
+  const LARGE = 20_000;
+  const fill = `
+    with one as (insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+      values (gen_random_uuid(), 'large', 'Large', 'Here', 'a@example.com', 'DE1', now(), now()) returning id)
+    insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at)
+      select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'large', one.id, 'WBA' || lpad(n::text, 14, '0'),
+        'bmw', now() from one, generate_series(1, ${LARGE}) n`;
+  const counted = 'vehicles(filter: { vinStartsWith: "W" }) { totalCount }';
+  const listed = 'vehicles(first: 1, filter: { vinStartsWith: "WBA", manufacturer: "bmw" }) { nodes { id } }';
+
+  test('below many parents are too many, where the company has them', async () => {
+    await gateway.execute(`insert into company (company, position) values ('large', 0)`);
+    await gateway.execute(fill);
+    const large = await gateway.as('large');
+    const ask = (first: number, below: string) =>
+      large.post('/graphql', { query: `{ vehicles(first: ${first}) { nodes { fleet { ${below} } } } }` });
+    for (const below of [counted, listed]) expect(codesOf(await ask(1000, below))).toEqual(['COST_EXCEEDED']);
+    const { body } = await ask(1000, counted);
+    expect(body.data).toBeNull();
+    expect(body.errors[0].message).toBe(
+      'Filters and counts look at up to 1,200,000 rows, here at up to 20,001,001: ask for fewer parents, or leave out the counts or filters below them.',
+    );
+    // Fleets have no vehicles together that the company has not.
+    const fleets = await large.post('/graphql', {
+      query: `{ fleets(first: 1000) { nodes { ${counted} seen: ${listed} } } }`,
+    });
+    expect(codesOf(fleets)).toBeUndefined();
+    const few = await ask(2, counted);
+    expect(few.body.data.vehicles.nodes[0].fleet.vehicles.totalCount).toBe(LARGE);
+  });
+
+  test('below as many parents are few, where the company has few', async () => {
+    const { id } = await createFleet(acme);
+    const query = `{ fleets(first: 1000) { nodes { ${counted} contracts { totalCount } timeline { totalCount } } }
+      fleet(id: "${id}") { ${listed} } }`;
+    expect(codesOf(await acme.post('/graphql', { query }))).toBeUndefined();
+  });
+});
+
 describe('what fragments multiply', () => {
   /** Each level selects the next one three times: 800 characters, and 3 to the power of the levels in what is asked for. */
   const levels = (count: number) => {
