@@ -50,7 +50,7 @@ const worst: Record<string, Worst> = {
   },
 };
 
-test.skipIf(!isServer).each(Object.entries(worst))('%s', { timeout: 60_000 }, async (_, { holds, request }) => {
+test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, request }) => {
   const holder = new pg.Client(gateway.env.DATABASE_URL);
   await holder.connect();
   onTestFinished(() => holder.end());
@@ -91,7 +91,7 @@ function connect(client: Client) {
   };
 }
 
-test('a hundred WebSockets, and a thousand operations on them', { timeout: 60_000 }, async () => {
+test('a hundred WebSockets, and a thousand operations on them', async () => {
   const sockets = Array.from({ length: 101 }, () => connect(loud));
   for (const { settled } of sockets) await settled();
   expect(sockets.map(({ closed }) => closed()).filter((code) => code !== undefined)).toEqual([1013]);

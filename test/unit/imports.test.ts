@@ -64,6 +64,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
+    'fairness',
     ...[
       'graphql/execution',
       'graphql/schema',

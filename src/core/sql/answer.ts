@@ -3,20 +3,14 @@ import { type Context, callerOf, needScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { type Check, Writer } from './json-answer.ts';
-import type { Given, ListPart, Members, Part } from './json-parts.ts';
+import type { Members, Part, Read } from './json-parts.ts';
 import { isHidden, madeIn, placesOf } from './list-statement.ts';
 import { readPage } from './page.ts';
-import { COUNTED_MOST, PAGE_MAX, plannedFor, SOUGHT_MOST } from './page-size.ts';
+import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { numbered } from './prepare.ts';
 import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { ALL_ROWS, readTexts } from './send.ts';
-
-/** What a field was given, as it was read. */
-export interface Read extends Given {
-  values: Readonly<Record<string, unknown>>;
-  /** Tells apart what statements are written for in another way. */
-  shape: string;
-}
+import { readTexts } from './send.ts';
+import { mostLooks, needFewerRows, rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. Statements are written once for all that is given alike. */
 export interface Plan {
@@ -85,9 +79,8 @@ export async function readAnswers(
   // Of everything else, whoever reads the arguments asks.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const parents = { count, repeats: 1 };
-  const most = rowsIn(plan.parts, given, parents, () => COUNTED_MOST);
-  if (most > mostLooks(ctx)) await needFewerRows(ctx, plan, given, parents);
+  const most = rowsLookedAt(plan.parts, given, count);
+  if (most > mostLooks(ctx)) await needFewerRows(ctx, plan.parts, given, count);
   const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
   const shared = (name: string): unknown => {
     if (name === 'company') return company;
@@ -151,82 +144,6 @@ const manufacturersIn =
     const texts = Object.fromEntries(manufacturers.list().map((one) => [one.id, objectOf(members, one)]));
     return `${pg.escapeLiteral(JSON.stringify(texts).replaceAll('$', '\\u0024'))}::jsonb`;
   };
-
-type SizeOf = (of: Resource) => number;
-
-/** Objects that something hangs on, and how often the same one may be among them. */
-interface Parents {
-  count: number;
-  repeats: number;
-}
-
-/** How many rows parts may look at below these parents; `sizeOf` is how many rows of a resource the company has. */
-function rowsIn(members: Members, given: readonly (Read | Error)[], parents: Parents, sizeOf: SizeOf): number {
-  let rows = 0;
-  for (const [, part] of members) {
-    if (part.kind === 'list') rows += rowsOfList(part, given, parents, sizeOf);
-    // Many vehicles may have one fleet.
-    else if (part.kind === 'one') rows += rowsIn(part.members, given, { ...parents, repeats: parents.count }, sizeOf);
-    else if ('members' in part) rows += rowsIn(part.members, given, parents, sizeOf);
-  }
-  return rows;
-}
-
-/**
- * Counts that are not kept look at all rows, a filter in another order than an index has at some for each parent. Together,
- * parents have no more rows than the company.
- */
-function rowsOfList(part: ListPart, given: readonly (Read | Error)[], parents: Parents, sizeOf: SizeOf): number {
-  const read = given[part.read];
-  if (!read || read instanceof Error) return 0;
-  const { count, repeats } = parents;
-  const { few, indexed = [], kept } = part.field;
-  const has = (...kinds: Part['kind'][]) => part.members.some(([, { kind }]) => kinds.includes(kind));
-  const isPage = has('items', 'object');
-  const counts = has('count') && !few && !(kept && read.names.every((name) => name in kept.conditions));
-  const isIndexed =
-    few || read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
-  const seeks = isPage && !isIndexed;
-  const all = counts || seeks ? repeats * sizeOf(part.field.of()) : 0;
-  const items = isPage ? count * (read.page?.limit ?? 0) : 0;
-  const below = rowsIn(part.members, given, { count: items, repeats }, sizeOf);
-  return (counts ? all : count) + (seeks ? Math.min(all, count * SOUGHT_MOST) : 0) + items + below;
-}
-
-/** So many rows that are looked at are worth an object in the answer. */
-const LOOKS_PER_OBJECT = 20;
-const mostLooks = ({ services }: Context) => services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
-
-/** Throws CostExceeded where too many rows would be looked at for filters and counts, by what the company really has. */
-async function needFewerRows(
-  ctx: Context,
-  plan: Plan,
-  given: readonly (Read | Error)[],
-  parents: Parents,
-): Promise<void> {
-  const asked = new Set<Resource>();
-  const noted = (of: Resource) => {
-    asked.add(of);
-    return 0;
-  };
-  rowsIn(plan.parts, given, parents, noted);
-  const sizes = new Map(await Promise.all([...asked].map(async (of) => [of, await sizeOf(ctx, of)] as const)));
-  const rows = rowsIn(plan.parts, given, parents, (of) => sizes.get(of) ?? 0);
-  const most = mostLooks(ctx);
-  if (rows <= most) return;
-  throw new CostExceeded(
-    `Filters and counts look at up to ${most.toLocaleString('en')} rows, here at up to ${rows.toLocaleString('en')}: ` +
-      'ask for fewer parents, or leave out the counts or filters below them.',
-  );
-}
-
-/** How many rows the company has, as far as they are counted. */
-async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
-  const company = `${id.split('.')[0]}.company`;
-  const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${COUNTED_MOST}) n`;
-  const [row] = await readTexts(ctx, text, [callerOf(ctx).company], { most: ALL_ROWS, newest: false });
-  return Number(row?.[0]);
-}
 
 interface Form {
   rows: Rows | null;

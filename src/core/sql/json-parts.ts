@@ -31,3 +31,10 @@ export interface Given {
   names: readonly string[];
   page?: Page;
 }
+
+/** What a field was given, as it was read. */
+export interface Read extends Given {
+  values: Readonly<Record<string, unknown>>;
+  /** Tells apart what statements are written for in another way. */
+  shape: string;
+}

@@ -10,7 +10,8 @@ import {
   type ValueNode,
 } from 'graphql';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
-import { type Read, readArguments } from '../../core/sql/answer.ts';
+import { readArguments } from '../../core/sql/answer.ts';
+import type { Read } from '../../core/sql/json-parts.ts';
 import type { ListField, OneField } from '../../core/sql/resource.ts';
 import { bounds, outOfBounds } from './guards.ts';
 import type { Variables } from './selected.ts';
