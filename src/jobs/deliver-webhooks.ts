@@ -36,7 +36,7 @@ class Deliverer implements Job {
   /** How many each webhook has under way. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
-  /** What is to be stored of each party: while one statement runs, the next attempts gather. */
+  /** Attempts of a party gather while a statement stores others. */
   readonly #stores = new Map<string, ReturnType<typeof batched<Attempted>>>();
   /** Whether something is due that found no room, or may be. */
   #waiting = false;
@@ -68,7 +68,7 @@ class Deliverer implements Job {
   async #startDue(ctx: Context, signal: AbortSignal) {
     let started = 0;
     this.#waiting = true;
-    const { parties, next } = await partiesDue(ctx, ctx.now(), this.#busy);
+    const { parties, next } = await partiesDue(ctx, this.#busy);
     for (const party of this.#shares.inTurn(parties, nameOf)) {
       const appetite = party.kind === 'sound' ? SOUND : CAUTIOUS;
       const limit = party.room ? this.#shares.room(nameOf(party), appetite) : 0;
@@ -85,7 +85,7 @@ class Deliverer implements Job {
   #start({ services: { changes } }: Context, party: string, claimed: ClaimedDelivery): void {
     const id = claimed.webhook_id;
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
-    // What could not be stored comes due again when its claim ends.
+    // A delivery that could not be stored comes due again when its claim ends.
     const one = this.#shares.run(party, () => this.#deliver(party, claimed)).catch(this.#onError);
     this.#sending.add(one);
     void one.then(() => {
@@ -100,7 +100,7 @@ class Deliverer implements Job {
 
   async #deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
     const sent = await sendDelivery(this.#open(), this.#sender, claimed);
-    // What we cut off ourselves does not count against the receiver: it comes due again when its claim ends.
+    // An attempt that this process cuts off does not count against the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
     const { company } = claimed;
     const store = this.#stores.get(party) ?? batched((attempted) => storeAttempts(this.#open(), company, attempted));

@@ -10,9 +10,8 @@ export interface Job {
 }
 
 interface Bounds {
-  /** The longest batch. */
   most?: number;
-  /** What each batch waits for, by the items that it has so far. */
+  /** Waited for before each batch, by the items that it has so far. */
   pause?: (items: readonly unknown[]) => Promise<unknown> | undefined;
 }
 
@@ -44,9 +43,7 @@ export function batched<T>(
   };
 }
 
-/** What the process is busy with. */
 export interface Activity {
-  /** Requests that came so far. */
   requests(): number;
   /** The part of the time since it was last asked in which the process was at work, 0 to 1. */
   utilisation(): number;
@@ -54,12 +51,10 @@ export interface Activity {
 
 /** From so much on, requests begin to wait for each other; at so much, most of them do. */
 const BUSY = { from: 0.4, to: 0.8 };
-/** What was seen is good for so long, and requests are remembered for so long. */
 const LOOK_MS = 25;
 const REMEMBERED_MS = 250;
 const LONGEST_PAUSE_MS = 50;
 
-/** Does a step, in its time. */
 export type Steps = <T>(step: () => Promise<T>) => Promise<T>;
 
 /**
@@ -79,7 +74,7 @@ export class Backoff {
     this.#wait = wait;
   }
 
-  /** What does the steps of one job, which wait for `longest` ms at most. */
+  /** For the steps of one job, which wait for `longest` ms at most. */
   steps(longest = LONGEST_PAUSE_MS): Steps {
     let took = 0;
     return async (step) => {

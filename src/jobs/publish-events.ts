@@ -10,7 +10,6 @@ const PAUSE_MS = 40;
 export function publish(open: () => Context, withBackoff: Steps): Job {
   /** Companies take turns in the order of their names; the one after this has the next. */
   let last = '';
-  /** Publishes some of each company; gives whether any may have more. */
   async function turn(ctx: Context, companies: readonly string[], signal: AbortSignal) {
     let more = false;
     for (const company of companies) {

@@ -18,14 +18,13 @@ interface Options {
   open: () => Context;
   changes: ChangeFeed;
   log: Logger;
-  /** What the process is busy with beside this. */
   activity: Activity;
 }
 
 /** A look for due work even when nothing was announced: announcements may be lost, rows come due by the clock. */
 const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
-/** What follows a claim, asking and storing, takes more of a busy process than the claim does: so there are fewer of them. */
+/** Asking and storing take more of a busy process than the claim before them does: so there are fewer claims. */
 const CLAIM_PAUSE_MS = 1000;
 
 /** Runs every job whenever some of it is due, until stopped. */
@@ -50,7 +49,7 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
   return {
     async stop() {
       end.abort();
-      // What a job began in its last turn is waited for, too.
+      // Work that a job began in its last turn is waited for, too.
       await Promise.all(jobs.map(([, job], at) => loops[at]?.then(() => job.stop?.())));
     },
   };
@@ -87,7 +86,6 @@ async function keepRunning(
   }
 }
 
-/** One turn of a job, as telemetry shows it. */
 function turnOf(kind: string): Step {
   const labels = { 'fleet_gateway.job': kind };
   return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };

@@ -9,7 +9,7 @@ import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
 import type { Job, Steps } from './job.ts';
 
-/** Keeps the house: ends uploads whose process has gone, keeps statistics, folds tallies, forgets old answers, counts, imports, deliveries and events. */
+/** Ends uploads whose process has gone, keeps statistics and tallies, and forgets all that is past its time. */
 export function upkeep(open: () => Context): Job {
   return {
     async run(signal) {
@@ -32,7 +32,6 @@ export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
   return {
     async run(signal) {
       const ctx = open();
-      /** How far each is. */
       const places = new Map<string, string>();
       for (let left = true; left && !signal.aborted; ) {
         left = false;

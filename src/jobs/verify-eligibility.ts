@@ -17,11 +17,10 @@ type Lane = Context['services']['manufacturers']['lanes'][number];
 
 /** An answer waits so long for others, if any are under way: stored together they cost a fraction, of the database too. */
 const GATHERED_MS = 50;
-/** So many at most, as one statement holds their fleets and writes their rows. */
+/** A limit, as one statement holds their fleets and writes their rows. */
 const STORED_AT_ONCE = 250;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
-/** What a look found is good for so long. */
 const LOOK_MS = 50;
 /** Looking, and asking for what is not there, may take one part in so many of the time, once a credit is used up. */
 const LOOK_SHARE = 10;
@@ -73,7 +72,7 @@ class Verifier implements Job {
     const look = fresh ? await this.#lookAround(ctx) : known;
     this.#look = look;
     for (const lane of ctx.services.manufacturers.lanes) await this.#fill(ctx, lane, look, signal);
-    // Who had no more may have some later; and what rang may be something that this look did not see.
+    // A company that had no more may have some later, and this look may not have seen the row that rang.
     const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
     return this.#signAt === null ? next : earlier(next, inTime(ctx, this.#signAt));
@@ -84,7 +83,6 @@ class Verifier implements Job {
     if (this.#signAt !== null) await retire(this.#open()).catch(this.#onError);
   }
 
-  /** Gives a sign of life as long as anything is under way. */
   async #sign(ctx: Context): Promise<void> {
     if (this.#asking.size === 0) {
       this.#signAt = null;
@@ -153,7 +151,7 @@ class Verifier implements Job {
   }
 
   #begin(ctx: Context, vehicle: ClaimedVehicle): void {
-    // What could not be stored comes due again when its claim ends.
+    // A vehicle that could not be stored comes due again when its claim ends.
     const one = this.#ask(ctx, vehicle).catch(this.#onError);
     this.#asking.add(one);
     void one.then(() => this.#asking.delete(one));

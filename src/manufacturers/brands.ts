@@ -41,10 +41,8 @@ export const brands = {
 
 export type BrandId = keyof typeof brands;
 
-/** All slugs, in the order of the table. */
 export const brandIds = Object.keys(brands) as [BrandId, ...BrandId[]];
 
-/** What High Mobility's eligibility check takes as a brand. */
 export const highMobilityBrands = [
   'alfaromeo',
   'bmw',
@@ -63,9 +61,6 @@ export const highMobilityBrands = [
   'vauxhall',
   'volvo-cars',
 ] as const satisfies readonly BrandId[];
-
-/** Brands the sandbox does not serve, so that an unsupported manufacturer can be seen in development. */
-export const withheldFromSandbox: readonly BrandId[] = ['ferrari', 'porsche'];
 
 /** Public lists the rows were taken from. */
 const sources = {
@@ -86,7 +81,6 @@ const rows = (source: keyof typeof sources, wmis: string, ...brands: BrandId[]):
   wmis.split(' ').map((wmi) => ({ wmi, brands, source: sources[source] }));
 
 export const wmiTable: readonly WmiRow[] = [
-  // Stellantis
   ...rows('wikibooks', 'VF3 VR3 VS8', 'peugeot'),
   ...rows('wikibooks', 'VF7', 'citroen', 'ds'),
   ...rows('wikibooks', 'VR7 VS7', 'citroen'),
@@ -101,23 +95,19 @@ export const wmiTable: readonly WmiRow[] = [
   ...rows('wikibooks', '988', 'jeep', 'fiat'),
   ...rows('vpic', '1C4 1J4', 'jeep'),
   ...rows('wikibooks', 'ZAM ZN6', 'maserati'),
-  // Renault, Nissan
   ...rows('wikibooks', 'VF1', 'renault', 'dacia'),
   ...rows('wikibooks', 'VN1 VS5', 'renault'),
   ...rows('wikibooks', 'UU1', 'dacia', 'renault'),
   ...rows('wikibooks', 'VFA', 'alpine'),
   ...rows('wikibooks', 'SJN VSK VNV', 'nissan'),
   ...rows('vpic', 'JN1 JN8 1N4 3N1 5N1', 'nissan'),
-  // Mercedes-Benz, smart
   ...rows('wikibooks', 'WDB WDC WDD WDF WMX W1K W1N W1V', 'mercedes-benz'),
   ...rows('vininfo', 'VSA', 'mercedes-benz'),
   ...rows('vpic', '4JG 55S', 'mercedes-benz'),
   ...rows('wikibooks', 'WME W1A', 'smart'),
-  // BMW
   ...rows('wikibooks', 'WBA WBS WBX WBY WB5', 'bmw'),
   ...rows('vpic', '4US 5UX 5YM 3MW', 'bmw'),
   ...rows('wikibooks', 'WMW WMZ', 'mini'),
-  // Volkswagen
   ...rows('wikibooks', 'WVW WVG WV1 WV2', 'volkswagen'),
   ...rows('vpic', '1VW 1V2 3VW', 'volkswagen'),
   ...rows('wikibooks', 'WAU', 'audi'),
@@ -126,36 +116,28 @@ export const wmiTable: readonly WmiRow[] = [
   ...rows('wikibooks', 'TMB', 'skoda'),
   ...rows('wikibooks', 'VSS', 'seat', 'cupra'),
   ...rows('wikibooks', 'WP0 WP1', 'porsche'),
-  // Ford
   ...rows('wikibooks', 'WF0 VS6 NM0 SFA', 'ford'),
   ...rows('vpic', '1FA 1FM 1FT 3FA', 'ford'),
-  // Toyota
   ...rows('wikibooks', 'JTD JTE JTM JTN NMT SB1 VNK YAR', 'toyota'),
   ...rows('vpic', '4T1 2T1 2T3 5TD', 'toyota'),
   ...rows('wikibooks', 'JTH JTJ', 'lexus'),
   ...rows('vpic', '2T2 58A', 'lexus'),
-  // Hyundai, Kia
   ...rows('wikibooks', 'KMH KM8 NLH TMA', 'hyundai'),
   ...rows('vpic', '5NP', 'hyundai'),
   ...rows('wikibooks', 'KNA KND U5Y U6Y', 'kia'),
   ...rows('vpic', '5XY', 'kia', 'hyundai'),
-  // Volvo, Polestar
   ...rows('wikibooks', 'YV1 YV4 LYV LVY', 'volvo-cars'),
   ...rows('vpic', '7JR', 'volvo-cars'),
   ...rows('wikibooks', 'YSM LPS', 'polestar'),
-  // Honda, Mazda
   ...rows('wikibooks', 'JHM SHH', 'honda'),
   ...rows('vpic', '1HG', 'honda'),
   ...rows('wikibooks', 'JMZ', 'mazda'),
   ...rows('vpic', 'JM1 JM3', 'mazda'),
-  // Jaguar, Land Rover
   ...rows('wikibooks', 'SAJ', 'jaguar'),
   ...rows('vininfo', 'SAD', 'jaguar'),
   ...rows('wikibooks', 'SAL', 'land-rover'),
-  // Tesla
   ...rows('vpic', '5YJ 7SA', 'tesla'),
   ...rows('wikibooks', 'LRW XP7', 'tesla'),
-  // Small series
   ...rows('wikibooks', 'ZFF', 'ferrari'),
   ...rows('vpic', 'YT9007', 'koenigsegg'),
 ];

@@ -1,6 +1,6 @@
 import { ProviderError, type ProviderErrorKind } from './provider.ts';
 
-interface BreakerOptions {
+export interface BreakerOptions {
   /** Errors in a row that open the circuit. */
   breakAfter: number;
   /** How long the circuit stays open at first, in ms; doubles with every probe that fails, up to a minute. */
@@ -15,7 +15,7 @@ export interface Hold {
   kind: ProviderErrorKind;
 }
 
-/** `since` is when calls stopped going through, in ms since 1970. */
+/** `since` is when calls stopped going through; times are in ms since 1970. */
 export interface BreakerState {
   state: 'CLOSED' | 'OPEN' | 'PROBING';
   since: number | null;
@@ -78,13 +78,11 @@ export class Breaker {
   get state(): BreakerState {
     if (!this.#open) return { state: 'CLOSED', since: null, probeAt: null, kind: null };
     const { since, probeAt, kind } = this.#open;
-    return this.#probing
-      ? { state: 'PROBING', since, probeAt: null, kind }
-      : { state: 'OPEN', since, probeAt: probeAt > this.#options.clock() ? probeAt : null, kind };
+    const waits = !this.#probing && probeAt > this.#options.clock();
+    return { state: this.#probing ? 'PROBING' : 'OPEN', since, probeAt: waits ? probeAt : null, kind };
   }
 }
 
-/** Nothing was sent. */
 export class Held extends Error {
   readonly hold: Hold;
   constructor(hold: Hold) {
@@ -138,7 +136,6 @@ export class Breakers {
     return [...this.#brands].map(([id, one]) => ({ id, ...one.state })).filter(({ state }) => state !== 'CLOSED');
   }
 
-  /** What is held back now: brands, or all of the provider's (null). */
   get holds(): ({ brand: string | null } & Hold)[] {
     const all = this.#provider.hold();
     if (all) return [{ brand: null, ...all }];
@@ -149,11 +146,9 @@ export class Breakers {
   }
 
   #of(brand: string): Breaker {
-    const known = this.#brands.get(brand);
-    if (known) return known;
-    const made = new Breaker(this.#options);
-    this.#brands.set(brand, made);
-    return made;
+    const breaker = this.#brands.get(brand) ?? new Breaker(this.#options);
+    this.#brands.set(brand, breaker);
+    return breaker;
   }
 
   #failed(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
@@ -164,7 +159,7 @@ export class Breakers {
     if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider)) {
       this.#provider.failed(kind, probes.provider);
     } else this.#provider.inconclusive(probes.provider);
-    // What the provider does wrong is not held against a brand.
+    // The provider's faults are not held against a brand.
     if (this.#provider.state.state !== 'CLOSED') this.#brands.clear();
   }
 }

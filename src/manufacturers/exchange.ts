@@ -2,7 +2,7 @@ import { type Dispatcher, request } from 'undici';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 import { ProviderError } from './provider.ts';
 
-/** One call to an upstream; at most one of `json` and `form` is its body. */
+/** At most one of `json` and `form` is its body. */
 export interface UpstreamRequest {
   method: 'GET' | 'POST';
   url: string;
@@ -18,20 +18,19 @@ export interface Reply {
   body: unknown;
 }
 
-/** What of a body that is not JSON is kept for support. */
+/** Characters of a body that is not JSON. */
 const KEPT_TEXT = 1000;
 
 /**
  * Sends one request and reads its whole answer within `timeoutMs`. Throws ProviderError for everything that is no answer:
  * time-out, broken connection, 429, 5xx, a 2xx that is not JSON.
  */
-export async function exchange(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
-  return traced(
+export const exchange = (dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number) =>
+  traced(
     () => stepOf(call),
     () => send(dispatcher, call, timeoutMs),
     ({ status }) => ({ 'http.response.status_code': status }),
   );
-}
 
 /** The address is shown without its query; of a VIN in its path the mask leaves the end. */
 function stepOf({ method, url }: UpstreamRequest): Step {
@@ -87,7 +86,7 @@ function encoded({ method, headers, json, form }: UpstreamRequest) {
   return { method, headers: accept };
 }
 
-/** Of arrays and objects within each other: whoever writes or stores an answer calls itself for each. */
+/** Levels of arrays and objects: whoever writes or stores an answer calls itself for each. */
 const MOST_LEVELS = 100;
 
 /** null for an empty body, undefined for what is not JSON, or has too many levels. */
@@ -101,7 +100,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether a value has so many levels at most. */
 const hasLevels = (value: unknown, most: number): boolean =>
   !(value instanceof Object) || (most > 0 && Object.values(value).every((one) => hasLevels(one, most - 1)));
 
@@ -131,7 +129,6 @@ export class AccessToken {
     this.#clock = clock;
   }
 
-  /** The token to use now; rejects with what the issuer's error threw. */
   async get(): Promise<string> {
     if (this.#current && this.#clock() < this.#current.renewAt) return this.#current.value;
     this.#renewal ??= this.#renew().finally(() => {
@@ -140,7 +137,6 @@ export class AccessToken {
     return this.#renewal;
   }
 
-  /** Forgets this token, unless another caller has renewed it already. */
   drop(value: string): void {
     if (this.#current?.value === value) this.#current = null;
   }

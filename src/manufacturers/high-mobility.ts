@@ -8,6 +8,7 @@ import {
   type ProviderAnswer,
   ProviderError,
   type Reason,
+  reason,
 } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
@@ -27,7 +28,7 @@ const eligibility = z.object({
   primary_user_assigned: z.boolean().nullish(),
 });
 
-/** What an error of a 422 points at, as a name or as JSON:API has it, and its words. */
+/** An error of a 422 points at a field by its name or as JSON:API does. */
 const rejection = z.object({
   source: z
     .union([
@@ -43,89 +44,63 @@ const rejection = z.object({
 });
 const rejections = z.object({ errors: z.array(rejection.catch({})) });
 
-const deliveries = new Map([
-  ['pull', 'PULL'],
-  ['push', 'PUSH'],
-] as const);
+const deliveries = { pull: 'PULL', push: 'PUSH' } as const;
 
 /** Reasons we can tell for a vehicle that is not eligible: High Mobility itself gives none. */
 const ineligible = {
-  deactivated: {
-    code: 'CONNECTIVITY_DEACTIVATED',
-    message:
-      'The vehicle’s connectivity is deactivated. Its driver or holder can activate it in the vehicle or its app.',
-    actor: 'CUSTOMER',
-    retryable: true,
-  },
-  userMissing: {
-    code: 'PRIMARY_USER_MISSING',
-    message: 'The vehicle has no primary user. Its driver or holder can be assigned in the manufacturer’s app.',
-    actor: 'CUSTOMER',
-    retryable: true,
-  },
-  unexplained: {
-    code: 'NOT_ELIGIBLE',
-    message: 'The manufacturer says that this vehicle is not eligible, and gave no reason.',
-    actor: 'MANUFACTURER',
-    retryable: true,
-  },
-} as const satisfies Record<string, Reason>;
-
-const vinRejected: Reason = {
-  code: 'VIN_REFUSED',
-  message: 'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
-  actor: 'CUSTOMER',
-  retryable: false,
+  deactivated: reason(
+    'CONNECTIVITY_DEACTIVATED',
+    'CUSTOMER',
+    'The vehicle’s connectivity is deactivated. Its driver or holder can activate it in the vehicle or its app.',
+  ),
+  userMissing: reason(
+    'PRIMARY_USER_MISSING',
+    'CUSTOMER',
+    'The vehicle has no primary user. Its driver or holder can be assigned in the manufacturer’s app.',
+  ),
+  unexplained: reason(
+    'NOT_ELIGIBLE',
+    'MANUFACTURER',
+    'The manufacturer says that this vehicle is not eligible, and gave no reason.',
+  ),
 };
 
-const rejected: Reason = {
-  code: 'REFUSED',
-  message: 'The manufacturer’s service refused to check this vehicle.',
-  actor: 'MANUFACTURER',
-  retryable: false,
-};
+const vinRejected = reason(
+  'VIN_REFUSED',
+  'CUSTOMER',
+  'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
+  false,
+);
+const rejected = reason('REFUSED', 'MANUFACTURER', 'The manufacturer’s service refused to check this vehicle.', false);
 
 /** High Mobility's eligibility check: one VIN and brand per call, answered at once. */
-export class HighMobility implements Provider {
+export class HighMobility extends Upstream implements Provider {
   readonly id: string;
   readonly brands: ReadonlySet<string>;
   readonly preference = 0;
   readonly #url: string;
-  readonly #upstream: Upstream;
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
+    const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+    super({ method: 'POST', url: `${url}/v1/access_tokens`, json: credentials }, options);
     this.id = id;
     this.brands = new Set(brands);
     this.#url = url;
-    const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
-    this.#upstream = new Upstream({ method: 'POST', url: `${url}/v1/access_tokens`, json: credentials }, options);
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
     const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, json: { vin, brand } } as const;
-    const reply = await this.#upstream.ask(brand, question, asker);
+    const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
     if (status === 200) return answered(body, vin);
     if (status === 422) return rejectedBy(body);
     return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
   }
-
-  get capacity() {
-    return this.#upstream.slots;
-  }
-
-  state() {
-    return this.#upstream.state();
-  }
-
-  async close(): Promise<void> {
-    await this.#upstream.close();
-  }
 }
 
 function answered(body: unknown, vin: string): ProviderAnswer {
-  // What is said of another vehicle is not kept with this one.
+  // An answer about another vehicle is not kept with this one.
   if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
   const read = eligibility.safeParse(body);
   if (!read.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
@@ -135,7 +110,7 @@ function answered(body: unknown, vin: string): ProviderAnswer {
     outcome: 'ANSWERED',
     eligible,
     // A way of delivery we do not know does not spoil the answer.
-    dataDelivery: [...deliveries].filter(([wire]) => data_delivery.includes(wire)).map(([, ours]) => ours),
+    dataDelivery: Object.entries(deliveries).flatMap(([wire, ours]) => (data_delivery.includes(wire) ? [ours] : [])),
     connectivityStatus,
     primaryUserAssigned: primary_user_assigned ?? null,
     reason: eligible ? null : reasonFor(connectivityStatus, primary_user_assigned),
@@ -145,8 +120,7 @@ function answered(body: unknown, vin: string): ProviderAnswer {
 
 function connectivityOf(wire: string | null | undefined): ConnectivityStatus | null {
   if (!wire) return null;
-  if (wire === 'activated') return 'ACTIVATED';
-  return wire === 'deactivated' ? 'DEACTIVATED' : 'UNKNOWN';
+  return wire === 'activated' ? 'ACTIVATED' : wire === 'deactivated' ? 'DEACTIVATED' : 'UNKNOWN';
 }
 
 function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolean | null | undefined): Reason {
@@ -154,7 +128,7 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
   return userAssigned === false ? ineligible.userMissing : ineligible.unexplained;
 }
 
-/** Which field a 422 names: by its `source`, or by the words of its text where there is none. */
+/** A 422 names a field by its `source`, or by the words of its text where there is none. */
 function rejectedBy(body: unknown): ProviderAnswer {
   const read = rejections.safeParse(body);
   const errors = read.success ? read.data.errors : [];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { type Asker, isAbout, type Provider, type ProviderAnswer, ProviderError, type Reason } from './provider.ts';
+import { type Asker, isAbout, type Provider, type ProviderAnswer, ProviderError, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 interface MercedesOptions extends UpstreamOptions {
@@ -15,46 +15,38 @@ const compatibility = z.object({
   services: z.array(z.object({ serviceId: z.string(), available: z.boolean() })).nullish(),
 });
 
-const vinRejected: Reason = {
-  code: 'VIN_REFUSED',
-  message: 'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
-  actor: 'CUSTOMER',
-  retryable: false,
-};
-
-const notConnected: Reason = {
-  code: 'NOT_ELIGIBLE',
-  message: 'Mercedes-Benz says that this vehicle offers no connectivity, and gave no reason.',
-  actor: 'MANUFACTURER',
-  retryable: true,
-};
-
-const noService: Reason = {
-  code: 'NO_SERVICE_AVAILABLE',
-  message: 'Mercedes-Benz offers none of its data services for this vehicle.',
-  actor: 'MANUFACTURER',
-  retryable: true,
-};
-
-const notSettled: Reason = {
-  code: 'PROVIDER_ENROLMENT_PENDING',
-  message: 'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
-  actor: 'MANUFACTURER',
-  retryable: true,
-};
+const vinRejected = reason(
+  'VIN_REFUSED',
+  'CUSTOMER',
+  'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
+  false,
+);
+const notConnected = reason(
+  'NOT_ELIGIBLE',
+  'MANUFACTURER',
+  'Mercedes-Benz says that this vehicle offers no connectivity, and gave no reason.',
+);
+const noService = reason(
+  'NO_SERVICE_AVAILABLE',
+  'MANUFACTURER',
+  'Mercedes-Benz offers none of its data services for this vehicle.',
+);
+const notSettled = reason(
+  'PROVIDER_ENROLMENT_PENDING',
+  'MANUFACTURER',
+  'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
+);
 
 /** Mercedes-Benz Connect Your Fleet: a vehicle must stand in the account before its compatibility can be asked for. */
-export class Mercedes implements Provider {
+export class Mercedes extends Upstream implements Provider {
   readonly id = 'connect-your-fleet';
   readonly brands: ReadonlySet<string> = new Set(['mercedes-benz']);
   readonly preference = 1;
   readonly #url: string;
-  readonly #upstream: Upstream;
 
   constructor({ url, tokenUrl, clientId, clientSecret, ...options }: MercedesOptions) {
-    this.#url = url;
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
-    this.#upstream = new Upstream(
+    super(
       {
         method: 'POST',
         url: tokenUrl,
@@ -63,10 +55,11 @@ export class Mercedes implements Provider {
       },
       options,
     );
+    this.#url = url;
   }
 
   async verify(vin: string, brand = 'mercedes-benz', asker?: Asker): Promise<ProviderAnswer> {
-    const ask = (request: UpstreamRequest) => this.#upstream.ask(brand, request, asker);
+    const ask = (request: UpstreamRequest) => this.ask(brand, request, asker);
     const compatibilities = { method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` } as const;
     const first = await ask(compatibilities);
     if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first, vin);
@@ -77,18 +70,6 @@ export class Mercedes implements Provider {
       return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: second.body };
     }
     return read(second, vin);
-  }
-
-  get capacity() {
-    return this.#upstream.slots;
-  }
-
-  state() {
-    return this.#upstream.state();
-  }
-
-  async close(): Promise<void> {
-    await this.#upstream.close();
   }
 }
 

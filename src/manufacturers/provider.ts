@@ -1,18 +1,21 @@
-/** Who can do something about a reason. */
-type Actor = 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
-
-/** Why an answer is what it is. `code` is ours and stable; `message` is for people. */
+/** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {
   code: string;
   message: string;
-  actor: Actor;
+  actor: 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
   retryable: boolean;
 }
+
+export const reason = (code: string, actor: Reason['actor'], message: string, retryable = true): Reason => ({
+  code,
+  message,
+  actor,
+  retryable,
+});
 
 export type DataDelivery = 'PULL' | 'PUSH';
 export type ConnectivityStatus = 'ACTIVATED' | 'DEACTIVATED' | 'UNKNOWN';
 
-/** What a manufacturer said of a vehicle it knows. */
 export interface Eligible {
   outcome: 'ANSWERED';
   eligible: boolean;
@@ -21,19 +24,6 @@ export interface Eligible {
   primaryUserAssigned: boolean | null;
   reason: Reason | null;
   /** The answer as it came, kept for support; never logged. */
-  raw: unknown;
-}
-
-/** The provider does not serve this brand after all: the next candidate is asked. */
-interface BrandRejected {
-  outcome: 'BRAND_REFUSED';
-  raw: unknown;
-}
-
-/** An answer that asking again will not change. */
-interface Failed {
-  outcome: 'FAILED';
-  reason: Reason;
   raw: unknown;
 }
 
@@ -48,16 +38,20 @@ export interface NoAnswer {
   raw: unknown;
 }
 
-export type ProviderAnswer = Eligible | BrandRejected | Failed | NoAnswer;
+export type ProviderAnswer =
+  | Eligible
+  /** The provider does not serve this brand after all: the next candidate is asked. */
+  | { outcome: 'BRAND_REFUSED'; raw: unknown }
+  /** An answer that asking again will not change. */
+  | { outcome: 'FAILED'; reason: Reason; raw: unknown }
+  | NoAnswer;
 
 /** How calls to a provider, or about one of its brands, fare; times are null when there is nothing to wait for. */
 export interface CircuitState {
   /** CLOSED: calls go through. OPEN: they fail at once until `probeAt`. PROBING: one call is finding out. */
   breaker: 'CLOSED' | 'OPEN' | 'PROBING';
-  /** Since when they do not go through. */
   since: Date | null;
   probeAt: Date | null;
-  /** Why they do not. */
   reason: Reason | null;
 }
 
@@ -77,7 +71,6 @@ export interface Asker {
   deadline: number;
 }
 
-/** How many more vehicles may be asked about now. */
 export interface Capacity {
   /** For this company, with what starts within a moment. */
   room(company: string): number;
@@ -92,9 +85,7 @@ export interface Capacity {
  * `verify` never throws for what the provider said or failed to say: that is its answer.
  */
 export interface Provider {
-  /** Slug, as shown by `GET /manufacturers`: `high-mobility`. */
   readonly id: string;
-  /** Slugs of the brands it serves. */
   readonly brands: ReadonlySet<string>;
   /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
@@ -118,49 +109,32 @@ type Concern = 'CALL' | 'BRAND' | 'PROVIDER';
  * provider, opens its circuit breaker.
  */
 const kinds = {
-  TIMEOUT: { actor: 'MANUFACTURER', concerns: 'BRAND', message: 'The manufacturer’s service did not answer in time.' },
-  UNREACHABLE: {
-    actor: 'MANUFACTURER',
-    concerns: 'BRAND',
-    message: 'The manufacturer’s service could not be reached.',
-  },
-  ERROR: {
-    actor: 'MANUFACTURER',
-    concerns: 'BRAND',
-    message: 'The manufacturer’s service reported a fault of its own.',
-  },
-  BAD_ANSWER: {
-    actor: 'MANUFACTURER',
-    concerns: 'BRAND',
-    message: 'The manufacturer’s service gave an unreadable answer.',
-  },
-  BUSY: { actor: 'MANUFACTURER', concerns: 'CALL', message: 'The manufacturer’s service asked us to come back later.' },
-  CREDENTIALS: {
-    actor: 'OPERATOR',
-    concerns: 'PROVIDER',
-    message: 'The manufacturer’s service refused this gateway’s credentials; its operator must check them.',
-  },
-  UNEXPECTED: {
-    actor: 'OPERATOR',
-    concerns: 'CALL',
-    message: 'The manufacturer’s service answered in a way this gateway does not know; its operator must look into it.',
-  },
-} as const satisfies Record<string, { actor: Actor; concerns: Concern; message: string }>;
+  TIMEOUT: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service did not answer in time.'],
+  UNREACHABLE: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service could not be reached.'],
+  ERROR: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service reported a fault of its own.'],
+  BAD_ANSWER: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service gave an unreadable answer.'],
+  BUSY: ['MANUFACTURER', 'CALL', 'The manufacturer’s service asked us to come back later.'],
+  CREDENTIALS: [
+    'OPERATOR',
+    'PROVIDER',
+    'The manufacturer’s service refused this gateway’s credentials; its operator must check them.',
+  ],
+  UNEXPECTED: [
+    'OPERATOR',
+    'CALL',
+    'The manufacturer’s service answered in a way this gateway does not know; its operator must look into it.',
+  ],
+} as const satisfies Record<string, readonly [actor: Reason['actor'], concerns: Concern, message: string]>;
 
 export type ProviderErrorKind = keyof typeof kinds;
 
 /** The reason that a vehicle shows while this keeps it from being verified. */
 export function reasonOf(kind: ProviderErrorKind): Reason {
-  const { actor, message } = kinds[kind];
-  return { code: `PROVIDER_${kind}`, message, actor, retryable: true };
+  const [actor, , message] = kinds[kind];
+  return reason(`PROVIDER_${kind}`, actor, message);
 }
 
-interface Circumstances {
-  retryAfter?: number | undefined;
-  asked?: boolean;
-  raw?: unknown;
-  concerns?: Concern;
-}
+type Circumstances = Partial<Pick<NoAnswer, 'retryAfter' | 'asked' | 'raw'>> & { concerns?: Concern };
 
 /** An upstream did not answer. Its text never holds a VIN, a token or a secret. */
 export class ProviderError extends Error {
@@ -169,9 +143,10 @@ export class ProviderError extends Error {
   concerns: Concern;
 
   constructor(kind: ProviderErrorKind, { retryAfter, asked = true, raw = null, concerns }: Circumstances = {}) {
-    super(kinds[kind].message);
+    const [, usually, message] = kinds[kind];
+    super(message);
     this.kind = kind;
-    this.concerns = concerns ?? kinds[kind].concerns;
+    this.concerns = concerns ?? usually;
     this.answer = { outcome: 'NO_ANSWER', reason: reasonOf(kind), retryAfter, asked, raw };
   }
 }

@@ -1,14 +1,21 @@
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
 import { LastMinute } from './exchange.ts';
-import type { Asker, Eligible, NoAnswer, Provider, ProviderAnswer, ProviderState, Reason } from './provider.ts';
+import {
+  type Asker,
+  type Eligible,
+  type NoAnswer,
+  type Provider,
+  type ProviderAnswer,
+  type ProviderState,
+  type Reason,
+  reason,
+} from './provider.ts';
 import { type Lane, lanesOf } from './slots.ts';
 
 interface Manufacturer {
-  /** Slug: `mercedes-benz`. */
   id: string;
   name: string;
-  /** Slug of the provider that answers for it. */
   provider: string | null;
   supported: boolean;
   wmis: string[];
@@ -21,20 +28,12 @@ type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
   manufacturer: string | null;
 };
 
-/**
- * No answer yet. `retryAfter` is in seconds; `asked` false means that nothing was sent, so no attempt was spent; without
- * a reason the one before still holds.
- */
-type Unanswered = Omit<NoAnswer, 'outcome'> & { status: 'PENDING' };
-
-export type Verification = Verified | Unanswered;
+export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
 
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
   list(): Manufacturer[];
-  /** The brands that a configured provider answers for. */
   supported: readonly BrandId[];
-  /** Whether a configured provider answers for at least one of the VIN's brands. */
   supports(vin: string): boolean;
   /** The likeliest brand, or null when the VIN's maker is unknown. */
   manufacturerOf(vin: string): string | null;
@@ -54,15 +53,32 @@ export function manufacturersOf(
   onClose: () => Promise<void> = async () => {},
 ): Manufacturers {
   const byBrand = providerOfEach(providers);
-  const all = listOf(byBrand);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
+
+  async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
+    const candidates = candidateBrands(vin);
+    const rejections: unknown[] = [];
+    for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
+      const provider = byBrand.get(id);
+      if (!provider) continue;
+      const answer = await ask(provider, vin, id, asker);
+      if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
+      if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
+      rejections.push(answer.raw);
+    }
+    const [manufacturer = null] = candidates;
+    return rejections.length === 0
+      ? { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason: unsupported(manufacturer), raw: null }
+      : { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason: brandsRejected, raw: rejections };
+  }
+
   return {
     supported: [...byBrand.keys()],
-    list: () => structuredClone([...all]),
+    list: () => listOf(byBrand),
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
     unsupported,
-    verify: (vin, remembered, asker) => verify({ byBrand, asked }, vin, remembered, asker),
+    verify,
     lanes: lanesOf(providers, byBrand),
     state: () =>
       providers.map((provider) => ({ id: provider.id, asked: asked.get(provider)?.count ?? 0, ...provider.state() })),
@@ -94,36 +110,6 @@ const listOf = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
 
 const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
 
-interface Asked {
-  byBrand: ReadonlyMap<BrandId, Provider>;
-  asked: ReadonlyMap<Provider, LastMinute>;
-}
-
-async function verify(
-  { byBrand, asked }: Asked,
-  vin: string,
-  remembered?: string | null,
-  asker?: Asker,
-): Promise<Verification> {
-  const candidates = candidateBrands(vin);
-  const rejections: unknown[] = [];
-  for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
-    const provider = byBrand.get(id);
-    if (!provider) continue;
-    const answer = await ask(provider, vin, id, asker);
-    if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
-    if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
-    rejections.push(answer.raw);
-  }
-  return {
-    ...unknowns,
-    status: 'UNSUPPORTED',
-    manufacturer: candidates[0] ?? null,
-    reason: rejections.length === 0 ? unsupported(candidates[0] ?? null) : brandsRejected,
-    raw: rejections.length === 0 ? null : rejections,
-  };
-}
-
 /** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
 function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): ProviderAnswer | Promise<ProviderAnswer> {
   const labels = { 'fleet_gateway.provider': provider.id };
@@ -148,38 +134,33 @@ function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): Pr
 
 const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
 
-const makerUnknown: Reason = {
-  code: 'MANUFACTURER_UNKNOWN',
-  message: 'The manufacturer cannot be told from this VIN.',
-  actor: 'CUSTOMER',
-  retryable: false,
-};
-
-const noProvider: Reason = {
-  code: 'MANUFACTURER_NOT_SUPPORTED',
-  message: 'No configured provider answers for this manufacturer.',
-  actor: 'OPERATOR',
-  retryable: false,
-};
-
-const brandsRejected: Reason = {
-  code: 'MANUFACTURER_NOT_SUPPORTED',
-  message: 'The provider does not answer for the brands this VIN may be of.',
-  actor: 'OPERATOR',
-  retryable: false,
-};
+const makerUnknown = reason(
+  'MANUFACTURER_UNKNOWN',
+  'CUSTOMER',
+  'The manufacturer cannot be told from this VIN.',
+  false,
+);
+const noProvider = reason(
+  'MANUFACTURER_NOT_SUPPORTED',
+  'OPERATOR',
+  'No configured provider answers for this manufacturer.',
+  false,
+);
+const brandsRejected = reason(
+  'MANUFACTURER_NOT_SUPPORTED',
+  'OPERATOR',
+  'The provider does not answer for the brands this VIN may be of.',
+  false,
+);
 
 function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>, brand: BrandId): Verification {
-  const { raw, reason } = answer;
-  switch (answer.outcome) {
-    case 'NO_ANSWER':
-      return { status: 'PENDING', reason: answer.reason, retryAfter: answer.retryAfter, asked: answer.asked, raw };
-    case 'FAILED':
-      return { ...unknowns, status: 'FAILED', manufacturer: brand, reason, raw };
-    case 'ANSWERED': {
-      const { eligible, dataDelivery, connectivityStatus, primaryUserAssigned } = answer;
-      const status = eligible ? 'ELIGIBLE' : 'INELIGIBLE';
-      return { status, manufacturer: brand, dataDelivery, connectivityStatus, primaryUserAssigned, reason, raw };
-    }
+  if (answer.outcome === 'NO_ANSWER') {
+    const { outcome: _, ...unanswered } = answer;
+    return { ...unanswered, status: 'PENDING' };
   }
+  if (answer.outcome === 'FAILED') {
+    return { ...unknowns, status: 'FAILED', manufacturer: brand, reason: answer.reason, raw: answer.raw };
+  }
+  const { outcome: _, eligible, ...answered } = answer;
+  return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand };
 }

@@ -4,16 +4,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type BrandId, brandIds, withheldFromSandbox } from './brands.ts';
+import { type BrandId, brandIds } from './brands.ts';
 
-/** What a VIN's last character makes the sandbox do; with every other one the vehicle is eligible. */
-const behaviours: Partial<Record<string, 'INELIGIBLE' | 'SLOW' | 'FAILS_TWICE'>> = {
-  7: 'INELIGIBLE',
-  8: 'SLOW',
-  9: 'FAILS_TWICE',
-};
+/** By the VIN's last character; with every other one the vehicle is eligible. */
+const behaviours = new Map([
+  ['7', 'INELIGIBLE'],
+  ['8', 'SLOW'],
+  ['9', 'FAILS_TWICE'],
+]);
 
-/** What a VIN of the kind FAILS_TWICE meets before its answer. To be asked again at once keeps its peers from waiting. */
+/** To be asked again at once after FAILS_TWICE keeps other vehicles from waiting. */
 const failures = [429, 503];
 
 const LARGEST_BODY = 16 * 1024;
@@ -21,8 +21,8 @@ const LARGEST_BODY = 16 * 1024;
 const credentials = z.object({ client_id: z.literal('sandbox'), client_secret: z.literal('sandbox') });
 const question = z.object({ vin: z.string(), brand: z.string() });
 
-/** The brands the sandbox answers for. */
-export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => !withheldFromSandbox.includes(id));
+/** Two are missing, so that an unsupported manufacturer can be seen in development. */
+export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => id !== 'ferrari' && id !== 'porsche');
 
 export interface Sandbox {
   url: string;
@@ -62,7 +62,6 @@ export async function openSandbox(
   };
 }
 
-/** What the sandbox says to each request; `beSlow` is waited for before a slow answer. */
 function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) => Promise<Answer> {
   const token = randomUUID();
   const failed = new Map<string, number>();
@@ -83,7 +82,7 @@ function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) =
   }
 
   async function eligibility(vin: string): Promise<Answer> {
-    const behaviour = behaviours[vin.slice(-1)];
+    const behaviour = behaviours.get(vin.slice(-1));
     if (behaviour === 'SLOW') await beSlow();
     if (behaviour === 'FAILS_TWICE') {
       const times = failed.get(vin) ?? 0;

@@ -20,7 +20,6 @@ export class Slots implements Capacity {
     this.#shares = new Shares({ capacity, reserve });
   }
 
-  /** Runs `work` in a place, as soon as it is this company's turn. */
   run<T>(company: string, work: () => Promise<T>): Promise<T> {
     return this.#shares.run(company, work);
   }
@@ -57,7 +56,6 @@ export interface Lane {
   holds(): { brands: string[]; seconds: number; reason: Reason }[];
 }
 
-/** A lane for each provider; `byBrand` says who serves which brand. */
 export function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>): Lane[] {
   /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
   const askedFirst = new Map(

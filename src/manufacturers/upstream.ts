@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { z } from 'zod';
-import { type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
+import { type BreakerOptions, type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
 import { AccessToken, exchange, type IssuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
 import {
   type Asker,
@@ -13,31 +13,23 @@ import {
 } from './provider.ts';
 import { Slots } from './slots.ts';
 
-export interface UpstreamOptions {
+export interface UpstreamOptions extends Partial<BreakerOptions> {
   /** Calls under way at the same time, and connections kept. */
   concurrency?: number;
   /** For one request and its whole answer. A call is at most four of them: token and question, each once more after a 401. */
   timeoutMs?: number;
-  /** Errors in a row that open the circuit of a brand. */
-  breakAfter?: number;
-  /** How long a circuit stays open at first; doubles with every probe that fails, up to a minute. */
-  probeAfterMs?: number;
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
   patienceMs?: number;
-  /** In ms since 1970. */
-  clock?: () => number;
 }
 
-/** For a 429 that names no time: doubles while they go on. */
+/** For 429s in a row that name no time. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
 const LARGEST_BODY = 256 * 1024;
-/** What has failed while its brand is held back waits longer than what was not asked, so that another one is the next probe. */
+/** A vehicle that failed while its brand is held back waits longer than one not asked about, which is the next probe. */
 const BEHIND_OTHERS = 1.5;
 
-/** Its turn did not come in time. */
 const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0, asked: false, raw: null };
 
-/** For whoever asks out of turn. */
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
 const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
@@ -47,9 +39,8 @@ const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.nu
  * concurrency on kept connections, a time-out per request, a pause for all when it asks for one, and circuit breakers.
  * What it answers is the provider's to read; that it did not answer is the same for every provider.
  */
-export class Upstream {
-  /** Places for calls, which companies take in turn. */
-  readonly slots: Slots;
+export abstract class Upstream {
+  readonly capacity: Slots;
   readonly #agent: Agent;
   readonly #breakers: Breakers;
   readonly #token: AccessToken;
@@ -61,12 +52,11 @@ export class Upstream {
   #unnamedPauses = 0;
   #closed = false;
 
-  /** `token` is the request to the token endpoint. */
   constructor(token: UpstreamRequest, options: UpstreamOptions = {}) {
     const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000 } = options;
     const { patienceMs = 2_000, clock = () => Date.now() } = options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
-    this.slots = new Slots(concurrency);
+    this.capacity = new Slots(concurrency);
     this.#breakers = new Breakers({ breakAfter, probeAfterMs, clock });
     this.#token = new AccessToken(() => this.#issue(token), clock);
     this.#timeoutMs = timeoutMs;
@@ -78,14 +68,18 @@ export class Upstream {
    * Sends the request about a vehicle of this brand with the bearer token, unless there is no time left for a whole
    * call. Never throws for what the upstream said or failed to say.
    */
-  async ask(brand: string, request: UpstreamRequest, { company, deadline }: Asker = anyone): Promise<Reply | NoAnswer> {
+  protected async ask(
+    brand: string,
+    request: UpstreamRequest,
+    { company, deadline }: Asker = anyone,
+  ): Promise<Reply | NoAnswer> {
     try {
-      return await this.slots.run(company, async () => {
+      return await this.capacity.run(company, async () => {
         if (this.#closed || deadline - this.#clock() < this.#timeoutMs) return notReached;
         await this.#sitOutPause(deadline);
         return await this.#breakers.watch(brand, async () => {
           const start = performance.now();
-          return await this.#authorised(request, deadline).finally(() => this.slots.took(performance.now() - start));
+          return await this.#authorised(request, deadline).finally(() => this.capacity.took(performance.now() - start));
         });
       });
     } catch (error) {

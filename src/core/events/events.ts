@@ -72,7 +72,7 @@ export const eventFilter = z
     until: time.nullish().describe('Before then.'),
   })
   .describe('Which events: those that fit everything that is given.');
-/** A filter as it came in; `matching` judges it. */
+/** A filter as it came in. */
 export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
@@ -91,7 +91,6 @@ export async function listEvents(
   return readSlice(ctx, eventRows, { company, page, filter, on: PUBLISHED });
 }
 
-/** Whether an event has its place in the log. */
 export const PUBLISHED = 'e.position is not null';
 
 const TRIMMED_AT_ONCE = 1000;
@@ -153,7 +152,6 @@ const findPosition = prepare((p: { company: string; id: string }) =>
 export const eventCursor = (value: string): string =>
   isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
 
-/** Connection arguments of a list of events; throws ValidationFailed. */
 const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
   readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
 type EventPageInput = { after?: string | null | undefined; before?: string | null | undefined } & Record<
@@ -174,7 +172,7 @@ const eventJson = jsonTable('event', 'e', event, {
 /** The JSON object of an event `e`. */
 export const eventObject = jsonObject<Event>(eventJson);
 
-/** The same as text, with its vehicles only where they are at most so many. */
+/** As text, with its vehicles only where they are at most so many. */
 export const eventWithFewVehicles = (most: number): string =>
   jsonText({
     ...eventJson,
@@ -190,7 +188,6 @@ export const listing = (list: string, one: string): string => `${list} @> array[
 /** Events of contracts are for those who may read contracts. */
 export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
-/** The order of a company's log. */
 const logOrder: FixedOrder = {
   columns: ['e.position'],
   placeOf: (id) => [

@@ -48,7 +48,6 @@ export const wanted = sql<SqlBool>`(e.type <> 'webhook.test' and (w.types = '{}'
 
 const { cast, val } = expressionBuilder<Tables>();
 
-/** What is written of a delivery of an event `e` to a webhook `w`, due at once. */
 export const deliveryColumns = ['company', 'webhook_id', 'event_id', 'due_at', 'created_at'] as const;
 export const newDelivery = (now: Date | string) => {
   const time = cast<string>(val(now), 'timestamptz');
@@ -63,7 +62,6 @@ const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
 const MANY_WEBHOOKS = 10;
 
-/** Unpublished events that one search reads at most. */
 const EVENTS_SEARCHED = 1000;
 
 /** Reads unpublished events alone, so that a company without any costs nothing. */
@@ -191,7 +189,6 @@ const publishing = (most: number) =>
 const publishMany = publishing(MANY_EVENTS);
 const publishFew = publishing(FEW_EVENTS);
 
-/** How many events of a company were published, and whether there may be more. */
 interface Published {
   events: number;
   more: boolean;

@@ -6,7 +6,7 @@ import { isoSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
-/** What is told of. Wire names: subscribers branch on them, so they never change. */
+/** Wire names: subscribers branch on them, so they never change. */
 export const eventTypes = [
   'fleet.created',
   'fleet.updated',
@@ -42,7 +42,7 @@ export interface Fact {
 /** An event names at most so many vehicles; more make several events. */
 export const EVENT_VEHICLES = 1000;
 
-/** What the service does by itself. */
+/** Recorded in the service's name. */
 const ownTypes = new Set<EventType>(['eligibility.changed', 'contract.started', 'contract.ended']);
 
 /** In whose name events are recorded, and when (ISO 8601): among a statement's values. */
@@ -52,7 +52,6 @@ export interface By {
   at: string;
 }
 
-/** The caller, now. */
 export const byCaller = (ctx: Context): By => ({
   actor: mended(ctx.caller?.subject || 'anonymous'),
   request_id: ctx.requestId,
@@ -176,7 +175,7 @@ function batches(fact: Fact): Fact[] {
   return starts.map((start) => ({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) }));
 }
 
-/** What an event of a contract `c` says of it; the same as contractDataOf makes. */
+/** The data of an event of a contract `c`, as contractDataOf makes it. */
 export const contractData = sql.raw<Record<string, unknown>>(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
 );

@@ -13,7 +13,6 @@ import { vehicleObject } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
 const WAITING_MAX = 10_000;
-/** Vehicles that are read in one statement. */
 const BATCH = 100;
 /** Vehicles that are kept for followers that are a little behind. */
 const KEPT = 1_000;
@@ -28,7 +27,6 @@ interface Change {
 /** The vehicles of a company that have new answers, in the order of the news, read once for all who follow them. */
 export class CompanyAnswers implements Source {
   readonly listeners;
-  /** The number of the last change. */
   last = 0;
   readonly #company: string;
   readonly #now: () => Date;
@@ -136,7 +134,6 @@ export class CompanyAnswers implements Source {
     }
   }
 
-  /** Those that are not read yet are, by one statement. */
   #vehiclesWith(ctx: Context, ids: readonly string[]): Promise<Vehicle | null>[] {
     const unread = ids.filter((id) => !this.#vehicles.has(id));
     if (unread.length > 0) {

@@ -22,7 +22,7 @@ interface LogPage {
   more: boolean;
 }
 
-/** What reads on after a position: the events of a company that meet conditions on values of these names. */
+/** Makes a function that reads on after a position, for events that meet conditions on values of these names. */
 function nextEvents(
   company: string,
   given: Readonly<Record<string, unknown>>,
@@ -45,7 +45,7 @@ function nextEvents(
     )) as { end: string; position: string | null; json: Event }[];
     const events = rows.flatMap(({ position, json }) => (position === null ? [] : [{ position, event: json }]));
     const more = events.length === READ_AT_ONCE;
-    // What was not wanted need not be looked through again.
+    // Events that were not wanted need not be looked through again.
     return { events, end: (more ? events.at(-1)?.position : rows[0]?.end) ?? after, more };
   };
 }
@@ -80,7 +80,7 @@ class CompanyLog implements Source {
     return true;
   }
 
-  /** What comes after a position; events that are there are never passed over. */
+  /** Never passes over events that are there. */
   after(ctx: Context, position: string): Promise<LogPage> {
     const known = this.#kept(position);
     if (known) return Promise.resolve(known);
@@ -89,7 +89,6 @@ class CompanyLog implements Source {
     return reading;
   }
 
-  /** The rest of the page in which the position lies. */
   #kept(position: string): LogPage | null {
     const at = BigInt(position);
     for (const [after, { page }] of this.#pages) {
@@ -146,7 +145,7 @@ export async function followEvents(
   // Listening begins before the first look, so that an event in between is not missed.
   const open = () => new CompanyLog(company);
   const { source: log, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
-  // What is past may be long, and indexes know where what is wanted stands in it; at the end of the log all read the same.
+  // The past may be long, and indexes know where the wanted events stand in it; at the end of the log all read the same.
   const past = nextEvents(company, values, names, hidden);
   let atEnd = input.after == null;
 

@@ -4,7 +4,6 @@ import type { CsvRow } from './table.ts';
 
 /** Rows of a file in the form in which statements take them: columns as PostgreSQL writes arrays, or as JSON. */
 export interface Batch {
-  /** How many rows of the file there are in it. */
   received: number;
   good: GoodRows | null;
   rejected: RejectedRows;

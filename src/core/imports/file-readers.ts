@@ -21,10 +21,8 @@ const shape = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows:
 
 type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 
-/** Whose file is read, and what is done with it. */
 export interface Reading {
   company: string;
-  /** Ends the reading at once. */
   signal: AbortSignal;
   onLayout(layout: CsvLayout): Promise<void>;
   /** One more batch is read until this has resolved. */
@@ -86,7 +84,6 @@ export class FileReaders {
     return thread;
   }
 
-  /** One thread at most. */
   #keep(thread: FileThread): void {
     const spare = this.#idle;
     this.#idle = thread;
@@ -96,7 +93,6 @@ export class FileReaders {
   }
 }
 
-/** Reads until the end of the file, or until it is refused. */
 async function readAll(
   first: Request,
   piece: () => Promise<Request>,
@@ -134,7 +130,7 @@ const LOOK_MS = 250;
 /** A thread that reads files, one after the other; the process does not wait for it to end. */
 class FileThread {
   readonly #worker: Worker;
-  /** What the files before have taken. */
+  /** Processor time of the files before. */
   #before: NodeJS.CpuUsage | undefined;
 
   constructor(data: WorkerData) {

@@ -6,9 +6,7 @@ import type { CsvLayout } from './csv/layout.ts';
 import type { CsvLimits } from './csv/limits.ts';
 import { readTable } from './table.ts';
 
-/** What a reading thread is started with. */
 export interface WorkerData {
-  /** Brands that somebody can be asked about. */
   supported: readonly string[];
 }
 
@@ -18,7 +16,6 @@ export type Request =
   | { file: 'text' | number; limits: CsvLimits }
   /** A piece of the text; null at its end. */
   | { piece: Uint8Array<ArrayBuffer> | null }
-  /** Reads on. */
   | 'next';
 
 export type Reply =
@@ -55,7 +52,6 @@ async function* pieces(): AsyncGenerator<Buffer> {
   }
 }
 
-/** Reads a file and replies with what is in it; gives the last reply. */
 async function read(file: 'text' | number, limits: CsvLimits): Promise<Reply> {
   try {
     const { columns, delimiter, rows } = await readTable(file === 'text' ? pieces() : file, limits);

@@ -22,7 +22,6 @@ const findOld = prepare((p: { before: Date }) =>
     .limit(IMPORTS_AT_ONCE),
 );
 
-/** Imports of a company. */
 interface Some {
   company: string;
   ids: readonly string[];
@@ -92,7 +91,6 @@ export async function trimImports(ctx: Context): Promise<boolean> {
   return more;
 }
 
-/** Forgets some of the rejected rows of imports, and those that have none left; gives whether there may be more. */
 async function forgetSome(ctx: Context, which: Some): Promise<boolean> {
   let room = REJECTIONS_AT_ONCE;
   for (const id of which.ids) {

@@ -42,7 +42,6 @@ export const importSchema = z
   .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });
 export type Import = z.output<typeof importSchema>;
 
-/** A row of a file that was rejected. */
 export const rejectedRow = z
   .object({ row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4), ...refused })
   .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
@@ -66,7 +65,6 @@ export const importVehiclesInput = z
   })
   .describe('A file of VINs for a fleet.');
 
-/** Rows of a file that an answer lists. */
 export const ROWS_SHOWN = 100;
 
 export const importedVehicles = z
@@ -89,7 +87,6 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   return toImport(row);
 }
 
-/** The first rejected rows of an import. */
 export const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
   db
     .selectFrom('import_rejection')
@@ -119,10 +116,8 @@ export const importRows: Resource = {
   missing: () => new ImportNotFound(),
 };
 
-/** Writes conditions on imports. */
 export const oneImport = expressionBuilder<Tables, 'import'>();
 
-/** What is read of an import. */
 export const importColumns = [
   'import.id',
   'import.company',
@@ -145,7 +140,6 @@ export const importColumns = [
   isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
 ] as const;
 
-/** An import as it is. */
 export const readImport = prepare((p: { company: string; id: string }) =>
   db
     .selectFrom('import')

@@ -66,7 +66,6 @@ const cellsOf = (row: Row): string[] => (row[CELLS] == null ? [row[VALUE] ?? '']
 const ERROR_COLUMNS = ['error_code', 'error_message'];
 const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
 
-/** The first line of a report, behind a byte order mark. */
 export const rejectedHeader = (names: readonly string[], delimiter: string): string =>
   BYTE_ORDER_MARK + csvLine([...names.filter(isOwn), ...ERROR_COLUMNS], delimiter);
 

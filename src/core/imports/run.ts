@@ -11,7 +11,6 @@ import { type ImportRow, type ImportState, importColumns, oneImport } from './im
 export const LEASE_SECONDS = 30;
 const RENEWED_EVERY_MS = 10_000;
 
-/** One start of an import. */
 export interface Start {
   id: string;
   company: string;
@@ -19,7 +18,6 @@ export interface Start {
 }
 export const startOf = (run: ImportRow): Start => ({ id: run.id, company: run.company, startedAt: run.started_at });
 
-/** A file arrives, or is stored. */
 export const isUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
 const underWay = oneImport('import.state', 'in', [sql.lit<ImportState>('RUNNING'), sql.lit<ImportState>('STORING')]);
 
@@ -98,7 +96,6 @@ const forgetUnowned = prepare(() =>
 
 type Which = Pick<ImportRow, 'company' | 'id'>;
 
-/** Deletes what was set aside for an import. */
 export const forgetBatches = prepare((p: Which) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );

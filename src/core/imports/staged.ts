@@ -7,13 +7,10 @@ import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
 import { ROWS_SHOWN } from './imports.ts';
 
-// Statements on the rows of an import that were set aside.
-
 const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
 const count = sql<number>`count(*)::int`;
 
-/** Of which import of whose. */
 interface Staged {
   importId: string;
   company: string;
@@ -103,7 +100,6 @@ const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
 interface Inserted extends Staged, NewVehicles, Ids {
-  /** The company has vehicles. */
   known: true | null;
   /** Another upload has some of the same VINs. */
   beside: true | null;
@@ -142,7 +138,6 @@ export const countInserted = prepare((p: Ids & { company: string; staged: number
 interface Told extends By, Ids {
   company: string;
   fleet_id: string;
-  /** How many rows were staged. */
   staged: number;
   data: string;
 }
@@ -170,8 +165,6 @@ export const tellOfNew = prepare((p: Told) => {
     ]);
   return recording(db, p, { 'vehicle.added': facts });
 });
-
-// What is told of rows that were set aside, and not stored.
 
 /** The good rows with their cells, as `r`. */
 const stagedCells = (p: Staged) =>

@@ -8,7 +8,6 @@ import type { Batch, GoodRows, RejectedRows } from './batch.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
-/** So often, at most, an import says how far it is. */
 const TOLD_EVERY_MS = 200;
 
 /**
@@ -30,7 +29,6 @@ export class ImportStaging {
     this.#run = run;
   }
 
-  /** Rows that are set aside. */
   get good(): number {
     return this.received - this.rejected;
   }
@@ -87,7 +85,6 @@ export class ImportStaging {
     });
   }
 
-  /** Says how far the import is, to whoever follows it. */
   async #tell(): Promise<void> {
     this.#timer = undefined;
     const { received, rejected } = this;

@@ -126,7 +126,7 @@ async function store(
     const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);
-    // What was not created is there already, in this fleet or in another.
+    // Vehicles that were not created are there already, in this fleet or in another.
     const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
     const existing = staging.good - created - elsewhere;
     const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
@@ -181,7 +181,6 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Pr
   refuse: async () => 0,
 };
 
-/** Adds the new vehicles to the tallies; gives how many there are. */
 async function countCreated(
   ctx: Context,
   { company, fleet_id: fleetId }: ImportRow,
@@ -209,7 +208,6 @@ async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStag
   return row?.count ?? 0;
 }
 
-/** The events of an import, and the work that has come due with it. */
 async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): Promise<void> {
   const { company, fleet_id: fleetId, received, created, existing, rejected } = run;
   const data = { importId: run.id, received, created, existing, rejected };
@@ -225,7 +223,6 @@ const anyVehicle = prepare((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 
-/** Stores the good rows of an import as vehicles; gives how many it has written. */
 async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: boolean): Promise<number> {
   const { id: importId, company } = run;
   const [any] = await anyVehicle(onPrimary(ctx), { company });

@@ -26,7 +26,7 @@ interface CsvTable extends CsvLayout {
 export const readCsv = (input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<CsvTable> =>
   readCsvText(textOf(input, limits.bytes), limits);
 
-/** The same for text, with `\n` as its only line break, and `delimiter` as its delimiter where that is known. */
+/** Opens text with `\n` as its only line break; `delimiter` is given where it is known. */
 async function readCsvText(
   text: AsyncGenerator<string, void>,
   limits: CsvLimits,
@@ -44,7 +44,6 @@ async function readCsvText(
 export interface CsvRow {
   /** As a spreadsheet numbers it: the header is 1, blank lines count, line breaks inside a cell do not. */
   row: number;
-  /** The VIN as it stands in the file. */
   value: string;
   /** All cells; null where the VIN is the only one. */
   cells: string[] | null;
@@ -78,7 +77,6 @@ async function* rowsOf(
   }
 }
 
-/** What was read ahead, the rest, and a line break for a last line that has none. */
 async function* endedText(ahead: string, pieces: AsyncIterable<string>): AsyncGenerator<string, void> {
   yield ahead;
   yield* pieces;

@@ -7,10 +7,9 @@ import { bounded } from './csv/limits.ts';
 import { isArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
-/** Of the largest file, what all files that wait in a process take at most. */
+/** All files that wait in a process take at most as much as so many of the largest. */
 const MOST_FILES = 2;
 
-/** Bytes of all files that wait on the disk of this process. */
 let bytesKept = 0;
 
 /** A file that nobody else can open: it has no name any more, and is gone when this process ends, however it does. */
@@ -19,7 +18,6 @@ export interface TemporaryFile {
   fd: number;
   bytes: number;
   content(): AsyncGenerator<Buffer>;
-  /** Frees its room. */
   discard(): Promise<void>;
 }
 
@@ -85,7 +83,6 @@ async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-/** Bytes that tell a workbook from text. */
 const SIGNATURE_BYTES = 4;
 
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
@@ -100,7 +97,6 @@ export async function openSource(input: AsyncIterable<Buffer>, mostBytes: number
   return isArchive(start) ? { workbook: await keepOnDisk(all, mostBytes) } : { text: all };
 }
 
-/** The first bytes of a file, and all of it. */
 async function startOf(input: AsyncIterable<Buffer>): Promise<{ start: Buffer; all: AsyncGenerator<Buffer> }> {
   const pieces = input[Symbol.asyncIterator]();
   const read: Buffer[] = [];

@@ -6,7 +6,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyText, firstIdOf, listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { type Attempt, payloadOf, type Sender, signedHeaders } from './sender.ts';
+import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
 /** Longer than an attempt may take; a killed process's deliveries come due again after it. */
 const LEASE_SECONDS = 30;
@@ -20,19 +20,16 @@ export interface Party {
   kind: keyof typeof kinds;
 }
 
-/** Deliveries under way in this process: of which webhooks, and how many of each. */
+/** How many deliveries of each webhook are under way in this process. */
 type Busy = ReadonlyMap<string, number>;
-interface BusyLists {
-  busy: readonly string[];
-  counts: readonly number[];
-}
-const listsOf = (busy: Busy): BusyLists => ({ busy: [...busy.keys()], counts: [...busy.values()] });
+const listsOf = (busy: Busy) => ({ busy: [...busy.keys()], counts: [...busy.values()] });
+type BusyLists = ReturnType<typeof listsOf>;
 
 const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
 const d = expressionBuilder<{ d: Tables['delivery'] }, 'd'>();
 const active = w('w.state', '=', sql.lit('ACTIVE'));
 
-/** Which webhooks `w` and which of their deliveries `d` are meant, and how many of one webhook are under way at a time. */
+/** Conditions on webhooks `w` and their deliveries `d`, and how many of one webhook are under way at a time. */
 const kinds = {
   sound: { webhooks: w.and([active, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
   failing: { webhooks: w.and([active, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
@@ -40,7 +37,6 @@ const kinds = {
 };
 type Kind = keyof typeof kinds;
 
-/** Webhooks, and how much room each has for more. */
 const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
   db
     .selectFrom('webhook as w')
@@ -52,7 +48,9 @@ const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
     ])
     .where(kinds[kind].webhooks);
 
-const firstDue = (kind: Kind, p: BusyLists & { companies: readonly string[]; now: string }) =>
+type Looked = BusyLists & { companies: readonly string[]; now: string };
+
+const firstDue = (kind: Kind, p: Looked) =>
   db
     .selectFrom(webhooksOf(kind, p).where('w.company', '=', anyText(p.companies)).as('w'))
     .crossJoinLateral((q) =>
@@ -69,7 +67,7 @@ const firstDue = (kind: Kind, p: BusyLists & { companies: readonly string[]; now
     )
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', 'w.room']);
 
-const findParties = prepare((p: BusyLists & { companies: readonly string[]; now: string }) =>
+const findParties = prepare((p: Looked) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', sql.lit(0)).$castTo<boolean>().as('room')])
@@ -104,22 +102,20 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
     .select(({ fn }) => fn.min('all.due_at').as('due_at')),
 );
 
-/** Who has deliveries that are due, and when (ISO 8601) another one will be; null: none, as far as is known. */
-interface PartiesDue {
-  parties: (Party & { room: boolean })[];
-  next: string | null;
-}
-
-/** Finds whose deliveries are due by `now`, and whether any webhook of theirs has room; the longest waiting first. Locks nothing. */
-export async function partiesDue(ctx: Context, now: Date, busy: Busy): Promise<PartiesDue> {
+/**
+ * Finds whose deliveries are due, the longest waiting first, and whether any webhook of theirs has room. Locks nothing. `next` is
+ * when (ISO 8601) another delivery will be due, if that is known.
+ */
+export async function partiesDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
   if (companies.length === 0) return { parties: [], next };
-  const parties = await findParties(onPrimary(ctx), { ...listsOf(busy), companies, now: now.toISOString() });
+  const now = ctx.now().toISOString();
+  const parties = await findParties(onPrimary(ctx), { ...listsOf(busy), companies, now });
   const due = new Set(parties.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
   for (const company of done) await reschedule(ctx, company);
   // The first of theirs may come before the next of the others.
-  return { parties, next: done.length > 0 ? now.toISOString() : next };
+  return { parties, next: done.length > 0 ? now : next };
 }
 
 const claiming = (kind: Kind) =>
@@ -176,7 +172,7 @@ const claiming = (kind: Kind) =>
   );
 const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: claiming('asked') };
 
-/** A delivery that this process has claimed until `until`, with all that sending it takes. */
+/** A delivery that this process has claimed until `until`. */
 export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
 /** Claims up to `limit` deliveries of a party that have come due, the longest waiting first. */
@@ -190,18 +186,10 @@ export async function claimDeliveries(
   return claims[kind](onPrimary(ctx), { ...listsOf(busy), company, limit, now: now.toISOString(), until });
 }
 
-/** What was sent, and what came of it. */
-export interface Sent extends Attempt {
-  headers: Record<string, string>;
-  at: Date;
-}
+export type Sent = Awaited<ReturnType<typeof sendDelivery>>;
 
 /** Sends a delivery once. Id and body are the same on each attempt; time and signature are of now. */
-export async function sendDelivery(
-  ctx: Context,
-  sender: Sender,
-  { event, url, secrets }: ClaimedDelivery,
-): Promise<Sent> {
+export async function sendDelivery(ctx: Context, sender: Sender, { event, url, secrets }: ClaimedDelivery) {
   const at = ctx.now();
   const body = payloadOf(event);
   const headers = {
@@ -212,7 +200,6 @@ export async function sendDelivery(
   return { ...(await sender.send(url, headers, body)), headers, at };
 }
 
-/** Finished deliveries are kept this long. */
 const DELIVERIES_KEPT_DAYS = 30;
 const TRIMMED_AT_ONCE = 5000;
 

@@ -128,7 +128,6 @@ const deliveryJson = jsonTable('delivery', 'd', sent, {
     bare: true,
   }),
 });
-/** What the body follows from: it is the same on each attempt. */
 const event = { sql: `(select ${eventWithFewVehicles(PAYLOAD_VEHICLES)} from ${EVENT})` };
 
 /** Deliveries of events that only some may read. */
@@ -148,10 +147,8 @@ const rows: Resource = {
   primary: true,
   missing: () => new NotFound('There is no delivery with this id.'),
 };
-/** With what was sent, of which Node makes the body. */
 const wholeRows: Resource = { ...rows, members: { ...deliveryJson, event } };
 
-/** Those of them that the caller may read. */
 const listedRows: Resource = { ...wholeRows, lacking };
 
 export const deliveryRows: Resource = {
@@ -167,7 +164,6 @@ export const deliveryRows: Resource = {
   lacking,
 };
 
-/** Which delivery. */
 interface Place {
   company: string;
   webhook_id: string;

@@ -7,22 +7,17 @@ import type { Event } from '../events/events.ts';
 import { mended } from '../input.ts';
 import { faultOf, mayBeReached } from './webhook.ts';
 
-/** What came of one attempt. `status` is null where there was no answer, and `error` then says why. */
-export interface Attempt {
+/** `status` is null where there was no answer, and `error` then says why. */
+interface Attempt {
   status: number | null;
-  /** The beginning of the answer's body. */
   answer: string | null;
   error: string | null;
-  /** Seconds that the receiver asked us to wait. */
+  /** Seconds. */
   retryAfter: number | null;
   durationMs: number;
 }
 
-export interface Sender {
-  /** Posts once and follows nothing; never throws. */
-  send(url: string, headers: Record<string, string>, body: string): Promise<Attempt>;
-  close(): Promise<void>;
-}
+export type Sender = ReturnType<typeof openSender>;
 
 type Lookup = (
   hostname: string,
@@ -37,14 +32,13 @@ interface Options {
   lookup?: Lookup;
 }
 
-const TIMEOUT_MS = 15_000;
 /** More of an answer is not read. */
 const ANSWER_BYTES = 64 * 1024;
-/** More of it is not kept. */
+/** More of an answer is not kept. */
 const KEPT_CHARACTERS = 1000;
 
-/** Opens what sends webhooks: to public addresses only, as they are resolved for the very connection that is used. */
-export function openSender({ loopback, timeoutMs = TIMEOUT_MS, lookup = lookupName }: Options): Sender {
+/** Sends webhooks to public addresses only, as they are resolved for the very connection that is used. */
+export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }: Options) {
   const agent = new Agent({
     connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
     allowH2: false,
@@ -65,26 +59,20 @@ export function openSender({ loopback, timeoutMs = TIMEOUT_MS, lookup = lookupNa
   }
 
   return {
-    async send(url, headers, body) {
+    /** Posts once and follows nothing; never throws. */
+    async send(url: string, headers: Record<string, string>, body: string): Promise<Attempt> {
       const start = performance.now();
-      const durationMs = () => Math.round(performance.now() - start);
-      try {
-        return { ...(await attempt(url, headers, body)), error: null, durationMs: durationMs() };
-      } catch (error) {
-        return {
-          status: null,
-          answer: null,
-          error: reasonOf(error, timeoutMs),
-          retryAfter: null,
-          durationMs: durationMs(),
-        };
-      }
+      const outcome = await attempt(url, headers, body).then(
+        (answered) => ({ ...answered, error: null }),
+        (error) => ({ status: null, answer: null, retryAfter: null, error: reasonOf(error, timeoutMs) }),
+      );
+      return { ...outcome, durationMs: Math.round(performance.now() - start) };
     },
     close: () => agent.destroy(),
   };
 }
 
-/** Why there was no answer, in words that give nothing away of where names lead to. */
+/** Its message gives nothing away of where names lead to. */
 class Refused extends Error {}
 
 /** Resolves a name and rejects it if any of its addresses may not be reached; the connection uses what was checked. */
@@ -130,14 +118,13 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   return reasons[code] ?? `The request failed (${code}).`;
 }
 
-/** Larger bodies are cut. */
 const LARGEST_BYTES = 20_000;
-/** What more vehicles than these take is more than that. */
+/** More vehicles than these take more than LARGEST_BYTES. */
 export const PAYLOAD_VEHICLES = 300;
 
 /**
- * What a webhook gets of an event, which may lack its vehicles where they are many: the event as REST shows it. One that is too large comes without its vehicles and
- * data, marked `truncated`, with the address where the whole of it can be read.
+ * The body of an event's deliveries: the event as REST shows it. One that is too large, or lacks its many vehicles, comes without
+ * vehicles and data, marked `truncated`, with the address where the whole of it can be read.
  */
 export function payloadOf(event: Event): string {
   const whole = JSON.stringify(event);
@@ -146,11 +133,10 @@ export function payloadOf(event: Event): string {
   return JSON.stringify({ ...event, vehicles: [], data: {}, truncated: true, url: `/events/${event.id}` });
 }
 
-const SECRET_BYTES = 32;
 const PREFIX = 'whsec_';
 
 /** A new signing secret, as Standard Webhooks writes it. */
-export const newSecret = (): string => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
+export const newSecret = (): string => `${PREFIX}${randomBytes(32).toString('base64')}`;
 
 /** The headers of Standard Webhooks: one signature for each secret, so that receivers can change theirs in peace. */
 export function signedHeaders(id: string, body: string, secrets: readonly string[], now: Date): Record<string, string> {

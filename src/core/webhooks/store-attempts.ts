@@ -148,10 +148,9 @@ async function store(ctx: Context, company: string, outcomes: readonly Outcome[]
   // Whoever waits for the next delivery to come due thinks it is later than it now is.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
-  for (const { id, webhook_id, halted, reason } of outcomes) {
+  for (const { id, webhook_id, halted: state, reason } of outcomes) {
     const row = ended.get(id);
-    if (row && (halted === 'DISABLED' || !row.once))
-      await haltWebhook(ctx, { company, id: webhook_id }, halted, reason);
+    if (row && (state === 'DISABLED' || !row.once)) await haltWebhook(ctx, { company, id: webhook_id, state, reason });
   }
 }
 

@@ -91,7 +91,7 @@ export function readWebhookUrl(value: string, settings: { loopback: boolean }): 
   return url.href;
 }
 
-/** What is wrong with the URL itself, or null. */
+/** The fault of the URL itself, or null. */
 export function faultOf(url: URL, { loopback }: { loopback: boolean }): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const literal = isIP(host) !== 0;
@@ -106,13 +106,17 @@ export function faultOf(url: URL, { loopback }: { loopback: boolean }): string |
   return null;
 }
 
-/** A webhook by its key. */
 export interface WebhookKey {
   company: string;
   id: string;
 }
 
-const halt = prepare((p: WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date }) =>
+interface Halt {
+  state: 'PAUSED' | 'DISABLED';
+  reason: string | null;
+}
+
+const halt = prepare((p: WebhookKey & Halt & { now: Date }) =>
   db
     .updateTable('webhook')
     .set(({ fn, ref }) => ({
@@ -132,13 +136,8 @@ const halt = prepare((p: WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: st
  * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; nobody
  * takes them up.
  */
-export async function haltWebhook(
-  ctx: Context,
-  { company, id }: WebhookKey,
-  state: 'PAUSED' | 'DISABLED',
-  reason: string | null,
-): Promise<void> {
-  await halt(onPrimary(ctx), { company, id, state, reason, now: ctx.now() });
+export async function haltWebhook(ctx: Context, halted: WebhookKey & Halt): Promise<void> {
+  await halt(onPrimary(ctx), { ...halted, now: ctx.now() });
 }
 
 const resume = prepare((p: WebhookKey & { now: Date }) =>
@@ -157,7 +156,7 @@ export async function resumeWebhook(ctx: Context, { company, id }: WebhookKey): 
   ctx.services.changes.announce('due', 'webhook');
 }
 
-/** Public by number, but a cloud's own services to the machines inside it. */
+/** Azure's own services for machines inside it. */
 const INSIDE = new Set(['168.63.129.16']);
 /** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');

@@ -66,7 +66,7 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
       await change(onPrimary(ctx), { company, id: before.id, url, description, types, now: ctx.now() });
     }
-    if (state === 'PAUSED') await haltWebhook(ctx, { company, id: before.id }, 'PAUSED', null);
+    if (state === 'PAUSED') await haltWebhook(ctx, { company, id: before.id, state: 'PAUSED', reason: null });
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, { company, id: before.id });
     return lockWebhook(ctx, company, before.id);
   });
@@ -94,7 +94,9 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   const company = authorize(ctx, 'fleets:write');
   const secret = newSecret();
   return transaction(ctx, async () => {
-    const { id } = await needEventsOf(ctx, company, await lockWebhook(ctx, company, input.id));
+    const webhook = await lockWebhook(ctx, company, input.id);
+    await needEventsOf(ctx, company, webhook);
+    const { id } = webhook;
     const now = ctx.now();
     const oldUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
     await rotate(onPrimary(ctx), { company, id, secret, now, oldUntil });
@@ -125,18 +127,14 @@ function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWith
 export const isOfContract = (type: string): boolean => type.startsWith('contract.');
 const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isOfContract);
 
-/** What a token may not read must not be sent to an address of its choice either. */
+/** A token must not send to an address of its choice what it may not read. */
 export const needContracts = (ctx: Context): void =>
   needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
-/**
- * Gives the webhook, unless the caller may not read what goes there: by its types, as they are and as they are to be, or
- * since it waits to be sent.
- */
-async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<Webhook> {
+/** Throws Forbidden for whoever may not read what goes to the webhook: by its types, now and later, or since it waits there. */
+async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
   const [waiting] = await contractsWaiting(onPrimary(ctx), { company, id: webhook.id });
   if (waiting || haveContracts(webhook.types) || haveContracts(types)) needContracts(ctx);
-  return webhook;
 }
 
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });
@@ -220,7 +218,6 @@ const lockOne = prepare((p: WebhookKey) =>
     .forNoKeyUpdate(),
 );
 
-/** Whether an event of a contract waits to be sent to a webhook: one row, or none. */
 const contractsWaiting = prepare((p: WebhookKey) =>
   db
     .selectFrom('delivery as d')

@@ -94,7 +94,6 @@ function notCsv(what: string): UnsupportedMediaType {
   return new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}.`);
 }
 
-/** Decodes the pieces of one file in their order, `last` with the one that ends it. Throws NoText. */
 type Decode = (piece: Buffer, last: boolean) => string;
 
 /** Bytes that are not text; the message says what they are, to follow "it is". */
@@ -109,7 +108,6 @@ const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
   ['\xfe\xff', 'utf-16be'],
 ];
 
-/** How a file is to be decoded that begins with these bytes: as its byte order mark says, or as its bytes turn out. */
 function decoderFor(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 3);
   const marked = MARKS.find(([mark]) => head.startsWith(mark));
@@ -150,7 +148,6 @@ function asFound(): Decode {
   };
 }
 
-/** How many of the bytes there are before a character of UTF-8 that goes on behind them. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -5,7 +5,6 @@ import { type CsvLimits, type RowErrorCode, unreadableRow } from './limits.ts';
 interface Scan {
   end: number;
   records: number;
-  /** What is wrong with the record that follows, if it can be told already. */
   fault: RowErrorCode | null;
 }
 
@@ -79,14 +78,12 @@ export function parseRecords(text: string, delimiter: string): Promise<string[][
   });
 }
 
-/** Whether a text has neither quotes nor delimiters: each line is then one cell, and needs no parser. */
 export function isPlain(text: string, delimiter: string): boolean {
   return !text.includes('"') && !text.includes(delimiter);
 }
 
 export type Delimiter = ',' | ';' | '\t' | '|';
 
-/** Where reading goes on: what of the text is left, and the number of its first row. */
 export interface Rest {
   text: string;
   row: number;
@@ -150,10 +147,8 @@ export class Head {
     }
   }
 
-  /** Where reading goes on when a row and all behind it are data. */
   from = ({ from, row }: Line): Rest => ({ text: this.#text.slice(from), row });
 
-  /** Where reading goes on behind a row. */
   after = ({ to, row }: Line): Rest => ({ text: this.#text.slice(to), row: row + 1 });
 
   #skipBlankLines(): void {
@@ -210,6 +205,5 @@ export function mayBeTable(mimeType: string): boolean {
   return LABELS.test(label.trim().toLowerCase());
 }
 
-/** What to say of a file with another label. */
 export const noTable = (mimeType: string): string =>
   `The file is labelled ${mimeType}; send CSV text or an Excel workbook (.xlsx).`;

@@ -2,7 +2,7 @@ import { readVin } from '../../vin.ts';
 import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
 import { type CsvLimits, unreadableFile, unreadableRow } from './limits.ts';
 
-/** What a VIN's column is called, by preference, as it is told to those whose file has none of these. */
+/** Names of a VIN's column by preference, as they are told to those whose file has none of them. */
 const VIN_COLUMNS: readonly string[] = [
   'vin',
   'vin_number',
@@ -27,7 +27,7 @@ const numberOf = (parts: readonly string[], things: readonly string[]): string[]
 const numbered = (things: readonly string[], endings: readonly string[]): string[] =>
   things.flatMap((thing) => endings.map((ending) => thing + ending));
 
-/** The same in other words, and in the languages of most fleets, as bareName leaves them. */
+/** Other words, and the languages of most fleets, as bareName leaves them. */
 const OTHER_NAMES: readonly string[] = [
   // English
   ...numbered(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code']),
@@ -63,7 +63,6 @@ const preferences = new Map(
   [...VIN_COLUMNS, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
 );
 
-/** Longer than any of the names; titles can be of any length. */
 const LONGEST_NAME = 80;
 
 /** How well a column's name says that it holds VINs: the less the better; infinite where it does not. */
@@ -76,7 +75,6 @@ export interface CsvLayout {
   delimiter: Delimiter;
 }
 
-/** Where reading goes on once the layout is known. */
 export interface Start extends Rest {
   layout: CsvLayout;
   vinAt: number;
@@ -158,11 +156,9 @@ function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, v
   return { layout: { columns, delimiter }, vinAt, ...head.from(above[0] as Line) };
 }
 
-/** Names for the columns of a file that has none. */
 export const numberedColumns = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
-/** The column with the most preferred of the names. */
 function vinColumn(cells: readonly string[]): number {
   const preferences = cells.map((cell) => vinNamePreference(unmarked(cell)));
   const best = Math.min(...preferences);

@@ -9,7 +9,7 @@ export interface CsvLimits {
   rows: number;
 }
 
-/** The same bytes; throws PayloadTooLarge as soon as they are more than `maxBytes`. */
+/** Throws PayloadTooLarge as soon as the bytes are more than `maxBytes`. */
 export async function* bounded(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer, void> {
   let bytes = 0;
   for await (const chunk of input) {

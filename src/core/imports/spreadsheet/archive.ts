@@ -57,18 +57,16 @@ export class Archive {
   }
 }
 
-/** For a workbook whose contents are beyond the limits of a file. */
 export const tooLarge = () =>
   new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
 
-/** For a workbook that cannot be read; ValidationFailed. */
 export const damaged = (cause: unknown) => {
   const message =
     'The workbook is damaged. Open it, save it as a new file and send that, or save its sheet as "CSV UTF-8".';
   return Object.assign(unreadableFile('WORKBOOK_DAMAGED', message), { cause });
 };
 
-/** What is done with a document on its way. Names come without their prefixes, and without those of other attributes. */
+/** Names come without their prefixes, and without those of other attributes. */
 export interface Handler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;
@@ -116,7 +114,6 @@ export async function* readXml(pieces: AsyncIterable<Buffer>, handler: Handler):
 /** Some programs write `x:row` where others write `row`. */
 const bare = (name: string): string => name.slice(name.indexOf(':') + 1);
 
-/** Reads a whole document. */
 export async function readAll(pieces: AsyncIterable<Buffer>, handler: Handler): Promise<void> {
   for await (const _ of readXml(pieces, handler));
 }

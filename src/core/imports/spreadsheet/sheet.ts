@@ -5,7 +5,6 @@ import { damaged, type Handler, readAll, readXml } from './archive.ts';
 const BUILT_IN = /^(?:1[4-9]|2[0-2]|2[7-9]|3[0-6]|4[5-7]|5[0-8])$/;
 /** Texts, colours, conditions and characters after a backslash; one that is not closed reaches to the end of the code. */
 const QUOTED = /"[^"]*(?:"|$)|\[(?!h+\]|m+\]|s+\])[^\]]*(?:\]|$)|\\./gi;
-/** Formats that are looked at, and cell styles. */
 const MOST_FORMATS = 65_536;
 
 /** Which of a workbook's cell styles show a number as a date or time. */
@@ -52,12 +51,10 @@ function dateText(days: number, from1904: boolean): string | null {
   return Number.isInteger(days) ? date : `${date} ${time}`;
 }
 
-/** Rows of a sheet, in every program. */
 const MOST_ROWS = 1_048_576;
 /** Digits that spreadsheets keep of a number; what is longer is no longer what was entered. */
 const LARGEST_EXACT = 1e15;
 
-/** What cells are read by. */
 interface Meanings {
   strings: { at(index: number): string | undefined };
   dateStyles: ReadonlySet<number>;
@@ -147,7 +144,7 @@ class SheetReader implements Handler {
     this.#lines += `${this.#cells.map(quoted).join()}\n`;
   }
 
-  /** What the cell shows, as text: of a formula, what came of it when the sheet was saved. */
+  /** As it is shown; of a formula, its result when the sheet was saved. */
   #value(): string {
     const text = this.#text;
     if (text === '') return text;

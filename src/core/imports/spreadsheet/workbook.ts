@@ -9,11 +9,9 @@ const WORKBOOK = 'xl/workbook.xml';
 /** Sheets that a workbook may have; the first ones count. */
 const MOST_SHEETS = 1000;
 
-/** Where the parts of a workbook are. */
 interface Workbook {
   /** The first sheet of cells that is not hidden. */
   sheet: string;
-  /** Days are counted from 1904. */
   from1904: boolean;
 }
 
@@ -80,7 +78,7 @@ export async function* firstSheet(fd: number, limits: CsvLimits): AsyncGenerator
 }
 
 const BLOCK_BYTES = 1024 * 1024;
-/** What the texts of a workbook take in memory at most, with four bytes for where each of them is. */
+/** Memory for the texts of a workbook, with four bytes for the place of each. */
 const MOST_BYTES = 48 * 1024 * 1024;
 const PLACE_BYTES = 4;
 const LENGTH_BYTES = 2;
