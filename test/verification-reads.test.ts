@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import type { Send } from '../src/core/sql/prepare.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
-import { storeFacts } from '../src/core/vehicles/store-facts.ts';
+import { storeFacts } from '../src/core/vehicles/verification.ts';
 import { createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { looks, type Plan } from './support/plans.ts';

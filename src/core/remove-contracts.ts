@@ -8,8 +8,9 @@ import {
   sql,
 } from 'kysely';
 import type { Context } from './context.ts';
-import { type By, byCaller, contractData, recording } from './events/record-events.ts';
+import { type By, byCaller, recording } from './events/record-events.ts';
 import { prepare } from './sql/prepare.ts';
+import { isoSql } from './sql/selection.ts';
 import { onPrimary } from './sql/send.ts';
 import { anyId } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
@@ -33,11 +34,16 @@ export const deletingContracts = (company: string | null, which: Expression<SqlB
 /** A vehicle that contracts were for. */
 type Named = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
 
+/** The data of an event of a contract `c`. */
+const contractData = sql.raw<Record<string, unknown>>(
+  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
+);
+
 /**
- * Facts of the contracts that step `c` has deleted. A statement that deletes their vehicles, too, gives those: on Citus each
- * step sees what the ones before it have done.
+ * Facts of the contracts of step `c`. A statement that deletes their vehicles, too, gives those: on Citus each step sees what
+ * the ones before it have done.
  */
-export const contractsDeleted = (
+export const contractFacts = (
   q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
   vehicles: AliasedExpression<Named, 'v'>,
 ) =>
@@ -56,11 +62,12 @@ export const contractsDeleted = (
 /** Steps `c` and `told` of a statement that deletes contracts and records that they are deleted. */
 export const removing = (by: By, company: string | null, which: Expression<SqlBool>) =>
   deletingContracts(company, which).with('told', (q) =>
-    recording(q, by, { 'contract.deleted': contractsDeleted(q, namesOf(q, company)) }),
+    recording(q, by, { 'contract.deleted': contractFacts(q, namesOf(company)) }),
   );
 
-const namesOf = (q: QueryCreator<Tables>, company: string | null) =>
-  q
+/** The vehicles of a company (of any when null), for contractFacts. */
+export const namesOf = (company: string | null) =>
+  db
     .selectFrom('vehicle')
     .select(['company', 'id', 'vin'])
     .$if(company !== null, (v) => v.where('company', '=', company as string))

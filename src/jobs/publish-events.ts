@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { companiesWithPeriods, recordContractPeriods } from '../core/contracts/contract-periods.ts';
+import { contractSchedule, recordContractPeriods } from '../core/contracts/contract-periods.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/log.ts';
 import type { Job, Steps } from './job.ts';
 
@@ -24,7 +24,7 @@ export function publish(open: () => Context, withBackoff: Steps): Job {
       const ctx = open();
       for (let more = false; ; ) {
         // A share of each company, so that nobody's events wait for all contracts that start with the year.
-        const periods = await companiesWithPeriods(ctx);
+        const periods = await contractSchedule.companiesDue(ctx);
         for (const company of periods.companies) {
           if (signal.aborted) break;
           await recordContractPeriods(ctx, company);

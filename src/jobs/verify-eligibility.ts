@@ -6,11 +6,14 @@ import {
   claimDueVehicles,
   claimsEnd,
   postponeVehicles,
+  retire,
+  SIGN_SECONDS,
+  stayAlive,
+  takeOverClaims,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
 import { TOLD_EVERY_SECONDS, tellOfProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
-import { retire, SIGN_SECONDS, stayAlive, takeOverClaims } from '../core/vehicles/workers.ts';
 import { batched, type Job, type Steps } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];

@@ -1,7 +1,6 @@
-import { createFleet } from '../core/fleets/create-fleet.ts';
-import { deleteFleet } from '../core/fleets/delete-fleet.ts';
 import { fleet, fleetOrders } from '../core/fleets/fleet.ts';
-import { fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
+import { fleetRows, getFleet, listFleets } from '../core/fleets/fleets.ts';
+import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-fleets.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';

@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller } from '../events/record-events.ts';
-import { allFleetsAreThere, fleetIsThere, itsFleetIsThere } from '../fleets/fleet.ts';
+import { itsFleetIsThere, ofFleets } from '../fleets/fleet.ts';
 import { removed, removing } from '../remove-contracts.ts';
 import type { Page } from '../sql/page.ts';
 import { prepare, prepareVariants } from '../sql/prepare.ts';
@@ -18,15 +18,15 @@ import { type Contract, type ContractStatus, contractFilter, contractOrders, con
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
 export async function deleteContract(
   ctx: Context,
-  { id }: { id: string },
+  by: { id: string },
   expected?: Expected<Contract>,
 ): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:write');
-  if (!isId(id)) throw new ContractNotFound();
+  if (!isId(by.id)) throw new ContractNotFound();
   // A transaction also for one statement: its plan looks up the rows of a company that the planner has not seen.
   return transaction(ctx, async () => {
-    if (expected) await needAsExpected(ctx, { id }, company, expected);
-    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), id, company });
+    if (expected) await needAsExpected(ctx, by, company, expected);
+    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), ...by, company });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
@@ -76,9 +76,7 @@ const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
 
 export const contractRows: Resource = {
   table: 'contract c',
-  where: fleetIsThere('c'),
-  whereForAll: allFleetsAreThere,
-  whereOfAny: itsFleetIsThere('c'),
+  ...ofFleets('c'),
   id: 'c.id',
   joins: {
     cv: 'join vehicle cv on cv.company = c.company and cv.id = c.vehicle_id',

@@ -1,15 +1,16 @@
-import { type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { announceEvents, type By, byCaller, contractDataOf, recording } from '../events/record-events.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
+import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { contractFacts } from '../remove-contracts.ts';
 import { scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { statusAt } from './contracts.ts';
@@ -28,36 +29,32 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     ]);
   }
   const vin = vinOrNull(vinAsGiven);
-  const company = caller ?? (await ownerOfFleet(ctx, null, fleetId));
-  const place = { company, fleetId, vin };
+  const company = caller ?? (await companyOfFleet(ctx, fleetId));
   try {
-    const made = await savepoint(ctx, () => insertContract(ctx, place, { from, to, ...fields }));
+    const made = await savepoint(ctx, () => insertContract(ctx, { company, fleetId, vin }, { from, to, ...fields }));
     if (made) return made;
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
-    if (!isOverlap(error)) throw error;
-    const rows = await conflicting(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
+    if (!(error instanceof Error) || brokenRule(error) !== 'contract_no_overlap') throw error;
+    const rows = await findOverlapping(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
     throw new ContractOverlap(rows.map(({ id }) => id));
   }
-  await ownerOfFleet(ctx, company, fleetId);
+  await needFleet(ctx, company, fleetId);
   throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
 }
 
 type Terms = Pick<Contract, 'name' | 'description' | 'pack'> & { from: Date; to: Date };
-interface Place {
-  company: string;
-  fleetId: string;
-  vin: string | null;
-}
 
 /** Null where the company has no such fleet, or this no such vehicle. */
-async function insertContract(ctx: Context, place: Place, { from, to, ...terms }: Terms): Promise<Contract | null> {
-  const { company, fleetId, vin } = place;
+async function insertContract(
+  ctx: Context,
+  { company, fleetId, vin }: { company: string; fleetId: string; vin: string | null },
+  { from, to, ...terms }: Terms,
+): Promise<Contract | null> {
   if (vin === null || !isId(fleetId)) return null;
   const by = byCaller(ctx);
   const [id, period] = [newId(), { from: from.toISOString(), to: to.toISOString() }];
-  const data = JSON.stringify(contractDataOf({ ...terms, ...period }));
-  const [vehicle] = await insert(append(ctx), { ...by, id, company, fleetId, vin, ...terms, ...period, data });
+  const [vehicle] = await insert(append(ctx), { ...by, id, company, fleetId, vin, ...terms, ...period });
   if (!vehicle) return null;
   announceEvents(ctx);
   return {
@@ -67,14 +64,8 @@ async function insertContract(ctx: Context, place: Place, { from, to, ...terms }
   };
 }
 
-interface NewContract
-  extends By,
-    Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack'> {
-  from: string;
-  to: string;
-  /** What its event says of it. */
-  data: string;
-}
+type NewContract = By &
+  Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
 
 /**
  * Gives nothing where there is no such vehicle, which is locked after its fleet. One contract at a time for each vehicle: two
@@ -99,7 +90,7 @@ const insert = prepare((p: NewContract) =>
     .with('c', (q) =>
       q
         .insertInto('contract')
-        .columns(contractColumns)
+        .columns(columns)
         .expression(
           q
             .selectFrom('v')
@@ -117,63 +108,35 @@ const insert = prepare((p: NewContract) =>
               cast<string>(val(p.from), 'timestamptz').as('due_at'),
             ]),
         )
-        .returning(['id', 'company', 'fleet_id', 'vehicle_id', 'due_at']),
+        .returningAll(),
     )
     .with('scheduled', (q) => scheduling(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
-    .with('told', (q) => {
-      const facts = q
-        .selectFrom('c')
-        .select(({ ref }) => [
-          'c.company',
-          'c.fleet_id',
-          'c.id as contract_id',
-          sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
-          sql<string[]>`array[${p.vin}::text]`.as('vins'),
-          sql`${p.data}::jsonb`.as('data'),
-        ]);
-      return recording(q, p, { 'contract.created': facts });
+    .with('recorded', (q) => {
+      const vehicles = q.selectFrom('v').select(['company', 'id', 'vin']).as('v');
+      return recording(q, p, { 'contract.created': contractFacts(q, vehicles) });
     })
     .selectFrom('v')
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
 );
 
-const contractColumns = [
-  'id',
-  'company',
-  'fleet_id',
-  'vehicle_id',
-  'name',
-  'description',
-  'pack',
-  'starts_at',
-  'ends_at',
-  'created_at',
-  'due_at',
+const columns = [
+  ...(['id', 'company', 'fleet_id', 'vehicle_id', 'name', 'description', 'pack'] as const),
+  ...(['starts_at', 'ends_at', 'created_at', 'due_at'] as const),
 ] as const;
 
-const isOverlap = (error: unknown): boolean => error instanceof Error && brokenRule(error) === 'contract_no_overlap';
-
 /** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
-const conflicting = prepare(
-  (
-    p: Pick<Selectable<Tables['contract']>, 'pack'> & {
-      company: string;
-      vin: string | null;
-      from: Date;
-      to: Date;
-    },
-  ) =>
-    db
-      .selectFrom('contract as c')
-      .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
-      .select('c.id')
-      .where('v.vin', '=', p.vin)
-      .where('c.pack', '=', p.pack)
-      .where(
-        ({ ref }) =>
-          sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
-      )
-      .where('c.company', '=', p.company)
-      .where('v.company', '=', p.company)
-      .orderBy('c.id'),
+const findOverlapping = prepare((p: { company: string; vin: string | null; pack: string; from: Date; to: Date }) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
+    .select('c.id')
+    .where('v.vin', '=', p.vin)
+    .where('c.pack', '=', p.pack)
+    .where(
+      ({ ref }) =>
+        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
+    )
+    .where('c.company', '=', p.company)
+    .where('v.company', '=', p.company)
+    .orderBy('c.id'),
 );

@@ -2,7 +2,6 @@ import { type AliasedExpression, type Expression, type QueryCreator, type Select
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
-import { isoSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
@@ -174,14 +173,3 @@ function batches(fact: Fact): Fact[] {
   );
   return starts.map((start) => ({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) }));
 }
-
-/** The data of an event of a contract `c`, as contractDataOf makes it. */
-export const contractData = sql.raw<Record<string, unknown>>(
-  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
-);
-export const contractDataOf = ({ name, pack, from, to }: { name: string; pack: string; from: string; to: string }) => ({
-  name,
-  pack,
-  from,
-  to,
-});

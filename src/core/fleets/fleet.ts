@@ -1,12 +1,9 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import type { Context } from '../context.ts';
 import { asIn, field } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
 import type { Orders } from '../sql/order.ts';
-import { prepare } from '../sql/prepare.ts';
-import { onPrimary } from '../sql/send.ts';
-import { db } from '../sql/tables.ts';
+import type { Resource } from '../sql/resource.ts';
 
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
@@ -48,46 +45,38 @@ export const fleetOrders = {
   NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
 } as const satisfies Orders;
 
-// A large fleet that was deleted is there for nobody, though rows of it are (core/operations/delete-fleets.ts).
+// A large fleet that was deleted is gone for everybody, though its rows go in steps (core/operations/delete-fleets.ts).
 
-/** Vehicles that are deleted in one transaction at most: whoever waits for one of them, or to add one of their VINs, waits for so many. */
+/** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
 export const DELETED_AT_ONCE = 5000;
 
-/** The company's fleets that are there for nobody; looked up once for a statement. */
-const gone = (company: string) =>
+/** The company's fleets that are being deleted; looked up once for a statement. */
+const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
 /**
- * Within `coalesce`, which changes nothing, the planner takes this for true of half the rows. Else it reckons with ten fleets that
- * are gone: where a company has two, that would leave next to no rows, and not be worth an order's index.
+ * The condition that the fleet of a row (a vehicle, a contract, an import) is there. Within `coalesce`, which changes nothing, the
+ * planner takes this for true of half the rows. Else it reckons with ten deleted fleets: where a company has two, that would leave
+ * next to no rows, and not be worth an order's index.
  */
-const isNoneOf = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${gone(company)}), true)`;
+const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 
-/** The condition that the fleet of a row of this name (a vehicle, a contract, an import) is there; `$company` is the company. */
-export const fleetIsThere = (row: string): string => isNoneOf(row, '$company');
+/** The same for the rows of a resource. */
+export const fleetIsThere = (row: string): string => isThere(row, '$company');
 
-/** Whether that is so of all rows of the company. */
-export const allFleetsAreThere = `${gone('$company')} = '{}'`;
-
-/** fleetIsThere, looked up for each row: where the company is not known. */
-export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
-  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
-
-/** The same as fleetIsThere for rows of this company. */
+/** The same for rows of this company. */
 export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {
-  const [before, after] = isNoneOf(row, '?').split('?') as [string, string];
+  const [before, after] = isThere(row, '?').split('?') as [string, string];
   return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
 }
 
-const findOne = prepare((p: { company: string }) =>
-  db
-    .selectFrom('fleet')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('deletion', 'is not', null)
-    .limit(sql.lit(1)),
-);
+/** The same looked up for each row: where the company is not known. */
+export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
+  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
-/** Whether any fleet of the company is being deleted. */
-export const isDeleting = async (ctx: Context, company: string): Promise<boolean> =>
-  (await findOne(onPrimary(ctx), { company })).length > 0;
+/** Which rows of a resource are there: those of fleets that are there. */
+export const ofFleets = (row: string): Pick<Resource, 'where' | 'whereForAll' | 'whereOfAny'> => ({
+  where: fleetIsThere(row),
+  whereForAll: `${deleted('$company')} = '{}'`,
+  whereOfAny: itsFleetIsThere(row),
+});

@@ -2,14 +2,13 @@ import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import type { Context } from '../context.ts';
 import { Unavailable } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import type { Follower, Followers, Source } from '../followers.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { anyId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
-import { vehicleObject } from '../vehicles/vehicles.ts';
+import { vehicleObject, vehiclesOf } from '../vehicles/vehicles.ts';
 
 /** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
 const WAITING_MAX = 10_000;
@@ -158,12 +157,7 @@ export class CompanyAnswers implements Source {
 // Both are sent to the primary: the news may be ahead of the replicas.
 
 const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(vehicleObject.as('json'))
-    .where('v.company', '=', p.company)
-    .where('v.id', '=', anyId(p.ids))
-    .where(ofFleetThatIsThere('v', p.company)),
+  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)),
 );
 
 const findVerified = prepare((p: { company: string; since: Date }) =>

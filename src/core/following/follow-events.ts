@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context, renewed } from '../context.ts';
 import { type Event, type EventFilter, eventFilter, eventRows, positionOf } from '../events/events.ts';
 import { endOfLog, readEndOfLog } from '../events/log.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { isHidden, whereSql } from '../sql/list-statement.ts';
@@ -139,7 +139,7 @@ export async function followEvents(
   const { names, values } = givenOf(eventRows.conditions, readInput(eventFilter, input.filter ?? {}));
   const hidden = isHidden(ctx, eventRows);
   const { fleetId } = input.filter ?? {};
-  if (fleetId != null && input.after == null) await ownerOfFleet(ctx, company, isId(fleetId) ? fleetId : '');
+  if (fleetId != null && input.after == null) await needFleet(ctx, company, isId(fleetId) ? fleetId : '');
   let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOf(ctx, input.after);
 
   // Listening begins before the first look, so that an event in between is not missed.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { needFleet } from '../fleets/fleets.ts';
 import type { Followers, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
@@ -20,7 +20,7 @@ export async function eligibilityChanges(
 ): Promise<AsyncGenerator<Vehicle>> {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId?.toLowerCase() ?? null;
-  if (fleetId !== null) await ownerOfFleet(ctx, company, fleetId);
+  if (fleetId !== null) await needFleet(ctx, company, fleetId);
   const open = () => new CompanyAnswers(company, ctx);
   const { source, follower, leave } = ctx.services.followers.join(['eligibility', company], open, signal);
   follower.heard = source.last;

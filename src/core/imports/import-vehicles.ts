@@ -11,7 +11,7 @@ import {
   RateLimited,
   ValidationFailed,
 } from '../errors.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { needFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
@@ -53,7 +53,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const company = authorize(ctx, 'fleets:write');
   const wanted = readInput(importVehiclesInput, input);
   if (!wanted.fleetId.trim()) throw new FleetIdMissing();
-  await ownerOfFleet(ctx, company, wanted.fleetId);
+  await needFleet(ctx, company, wanted.fleetId);
   const { run, repeated } = await beginImport(ctx, company, wanted, upload.idempotencyKey);
   const hash = createHash('sha256');
   const bytes = hashed(upload.file, hash);

@@ -4,7 +4,7 @@ import { importStates } from '../../entities/import.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { field } from '../fields.ts';
-import { allFleetsAreThere, fleetIsThere, ofFleetThatIsThere } from '../fleets/fleet.ts';
+import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { id } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -99,8 +99,7 @@ export const firstRejections = prepare((p: { company: string; importId: string; 
 
 export const importRows: Resource = {
   table: 'import n',
-  where: fleetIsThere('n'),
-  whereForAll: allFleetsAreThere,
+  ...ofFleets('n'),
   id: 'n.id',
   members: jsonTable('import', 'n', importSchema, {}),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
-import { isDeleting } from '../fleets/fleet.ts';
-import { holdFleet } from '../fleets/fleets.ts';
+
+import { holdFleet, isDeleting } from '../fleets/fleets.ts';
 import { comesDue } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary, transaction } from '../sql/send.ts';

@@ -1,17 +1,14 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import type { Place } from '../fleets/fleets.ts';
+import { removeFleet } from '../fleets/write-fleets.ts';
 import { forgetImportsOf } from '../imports/forget.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import { removeFromFleets } from '../vehicles/delete-vehicles.ts';
+import { removeFromFleet } from '../vehicles/delete-vehicles.ts';
 
 // A large fleet is gone for everybody as soon as it is deleted; its vehicles, which nobody sees any more, go in steps.
-
-interface Place {
-  company: string;
-  id: string;
-}
 
 const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
@@ -46,8 +43,6 @@ const lockSome = prepare((p: Place & { after: string }) =>
     .forUpdate(),
 );
 
-const remove = prepare((p: Place) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
-
 /** Where the deletion of a fleet begins: all ids come after it. */
 export const FROM_THE_START = '00000000-0000-0000-0000-000000000000';
 
@@ -62,12 +57,12 @@ export async function deleteSome(ctx: Context, place: Place, after: string): Pro
     if (!fleet) return null;
     const vehicles = await lockSome(onPrimary(ctx), { ...place, after });
     if (vehicles.length > 0) {
-      await removeFromFleets(ctx, place.company, [{ ...fleet, id: place.id, vehicles }]);
+      await removeFromFleet(ctx, place.company, { ...fleet, id: place.id }, vehicles);
       return vehicles.at(-1)?.id ?? after;
     }
     if (after !== FROM_THE_START) return FROM_THE_START;
     if (await forgetImportsOf(ctx, place.company, place.id)) return after;
-    await remove(onPrimary(ctx), place);
+    await removeFleet(onPrimary(ctx), place);
     return null;
   });
 }

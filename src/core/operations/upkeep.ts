@@ -5,7 +5,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyText, firstIdOf } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { addCounts } from '../vehicles/tally.ts';
+import { countVehicles } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
@@ -86,7 +86,7 @@ export async function foldTallies(ctx: Context): Promise<void> {
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await transaction(ctx, async () => {
       const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
-      await addCounts(
+      await countVehicles(
         ctx,
         sums.map(({ fleet_id: fleetId, status, delta }) => ({ company, fleetId, status, delta })),
       );

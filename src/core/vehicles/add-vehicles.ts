@@ -1,17 +1,15 @@
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { holdFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { holdFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { isInTransaction, onNewest, savepoint, transaction } from '../sql/send.ts';
 import { anyText } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
 import { readVin, type Vin, type VinError } from '../vin.ts';
 import { makeWay } from './delete-vehicles.ts';
 import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
-import { vehicleObject } from './vehicles.ts';
+import { vehicleObject, vehiclesOf } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
 /**
@@ -21,21 +19,19 @@ import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
-  const longest = ctx.services.config.LIMIT_VINS;
-  const { vins, ...how } = readInput(addVehiclesInput, input, { longest });
+  const { vins, ...how } = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const add = () => addList(ctx, company, list, how);
   // What is atomic may have to be undone.
   return how.mode === 'atomic' && !how.dryRun ? transaction(ctx, add) : add();
 }
 
-/** A value of a list, as it was sent and as it was read. */
 interface Value {
   index: number;
   value: string;
   reading: Vin | VinError;
 }
-type How = Pick<z.output<typeof addVehiclesInput>, 'fleetId' | 'mode' | 'dryRun'>;
+type How = Omit<z.output<typeof addVehiclesInput>, 'vins'>;
 
 async function addList(ctx: Context, company: string, list: Value[], { fleetId, mode, dryRun }: How) {
   const wanted = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
@@ -95,14 +91,8 @@ interface Found {
 
 /** Some VINs were there when they were to be added, and a moment later no more. */
 class Missing extends Error {
-  readonly vins: readonly Vin[];
-  readonly found: Found;
-
-  constructor(vins: readonly Vin[], found: Found) {
-    super();
-    this.vins = vins;
-    this.found = found;
-  }
+  vins: readonly Vin[] = [];
+  found: Found = { made: new Map(), known: new Map() };
 }
 
 /**
@@ -128,7 +118,7 @@ async function addMissing(
       const others = wanted.filter(({ vin }) => !made.has(vin));
       const { known } = await findKnown(ctx, company, fleetId, others);
       const missing = others.filter(({ vin }) => !known.has(vin));
-      if (missing.length > 0) throw new Missing(missing, { made, known });
+      if (missing.length > 0) throw Object.assign(new Missing(), { vins: missing, found: { made, known } });
       return { made, known };
     });
   } catch (error) {
@@ -144,17 +134,12 @@ async function addMissing(
 const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
 
 const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(vehicleObject.as('json'))
-    .where('v.company', '=', p.company)
-    .where('v.vin', '=', anyText(p.vins))
-    .where(ofFleetThatIsThere('v', p.company)),
+  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
 );
 
 /** Which of these the company has; throws FleetNotFound. */
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
-  await ownerOfFleet(ctx, company, fleetId);
+  await needFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }

@@ -1,10 +1,10 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, bySystem, inBatches, record, recording } from '../events/record-events.ts';
-import { holdingFleet, ownerOfFleet } from '../fleets/fleets.ts';
+import { fleetsOf, holdingFleet, needFleet, type Place } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractsDeleted, deletingContracts, removeContractsOfVehicles, removed } from '../remove-contracts.ts';
+import { contractFacts, deletingContracts, removeContractsOfVehicles, removed } from '../remove-contracts.ts';
 import { prepare } from '../sql/prepare.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
@@ -13,25 +13,26 @@ import { db, type Tables } from '../sql/tables.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
-import { type DeletedVehicles, deleteVehiclesInput, isNamed, type Named, namedBy, notFoundOf } from './vin-lists.ts';
+import {
+  type DeletedVehicles,
+  deleteVehiclesInput,
+  type Named,
+  namedBy,
+  notFoundOf,
+  vehiclesNamed,
+} from './vin-lists.ts';
 
-interface Own {
-  company: string;
-  id: string;
-}
-
-/** Its fleet before itself, like everybody: the opposite order would be a deadlock with the fleet's deletion. */
-const lockVehicle = prepare((p: Own) =>
+/** Locks the fleet before the vehicle, as all writers do: the opposite order would be a deadlock with the fleet's deletion. */
+const lockVehicle = prepare((p: Place) =>
   db
     .with('held', (q) =>
-      q
-        .selectFrom('fleet')
-        .where('company', '=', p.company)
-        .where('id', '=', (of) =>
-          of.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id),
-        )
-        .where('deletion', 'is', null)
+      fleetsOf(p.company)
         .select('id')
+        .where(
+          'id',
+          '=',
+          q.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id),
+        )
         .forKeyShare(),
     )
     .selectFrom('vehicle as v')
@@ -50,9 +51,8 @@ export async function deleteVehicle(
 ): Promise<Vehicle> {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
-  const own = { company, id: input.id };
   return againAfterDeadlock(caller, async (ctx) => {
-    const [row] = await lockVehicle(onPrimary(ctx), own);
+    const [row] = await lockVehicle(onPrimary(ctx), { company, id: input.id });
     if (!row) {
       await readOne(ctx, vehicleRows, input, { company, send: onPrimary });
       // It has just been moved to a fleet that is not held.
@@ -65,14 +65,10 @@ export async function deleteVehicle(
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
-const lockVehicles = prepare((p: Named & { company: string; fleetId: string }) =>
-  db
-    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
-    .selectFrom('vehicle as v')
+const lockVehicles = prepare((p: Named & { fleetId: string }) =>
+  vehiclesNamed(p, db.with('held', holdingFleet({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
-    .where('v.company', '=', p.company)
-    .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
-    .where(isNamed(p))
+    .where('v.fleet_id', '=', sql<string>`(select id from held)`)
     .orderBy('v.vin')
     .forUpdate(),
 );
@@ -86,10 +82,10 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
   return transaction(ctx, async () => {
-    const named = { company, fleetId, ...namedBy(lists) };
+    const named = { ...namedBy(company, lists), fleetId };
     const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
     if (deleted.length > 0) await removeVehicles(ctx, company, deleted);
-    else await ownerOfFleet(ctx, company, fleetId);
+    else await needFleet(ctx, company, fleetId);
     return { deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)), notFound: notFoundOf(lists, deleted) };
   });
 }
@@ -106,66 +102,59 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))
     .with('told', (q) => {
       const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
-      return recording(q, p, { 'contract.deleted': contractsDeleted(q, gone), 'vehicle.removed': inBatches(gone) });
+      return recording(q, p, { 'contract.deleted': contractFacts(q, gone), 'vehicle.removed': inBatches(gone) });
     })
     .selectNoFrom([]),
 );
 
-/** By a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
 async function removeVehicles(ctx: Context, company: string, vehicles: { id: string; vin: string }[]) {
   await remove(onPrimary(ctx), { ...byCaller(ctx), company, ids: vehicles.map(({ id }) => id) });
   announceEvents(ctx);
   ctx.services.changes.announceRemoval(company, vehicles);
 }
 
-// Vehicles of fleets that were deleted, while these are on their way out (core/operations/delete-fleets.ts).
-
-type Deletion = NonNullable<Selectable<Tables['fleet']>['deletion']>;
-interface Gone {
-  id: string;
-  deletion: Deletion | null;
-  vehicles: { id: string; vin: string }[];
-}
+// Vehicles of fleets that are being deleted (core/operations/delete-fleets.ts).
 
 const deleteRows = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
 /** Deletes locked vehicles with their contracts. Their tallies go with the fleet: nobody reads them any more. */
-export async function removeFromFleets(ctx: Context, company: string, fleets: readonly Gone[]): Promise<void> {
-  for (const { id, deletion, vehicles } of fleets) {
-    const by: By = { ...bySystem(ctx), ...deletion };
-    const ids = vehicles.map((one) => one.id);
-    await removeContractsOfVehicles(ctx, company, ids, by);
-    await deleteRows(onPrimary(ctx), { company, ids });
-    await record(ctx, { type: 'vehicle.removed', company, fleetId: id, vehicles, by });
-  }
+export async function removeFromFleet(
+  ctx: Context,
+  company: string,
+  { id, deletion }: Pick<Selectable<Tables['fleet']>, 'id' | 'deletion'>,
+  vehicles: { id: string; vin: string }[],
+): Promise<void> {
+  const by: By = { ...bySystem(ctx), ...deletion };
+  const ids = vehicles.map((one) => one.id);
+  await removeContractsOfVehicles(ctx, company, ids, by);
+  await deleteRows(onPrimary(ctx), { company, ids });
+  await record(ctx, { type: 'vehicle.removed', company, fleetId: id, vehicles, by });
 }
 
-const lockTheirs = prepare((p: { company: string; vins: readonly string[] }) =>
+interface WithVins {
+  company: string;
+  vins: readonly string[];
+}
+
+const withVins = (p: WithVins) =>
+  db.selectFrom('vehicle').where('company', '=', p.company).where('vin', '=', anyText(p.vins));
+
+const lockTheirs = prepare((p: WithVins) =>
   db
     .selectFrom('fleet')
     .select(['id', 'deletion'])
     .where('company', '=', p.company)
     .where('deletion', 'is not', null)
-    .where('id', '=', ({ selectFrom }) =>
-      anyOf(
-        selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('vin', '=', anyText(p.vins)),
-      ),
-    )
+    .where('id', '=', anyOf(withVins(p).select('fleet_id')))
     .orderBy('id')
     .forUpdate(),
 );
 
-const lockNamed = prepare((p: { company: string; vins: readonly string[]; fleets: readonly string[] }) =>
-  db
-    .selectFrom('vehicle')
-    .select(['id', 'vin', 'fleet_id'])
-    .where('company', '=', p.company)
-    .where('vin', '=', anyText(p.vins))
-    .where('fleet_id', '=', anyId(p.fleets))
-    .orderBy('vin')
-    .forUpdate(),
+const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
+  withVins(p).select(['id', 'vin', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
 );
 
 /** Deletes the vehicles with these VINs that stand in fleets that are being deleted: whoever adds them need not wait for it. */
@@ -174,10 +163,8 @@ export async function makeWay(ctx: Context, company: string, vins: readonly stri
   if (fleets.length === 0) return;
   const vehicles = await lockNamed(onPrimary(ctx), { company, vins, fleets: fleets.map(({ id }) => id) });
   const byFleet = Map.groupBy(vehicles, ({ fleet_id }) => fleet_id);
-  const gone = fleets.map(({ id, deletion }) => ({ id, deletion, vehicles: byFleet.get(id) ?? [] }));
-  await removeFromFleets(
-    ctx,
-    company,
-    gone.filter((fleet) => fleet.vehicles.length > 0),
-  );
+  for (const fleet of fleets) {
+    const own = byFleet.get(fleet.id);
+    if (own) await removeFromFleet(ctx, company, fleet, own);
+  }
 }

@@ -1,23 +1,17 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { scheduleOf } from '../schedule.ts';
+import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
 import { prepare } from '../sql/prepare.ts';
+import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyOf, anyText, spread } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
+import { vehiclesOf } from './vehicles.ts';
 
 /** Which companies have vehicles that await something; those of fleets that are being deleted await nothing. */
 export const vehicleSchedule = scheduleOf('vehicle', (company) =>
-  db
-    .selectFrom('vehicle')
-    .select('due_at')
-    .where('company', '=', company)
-    .where('due_at', 'is not', null)
-    .where(ofFleetThatIsThere('vehicle', company))
-    .orderBy('due_at')
-    .limit(sql.lit(1)),
+  vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
 );
 
 /** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
@@ -32,7 +26,7 @@ export interface ClaimedVehicle {
 
 /** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
 const LEASE_TIMEOUTS = 4;
-/** What must be over by then is the asking: storing comes after it. */
+/** The asking must be over by then: storing comes after it. */
 const STORING_TIMEOUTS = 1;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
@@ -44,26 +38,21 @@ export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
 /** When claims that are made now end at the latest. */
 export const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
-interface Claim {
+interface Wanted {
   company: string;
+  /** Brands. */
   except: readonly string[];
   limit: number;
-  process: string;
-  now: Date;
-  until: string;
 }
 
-const claim = prepare((p: Claim) =>
+const claim = prepare((p: Wanted & { process: string; now: Date; until: string }) =>
   db
-    .with('due', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
-        .where(({ ref }) => sql<boolean>`(${ref('manufacturer')} <> all(${p.except}::text[])) is not false`)
-        .where(ofFleetThatIsThere('vehicle', p.company))
-        .orderBy('due_at')
+    .with('due', () =>
+      vehiclesOf(p.company)
+        .select('v.id')
+        .where('v.due_at', '<=', sql<string>`${p.now}::timestamptz`)
+        .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
+        .orderBy('v.due_at')
         .limit(p.limit)
         .forUpdate()
         .skipLocked(),
@@ -76,57 +65,45 @@ const claim = prepare((p: Claim) =>
 );
 
 /**
- * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of the brands `except`, and
- * none of a fleet that is being deleted.
- * Rows that another process is claiming are skipped, so that any number of processes share the work.
+ * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of a fleet that is being
+ * deleted. Rows that another process is claiming are skipped, so that any number of processes share the work.
  */
-export async function claimDueVehicles(
-  ctx: Context,
-  { company, except, limit }: { company: string; except: readonly string[]; limit: number },
-): Promise<ClaimedVehicle[]> {
+export async function claimDueVehicles(ctx: Context, wanted: Wanted): Promise<ClaimedVehicle[]> {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
-  const { process } = ctx.services.changes;
-  const claimed = await claim(onPrimary(ctx), { company, except, limit, process, now, until });
+  const claimed = await claim(onPrimary(ctx), { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
 const POSTPONED_AT_ONCE = 1000;
 
-interface Postponed {
+interface Hold {
   company: string;
   brands: readonly string[];
   seconds: number;
-  reason: string;
-  now: Date;
-  /** The same in seconds since 1970. */
-  since: number;
 }
 
-const postpone = prepare((p: Postponed) => {
+/** `since` is `now` in seconds since 1970. */
+const postpone = prepare((p: Hold & { reason: string; now: Date; since: number }) => {
   const now = sql<string>`${p.now}::timestamptz`;
   return db
-    .with('first', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select(['id', 'manufacturer'])
-        .where('company', '=', p.company)
-        .where('due_at', '<=', now)
-        .where(ofFleetThatIsThere('vehicle', p.company))
-        .orderBy('due_at')
+    .with('first', () =>
+      vehiclesOf(p.company)
+        .select(['v.id', 'v.manufacturer'])
+        .where('v.due_at', '<=', now)
+        .orderBy('v.due_at')
         .limit(POSTPONED_AT_ONCE),
     )
-    .with('due', (q) => {
-      const held = q.selectFrom('first').select('id').where('manufacturer', '=', anyText(p.brands));
-      return q
+    .with('due', (q) =>
+      q
         .selectFrom('vehicle')
         .select('id')
         .where('company', '=', p.company)
         .where('due_at', '<=', now)
-        .where('id', '=', anyOf(held))
+        .where('id', '=', anyOf(q.selectFrom('first').select('id').where('manufacturer', '=', anyText(p.brands))))
         .forUpdate()
-        .skipLocked();
-    })
+        .skipLocked(),
+    )
     .updateTable('vehicle as v')
     .set({
       claimed_by: null,
@@ -144,17 +121,98 @@ const postpone = prepare((p: Postponed) => {
  * Lets due vehicles of these brands wait for about so many seconds, where they are among the company's first thousand,
  * since nobody can be asked about them; those that have no answer yet show why.
  */
-export async function postponeVehicles(
-  ctx: Context,
-  { company, brands, seconds, reason }: { company: string; brands: readonly string[]; seconds: number; reason: Reason },
-): Promise<void> {
+export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
   const now = ctx.now();
-  await postpone(onPrimary(ctx), {
-    company,
-    brands,
-    seconds,
-    reason: JSON.stringify(reason),
-    now,
-    since: now.getTime() / 1000,
-  });
+  const since = now.getTime() / 1000;
+  await postpone(onPrimary(ctx), { ...hold, reason: JSON.stringify(reason), now, since });
+}
+
+// A process says that it is alive in one row of its own, however many vehicles it has claimed.
+
+/** A process whose last sign is so old is dead, and a living one gives a sign so often. */
+const ALIVE_SECONDS = 20;
+export const SIGN_SECONDS = 5;
+
+const giveSign = prepare((p: { id: string; until: Date }) =>
+  db
+    .insertInto('worker')
+    .values({ id: p.id, alive_until: p.until })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until: p.until })),
+);
+
+/** Keeps what this process has claimed, and will claim, from other processes for a while. */
+export async function stayAlive(ctx: Context): Promise<void> {
+  const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
+  await giveSign(onPrimary(ctx), { id: ctx.services.changes.process, until });
+}
+
+const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
+  db
+    .deleteFrom('worker')
+    .where('id', '=', anyId(p.ids))
+    .where('alive_until', '<=', sql<string>`${p.last}::timestamptz`),
+);
+
+/** Says that this process has no claims any more. */
+export async function retire(ctx: Context): Promise<void> {
+  await forget(onPrimary(ctx), { ids: [ctx.services.changes.process], last: 'infinity' });
+}
+
+const findOthers = prepare((p: { id: string; now: Date }) =>
+  db
+    .selectFrom('worker')
+    .select(({ eb, ref }) => [
+      'id',
+      isoOf(ref('alive_until')).as('until'),
+      eb('alive_until', '<=', sql<string>`${p.now}::timestamptz`).$castTo<boolean>().as('dead'),
+    ])
+    .where('id', '<>', p.id)
+    .orderBy('alive_until'),
+);
+
+const findCompanies = prepare((p: { last: Date }) =>
+  db.selectFrom(companiesWithEntries('vehicle', sql<string>`${p.last}::timestamptz`)).select('c.company'),
+);
+
+const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) =>
+  db
+    .with('held', (q) =>
+      q
+        .selectFrom('vehicle')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('due_at', '>', sql<string>`${p.now}::timestamptz`)
+        .where('due_at', '<=', sql<string>`${p.last}::timestamptz`)
+        .where('claimed_by', '=', anyId(p.dead))
+        .forUpdate()
+        .skipLocked(),
+    )
+    .with('released', (q) =>
+      q
+        .updateTable('vehicle')
+        .set({ due_at: p.now, claimed_by: null })
+        .where('company', '=', p.company)
+        .where('id', '=', anyOf(q.selectFrom('held').select('id')))
+        .returning(['company', 'due_at']),
+    )
+    .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')))
+    .selectFrom('released')
+    .select('company'),
+);
+
+/**
+ * Makes the vehicles due that dead processes have claimed until `last` at most; gives when (ISO 8601) another process will be
+ * dead unless it gives a sign, null where there is none.
+ */
+export async function takeOverClaims(ctx: Context, last: Date): Promise<string | null> {
+  const now = ctx.now();
+  const others = await findOthers(onPrimary(ctx), { id: ctx.services.changes.process, now });
+  const dead = others.filter((one) => one.dead).map(({ id }) => id);
+  if (dead.length > 0) {
+    // A claim is a row that comes due when it ends.
+    for (const { company } of await findCompanies(onPrimary(ctx), { last }))
+      await release(onPrimary(ctx), { company, dead, now, last });
+    await forget(onPrimary(ctx), { ids: dead, last: now });
+  }
+  return others.find((one) => !one.dead)?.until ?? null;
 }

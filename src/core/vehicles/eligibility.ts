@@ -2,7 +2,6 @@ import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { Signal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
@@ -13,17 +12,20 @@ import { anyText, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
-import { eligibilityRows, getEligibility, vehicleObject } from './vehicles.ts';
+import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
+
+interface Wanted {
+  vin: string;
+  wait?: number;
+  signal?: AbortSignal;
+}
 
 /**
  * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,
  * and EligibilityInProgress while there is none; waits up to `wait` seconds for one before that.
  */
-export async function getAnswer(
-  ctx: Context,
-  input: { vin: string; wait?: number; signal?: AbortSignal },
-): Promise<Eligibility> {
+export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
   await needAnswer(ctx, eligibility);
   return eligibility;
@@ -50,10 +52,7 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
   }
 }
 
-async function waitForAnswer(
-  ctx: Context,
-  input: { vin: string; wait?: number; signal?: AbortSignal },
-): Promise<Eligibility> {
+async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
   const company = authorize(ctx, 'fleets:read');
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
@@ -78,11 +77,11 @@ async function waitForAnswer(
   }
 }
 
-/** Whoever waits longer is told to look after a quarter of an hour: more places, or another's end, may change it all. */
+/** Callers are told to look again after a quarter of an hour at most: more places, or another's end, may change it all. */
 const LONGEST_WAIT_SECONDS = 900;
-/** What is not known of the pace of answers is told as so long at most. */
+/** The longest wait that is told where no answers show a pace. */
 const UNKNOWN_SECONDS = 60;
-/** The pace is that of the company's answers within this time, of so many at most. */
+/** The answers of a company that its pace is taken from. */
 const PACE_SECONDS = 60;
 const ANSWERS_LOOKED_AT = 100;
 const VEHICLES_LOOKED_AT = 10_000;
@@ -117,12 +116,9 @@ const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; s
       sql<number>`count(*)::int`.as('answers'),
       sql<number | null>`extract(epoch from ${p.now}::timestamptz - min(${q.ref('at')}))::float8`.as('seconds'),
       q
-        .selectFrom((first) =>
-          first
-            .selectFrom('vehicle')
-            .where('company', '=', p.company)
-            .where('due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
-            .where(ofFleetThatIsThere('vehicle', p.company))
+        .selectFrom(
+          vehiclesOf(p.company)
+            .where('v.due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
             .limit(VEHICLES_LOOKED_AT)
             .as('first'),
         )
@@ -148,15 +144,8 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
 /** A claimed row is being asked about right now: its answer will be new enough. */
 const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
   db
-    .with('wanted', (q) =>
-      q
-        .selectFrom('vehicle as v')
-        .select('v.id')
-        .where('v.company', '=', p.company)
-        .where('v.vin', '=', anyText(p.vins))
-        .where(ofFleetThatIsThere('v', p.company))
-        .orderBy('v.vin')
-        .forUpdate(),
+    .with('wanted', () =>
+      vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate(),
     )
     .with('v', (q) =>
       q

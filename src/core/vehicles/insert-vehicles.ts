@@ -13,19 +13,14 @@ import { recheckAfter, recheckHours } from './eligibility.ts';
 import { counting } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
-interface Columns {
-  ids: readonly string[];
-  vins: readonly string[];
-  manufacturers: readonly (string | null)[];
-  warnings: readonly (string | null)[];
-  supported: readonly boolean[];
-}
+/** A list of each column of some rows. */
+type ListsOf<Row> = { [Column in keyof Row]: readonly Row[Column][] };
 
 /**
  * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
  * two lists in opposite order cannot wait for each other.
  */
-const insertNew = prepare((p: NewVehicles & Columns & By) =>
+const insertNew = prepare((p: NewVehicles & ListsOf<ReadVin & { id: string }> & By) =>
   db
     .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('made', (q) =>
@@ -37,9 +32,9 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
             .selectFrom([
               'held',
               listRows('r', {
-                id: [p.ids, 'uuid'],
-                vin: [p.vins, 'text'],
-                manufacturer: [p.manufacturers, 'text'],
+                id: [p.id, 'uuid'],
+                vin: [p.vin, 'text'],
+                manufacturer: [p.manufacturer, 'text'],
                 warnings: [p.warnings, 'text'],
                 supported: [p.supported, 'boolean'],
               }),
@@ -64,8 +59,9 @@ const insertNew = prepare((p: NewVehicles & Columns & By) =>
 /** Vehicles of a statement on shared connections: more would hold up those behind it. */
 const MOST_SHARED = 50;
 
-/** By VIN. */
+/** Vehicles by their VINs. */
 export type Vehicles = ReadonlyMap<string, Vehicle>;
+
 /** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
@@ -80,9 +76,9 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   const values = {
     ...newVehiclesOf(ctx, company, fleetId),
     ...byCaller(ctx),
-    ids: vehicles.map(({ id }) => id),
-    vins: vehicles.map(({ vin }) => vin),
-    manufacturers: vehicles.map(({ manufacturer }) => manufacturer),
+    id: vehicles.map(({ id }) => id),
+    vin: vehicles.map(({ vin }) => vin),
+    manufacturer: vehicles.map(({ manufacturer }) => manufacturer),
     warnings: wanted.map(warningsText),
     supported: vehicles.map(({ supported }) => supported),
   };
@@ -97,7 +93,7 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
 }
 
-/** What is read of a VIN, as a statement has it. */
+/** A VIN that was read, as a row of a statement. */
 export interface ReadVin {
   vin: string;
   manufacturer: string | null;
@@ -119,17 +115,9 @@ export type NewVehicles = ReturnType<typeof newVehiclesOf>;
 
 /** The id, and the columns of newVehicle. */
 export const newVehicleColumns = [
-  'id',
-  'company',
-  'fleet_id',
-  'vin',
-  'manufacturer',
-  'warnings',
-  'created_at',
-  'status',
-  'reason',
-  'due_at',
-] as const;
+  ...(['id', 'company', 'fleet_id', 'vin', 'manufacturer'] as const),
+  ...(['warnings', 'created_at', 'status', 'reason', 'due_at'] as const),
+];
 
 /** A vehicle without its id, from a row `r` of ReadVin; asked about at once, or where nobody can be, looked at again in time. */
 export function newVehicle(p: NewVehicles) {
@@ -152,12 +140,10 @@ export function newVehicle(p: NewVehicles) {
   ];
 }
 
-type NewOne = Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
-
-/** The same as it is shown; `due` is when it is asked about, in ISO 8601. */
-export function shownNew(
+/** A new vehicle as it is shown; `due` is when it is asked about, in ISO 8601. */
+function shownNew(
   ctx: Context,
-  { id, vin, manufacturer, supported, warnings }: NewOne,
+  { id, vin, manufacturer, supported, warnings }: Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>,
   { fleetId, at, due }: { fleetId: string; at: string; due: string },
 ): Vehicle {
   const eligibility: Vehicle['eligibility'] = {

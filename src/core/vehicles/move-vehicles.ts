@@ -1,7 +1,7 @@
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
-import { holdFleet } from '../fleets/fleets.ts';
+import { fleetsOf, holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary, transaction } from '../sql/send.ts';
@@ -10,7 +10,7 @@ import { db } from '../sql/tables.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
-import { isNamed, type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf } from './vin-lists.ts';
+import { type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf, vehiclesNamed } from './vin-lists.ts';
 
 /**
  * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts. What is known of them
@@ -24,7 +24,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
     // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
     await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
-    const named = { company, ...namedBy(lists) };
+    const named = namedBy(company, lists);
     const held = await holdTheirFleets(onPrimary(ctx), named);
     const found = await lockVehicles(onPrimary(ctx), { ...named, fleets: held.map(({ id }) => id) });
     await move(ctx, company, fleetId.toLowerCase(), found);
@@ -35,30 +35,18 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   });
 }
 
-interface Own extends Named {
-  company: string;
-}
-
-const holdTheirFleets = prepare((p: Own) =>
-  db
-    .selectFrom('fleet')
+const holdTheirFleets = prepare((p: Named) =>
+  fleetsOf(p.company)
     .select('id')
-    .where('company', '=', p.company)
-    .where('deletion', 'is', null)
-    .where('id', '=', ({ selectFrom }) =>
-      anyOf(selectFrom('vehicle as v').select('v.fleet_id').where('v.company', '=', p.company).where(isNamed(p))),
-    )
+    .where('id', '=', anyOf(vehiclesNamed(p).select('v.fleet_id')))
     .orderBy('id')
     .forKeyShare(),
 );
 
-/** In the order of the VINs, like whoever adds or deletes them. Those of other fleets were added just now. */
-const lockVehicles = prepare((p: Own & { fleets: readonly string[] }) =>
-  db
-    .selectFrom('vehicle as v')
+/** In the order of the VINs, as others add and delete them. Vehicles of other fleets were added just now. */
+const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
+  vehiclesNamed(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
-    .where('v.company', '=', p.company)
-    .where(isNamed(p))
     .where('v.fleet_id', '=', anyId(p.fleets))
     .orderBy('v.vin')
     .forNoKeyUpdate(),
@@ -88,7 +76,7 @@ const moveContracts = prepare((p: Moving) =>
     .where('vehicle_id', '=', anyId(p.ids)),
 );
 
-/** Moves locked vehicles, those that are elsewhere; the fleet that each leaves and the one that it joins tell of it. */
+/** Moves those locked vehicles that are elsewhere, with an event of the fleet that each leaves and of the one that it joins. */
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;

@@ -6,7 +6,7 @@ import { listRows } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 /** So many vehicles more, or fewer, of a status in a fleet. */
-export interface Change {
+interface Change {
   company: string;
   fleetId: string;
   status: string;
@@ -18,17 +18,9 @@ export interface Change {
  * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/imports.md).
  */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
-  const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()].map((same) => ({
-    ...(same[0] as Change),
-    delta: same.reduce((sum, { delta }) => sum + delta, 0),
-  }));
-  if (sums.every(({ delta }) => delta === 0)) return;
-  await addCounts(ctx, sums);
-}
-
-/** Appends to the tallies, whatever the vehicles are; what comes to nothing is left out. */
-export async function addCounts(ctx: Context, changes: readonly Change[]): Promise<void> {
-  const sums = changes.filter(({ delta }) => delta !== 0);
+  const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()]
+    .map((same) => ({ ...(same[0] as Change), delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
+    .filter(({ delta }) => delta !== 0);
   if (sums.length === 0) return;
   await insertCounts(onPrimary(ctx), {
     companies: sums.map(({ company }) => company),

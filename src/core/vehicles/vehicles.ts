@@ -1,14 +1,15 @@
 import { actors, eligibilityStatuses } from '../../entities/vehicle.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
-import { allFleetsAreThere, fleetIsThere } from '../fleets/fleet.ts';
-import { ownerOfFleet } from '../fleets/fleets.ts';
+import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
+import { needFleet } from '../fleets/fleets.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { type Conditions, type Fields, type IndexColumn, idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -40,7 +41,7 @@ export async function listVehicles(
   const values = { fleet: idOrNull(fleetId) };
   const found = await readText(ctx, vehicleRows, writer, { company, page, under: OF_FLEET, values });
   // Only an empty page leaves open whether there is such a fleet.
-  if (found.last === null) await ownerOfFleet(ctx, company, fleetId);
+  if (found.last === null) await needFleet(ctx, company, fleetId);
   return found;
 }
 
@@ -53,7 +54,6 @@ export const listAllVehicles = async (
 
 const OF_FLEET = ['v.fleet_id', '(select id from fleet where id = $fleet::uuid and company = $company)'] as const;
 
-/** The answer that a status stands for. */
 export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
 
 const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.manufacturer')) };
@@ -73,6 +73,10 @@ const vehicleJson = jsonTable('vehicle', 'v', vehicle, {
 
 /** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
+
+/** The company's vehicles `v` that are there, for statements. */
+export const vehiclesOf = (company: string) =>
+  db.selectFrom('vehicle as v').where('v.company', '=', company).where(ofFleetThatIsThere('v', company));
 
 const manufacturer = { kind: 'manufacturer', slug: 'v.manufacturer' } as const;
 const reasonJson: JsonTable = Object.fromEntries(
@@ -99,8 +103,7 @@ const VIN: IndexColumn = {
 
 export const vehicleRows: Resource = {
   table: 'vehicle v',
-  where: fleetIsThere('v'),
-  whereForAll: allFleetsAreThere,
+  ...ofFleets('v'),
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
@@ -117,12 +120,10 @@ export const vehicleRows: Resource = {
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
 
-/** What a vehicle's manufacturer says of it, by itself. */
 export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
 
 const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
-/** As its index has it. */
 const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
 const VERIFIED_AT: IndexColumn = {
   column: VERIFIED,
@@ -130,7 +131,6 @@ const VERIFIED_AT: IndexColumn = {
   below: ['verifiedBefore', '?::timestamptz'],
 };
 
-/** Those of all fleets. */
 export const allVehicleRows: Resource = {
   ...vehicleRows,
   leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
@@ -160,7 +160,7 @@ export const allVehicleRows: Resource = {
   },
 };
 
-/** Of the tallies of vehicles `t`. */
+/** The same for tallies `t`. */
 export const countedBy: Conditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],

@@ -1,12 +1,19 @@
+import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
+import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
 import { type Fact, record } from '../events/record-events.ts';
+import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { mendedJson } from '../input.ts';
+import { scheduling } from '../schedule.ts';
+import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
+import { anyId, anyOf, spread } from '../sql/sql.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
-import { recheckHours } from './eligibility.ts';
-import { storeFacts } from './store-facts.ts';
+import { recheckAfter, recheckHours } from './eligibility.ts';
 import { countVehicles } from './tally.ts';
+import type { EligibilityStatus } from './vehicle.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
@@ -14,16 +21,14 @@ export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Pr
   return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: deadlineOf(ctx, vehicle) });
 }
 
-/** What a manufacturer said of a vehicle. */
 export interface Verified {
   vehicle: ClaimedVehicle;
   verification: Verification;
 }
 
 /**
- * Stores what the manufacturers said, in one transaction, and once more what moved meanwhile. An answer stands until it has aged; no answer leaves everything
- * as it was but for the next attempt, and what was not asked waits no longer than it must. Vehicles deleted meanwhile or
- * just now, and claims that have run out, are passed over.
+ * Stores what the manufacturers said, in one transaction, and once more for vehicles that moved meanwhile. An answer stands until
+ * it has aged; no answer changes the next attempt alone. Vehicles deleted meanwhile, and claims that have run out, are passed over.
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const left = await storeOnce(ctx, done);
@@ -31,7 +36,7 @@ export async function storeVerifications(ctx: Context, done: readonly Verified[]
   if (left.length > 0) await storeOnce(ctx, left);
 }
 
-/** Gives what was passed over. */
+/** Gives those that were passed over. */
 async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
   const all = await transaction(ctx, async () => {
@@ -50,7 +55,6 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
   return done.filter(({ vehicle }) => !ids.has(vehicle.id));
 }
 
-/** Each company's by statements of its own. */
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
@@ -68,7 +72,6 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
   return stored;
 }
 
-/** As the statement reads it. */
 const factOf = ({ vehicle, verification: v }: Verified) => ({
   id: vehicle.id,
   until: vehicle.until,
@@ -92,19 +95,149 @@ const moved = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
   { company, fleetId, status, delta: 1 },
 ];
 
-const eligibilityChanged = ({
-  id,
-  vin,
-  company,
-  fleet_id,
-  manufacturer,
-  was,
-  status,
-  reason,
-}: StoredVehicle): Fact => ({
+const eligibilityChanged = (row: StoredVehicle): Fact => ({
   type: 'eligibility.changed',
-  company,
-  fleetId: fleet_id,
-  vehicles: [{ id, vin }],
-  data: { from: was, to: status, manufacturer, reason },
+  company: row.company,
+  fleetId: row.fleet_id,
+  vehicles: [{ id: row.id, vin: row.vin }],
+  data: { from: row.was, to: row.status, manufacturer: row.manufacturer, reason: row.reason },
 });
+
+/** A row of the JSON in `facts`. */
+interface FactRow {
+  id: string;
+  until: string;
+  status: EligibilityStatus;
+  reason: string | null;
+  raw_answer: string | null;
+  asked: boolean;
+  retry_after: number;
+  manufacturer: string | null;
+  data_delivery: string;
+  connectivity_status: ConnectivityStatus | null;
+  primary_user_assigned: boolean | null;
+}
+const factRows = (facts: string) =>
+  sql<FactRow>`jsonb_to_recordset(${facts}::jsonb)`.as<'f'>(sql`f(
+    id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
+    retry_after real, manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)`);
+
+/** Beside the facts, for how many hours an answer of each status is trusted. */
+interface Facts extends Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
+  company: string;
+  /** The process that claimed the vehicles. */
+  process: string;
+  facts: string;
+  /** Of the facts. */
+  ids: readonly string[];
+  now: Date;
+}
+
+/** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
+const heldClaims = (p: Facts) =>
+  db
+    .with('held', holdingFleetsOf(p))
+    .with('fact', (q) => q.selectFrom(factRows(p.facts)).selectAll())
+    .with('mine', (q) =>
+      q
+        .selectFrom('vehicle as v')
+        .innerJoin('fact', 'fact.id', 'v.id')
+        .select(['v.id', 'v.status as was'])
+        .where('v.company', '=', p.company)
+        // By their ids, and nothing else that an index has: where few seem to be claimed, the planner would look through the
+        // fleet, or the table, rather than look up each; and the rows of a claim end together.
+        .where('v.id', '=', anyId(p.ids))
+        .where('v.claimed_by', '=', p.process)
+        .whereRef('v.due_at', 'is not distinct from', 'fact.until')
+        .where(
+          ({ ref, selectFrom }) =>
+            sql<boolean>`(${ref('v.fleet_id')} = ${anyOf(selectFrom('held').select('id'))}) is true`,
+        )
+        .orderBy('v.vin')
+        .forUpdate('v'),
+    );
+
+/** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
+const RETRY_CAP_SECONDS = 900;
+
+type WithClaims = Tables & {
+  fact: FactRow;
+  mine: { id: string; was: EligibilityStatus };
+};
+
+const told = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
+
+const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
+  q
+    .updateTable('vehicle as v')
+    .from(['fact', 'mine'])
+    .whereRef('fact.id', '=', 'v.id')
+    .whereRef('mine.id', '=', 'v.id')
+    .where('v.company', '=', p.company)
+    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
+
+/** An answer stands until it has aged. `case … when` with conditions: the short form is none that Citus passes on right. */
+function answered(q: QueryCreator<WithClaims>, p: Facts) {
+  const now = sql<Date>`${p.now}::timestamptz`;
+  const of = (status: EligibilityStatus) => sql`${told.ref('fact.status')} = ${sql.lit(status)}`;
+  const after = (hours: number) => recheckAfter(hours, told.ref('v.vin'));
+  return storing(q, p)
+    .set({
+      status: ({ ref }) => ref('fact.status'),
+      reason: ({ ref }) => ref('fact.reason'),
+      raw_answer: ({ ref }) => ref('fact.raw_answer'),
+      manufacturer: ({ fn }) => fn.coalesce('fact.manufacturer', 'v.manufacturer'),
+      data_delivery: ({ ref }) =>
+        sql<DataDelivery[]>`array(select jsonb_array_elements_text(${ref('fact.data_delivery')}))`,
+      connectivity_status: ({ ref }) => ref('fact.connectivity_status'),
+      primary_user_assigned: ({ ref }) => ref('fact.primary_user_assigned'),
+      attempts: (eb) => eb('v.faults', '+', sql.lit(1)),
+      faults: 0,
+      verified_at: now,
+      claimed_by: null,
+      due_at: sql<Date>`${now} + case when ${of('ELIGIBLE')} then ${after(p.ELIGIBLE)}
+        when ${of('INELIGIBLE')} then ${after(p.INELIGIBLE)}
+        when ${of('UNSUPPORTED')} then ${after(p.UNSUPPORTED)} else ${after(p.FAILED)} end`,
+    })
+    .where('fact.status', '<>', sql.lit('PENDING'))
+    .returning(['v.due_at', sql.lit(true).as('answered')]);
+}
+
+const faults = sql<number>`${told.ref('v.faults')} + ${told.ref('fact.asked')}::int`;
+
+/** One value of a vehicle that has no answer yet, another of one that has. */
+const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
+  told.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
+
+/** No answer leaves everything as it was but for the next attempt. */
+function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
+  const [vin, retryAfter] = [told.ref('v.vin'), told.ref('fact.retry_after')];
+  const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${told.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;
+  return storing(q, p)
+    .set({
+      faults,
+      claimed_by: null,
+      attempts: ({ ref }) => whilePending(faults, ref('v.attempts')),
+      reason: ({ fn, ref }) => {
+        const before = ref('v.reason').$castTo<string | null>();
+        return whilePending(fn.coalesce('fact.reason', before), before);
+      },
+      due_at: sql<Date>`${p.now}::timestamptz + make_interval(secs => case when ${told.ref('fact.asked')}
+        then greatest(${retryAfter}, ${backoff}) else ${retryAfter} * (1 + ${spread(vin)} / 4) end)`,
+    })
+    .where('fact.status', '=', sql.lit('PENDING'))
+    .returning(['v.due_at', sql.lit(false).as('answered')]);
+}
+
+/** Stores facts about vehicles whose claims are still held; gives what the vehicles were and are. */
+export const storeFacts = prepare((p: Facts) =>
+  heldClaims(p)
+    .with('answered', (q) => answered(q, p))
+    .with('unanswered', (q) => unanswered(q, p))
+    .with('scheduled', (q) =>
+      scheduling(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at']).as('r')),
+    )
+    .selectFrom('answered')
+    .selectAll()
+    .unionAll((q) => q.selectFrom('unanswered').selectAll()),
+);

@@ -1,10 +1,10 @@
-import { expressionBuilder } from 'kysely';
+import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
 import { field } from '../fields.ts';
 import { id, mustBe } from '../input.ts';
 import { anyId, anyText, isId } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 
@@ -144,24 +144,27 @@ interface Lists {
   vins?: readonly string[] | null | undefined;
 }
 
-/** What of it can be an id or a VIN. */
+/** Those that can be ids or VINs. */
 export interface Named {
+  company: string;
   ids: readonly string[];
   vins: readonly string[];
 }
 
-export const namedBy = ({ ids, vins }: Lists): Named => ({
+export const namedBy = (company: string, { ids, vins }: Lists): Named => ({
+  company,
   ids: (ids ?? []).filter(isId),
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
-/** That a vehicle `v` is named. */
-export const isNamed = ({ ids, vins }: Named) => {
-  const { eb, or } = expressionBuilder<{ v: Tables['vehicle'] }, 'v'>();
-  return or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]);
-};
+/** The company's vehicles `v` that are named, also those of deleted fleets. */
+export const vehiclesNamed = ({ company, ids, vins }: Named, q: QueryCreator<Tables> = db) =>
+  q
+    .selectFrom('vehicle as v')
+    .where('v.company', '=', company)
+    .where(({ eb, or }) => or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]));
 
-/** What names none of the vehicles that were found, as the caller wrote it. */
+/** The ids and VINs that name none of the vehicles that were found, as the caller wrote them. */
 export function notFoundOf({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
   const foundIds = new Set(found.map(({ id }) => id));
   const foundVins = new Set(found.map(({ vin }) => vin));

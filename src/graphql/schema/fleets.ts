@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { createFleet } from '../../core/fleets/create-fleet.ts';
-import { deleteFleet } from '../../core/fleets/delete-fleet.ts';
+
 import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
-import { updateFleet } from '../../core/fleets/fleets.ts';
+import { createFleet, deleteFleet, updateFleet } from '../../core/fleets/write-fleets.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
