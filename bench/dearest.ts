@@ -1,0 +1,207 @@
+/**
+ * The dearest documents within the limits: random ones, of which those that take longest are varied further, in a company of
+ * 105,800 vehicles among 100,000 others, all mixed.
+ *
+ * Run:  npx node bench/dearest.ts [--count 1500] [--seed 1]
+ * Read: ms is the processor time of PostgreSQL for one document; loop the longest that another request waited. Goals: 2,000 and 100 ms.
+ */
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLObjectType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql';
+import { randomFrom } from '../test/documents/generate.ts';
+import { schema } from '../test/support/reference.ts';
+import { COMPANY, seed } from './seed.ts';
+import { printTable, serverMicroseconds } from './support/measure.ts';
+import { migrate, openWorld } from './support/world.ts';
+
+const { values: options } = parseArgs({
+  options: { count: { type: 'string', default: '1500' }, seed: { type: 'string', default: '1' } },
+});
+const random = randomFrom(Number(options.seed));
+const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
+
+await using world = await openWorld();
+migrate(world.url);
+const made = await seed(world.url, 100_000);
+const gateway = await world.gateway();
+const headers = { ...world.headers(COMPANY), 'content-type': 'application/json' };
+
+const idsOf = async (table: string): Promise<string[]> =>
+  (await world.sql(`select id from ${table} where company = $1 limit 5`, [COMPANY])).map(({ id }) => id);
+const fleets = [made.fleetOf100, made.fleetOf1000, made.fleetOf100000];
+const pools: Readonly<Record<string, readonly unknown[]>> = {
+  first: [10, 100, 1000],
+  last: [10, 100, 1000],
+  id: fleets,
+  fleetId: fleets,
+  fleetIds: fleets,
+  contractId: await idsOf('contract'),
+  vehicleId: await idsOf('vehicle'),
+  vin: [made.vin],
+  reasonCode: ['VIN_REFUSED', 'NO'],
+  verifiedBefore: ['2999-01-01T00:00:00Z'],
+  verifiedAfter: ['2000-01-01T00:00:00Z'],
+  manufacturer: ['bmw', 'zzz'],
+  vinStartsWith: ['W', 'WBA0', 'Z'],
+  nameStartsWith: ['', 'Fleet', 'Z'],
+  vat: ['DE1'],
+  pack: ['driving-log', 'x'],
+  types: ['vehicle.added', 'contract.created'],
+  since: ['2000-01-01T00:00:00Z'],
+  until: ['2999-01-01T00:00:00Z'],
+};
+
+/** A field of a document, with what stands below it. */
+interface Grown {
+  name: string;
+  args: string;
+  below: Grown[];
+}
+interface Tried {
+  root: Grown;
+  ms: number;
+  loop: number;
+  bytes: number;
+  code: string;
+}
+
+const DEEPEST = 6;
+const chance = (share: number) => random() < share;
+
+/** A value for an argument, or for a member of a filter; null for none. */
+function textFor(name: string, type: GraphQLInputType): string | null {
+  const named = getNamedType(type);
+  if (isEnumType(named)) {
+    const value = one(named.getValues()).name;
+    return isListType(getNullableType(type)) ? `[${value}]` : value;
+  }
+  if (isInputObjectType(named)) {
+    const members = Object.values(named.getFields()).filter(() => chance(name === 'filter' ? 0.25 : 1));
+    const values = members.flatMap((member) => {
+      const value = textFor(member.name, member.type);
+      return value === null ? [] : `${member.name}: ${value}`;
+    });
+    return `{ ${values.join(', ')} }`;
+  }
+  const pool = pools[name];
+  return Array.isArray(pool) ? JSON.stringify(one(pool)) : null;
+}
+
+/** One end of a list, in any order, by any filter. */
+function argumentsOf(field: GraphQLField<unknown, unknown>): string {
+  const end = chance(0.8) ? 'first' : 'last';
+  const given = field.args.flatMap(({ name, type }) => {
+    if (/^(after|before|first|last)$/.test(name) && name !== end) return [];
+    const value = name === end || isNonNullType(type) || chance(0.6) ? textFor(name, type) : null;
+    return value === null ? [] : `${name}: ${value}`;
+  });
+  return given.length > 0 ? `(${given.join(', ')})` : '';
+}
+
+function grow(type: GraphQLObjectType, depth: number): Grown[] {
+  const fields = Object.values(type.getFields()).filter(({ args }) =>
+    args.every(({ name, type: of }) => !isNonNullType(of) || Array.isArray(pools[name])),
+  );
+  const leaves = fields.filter(({ type: of }) => isLeafType(getNamedType(of)));
+  const objects = fields.filter(({ type: of }) => isObjectType(getNamedType(of)));
+  const chosen = [
+    ...leaves.filter(({ name }) => name === 'totalCount' || chance(0.2)).slice(0, 4),
+    ...(depth < DEEPEST ? Array.from({ length: 1 + Math.floor(random() * 2) }, () => one(objects)) : []),
+  ];
+  const grown = [...new Set(chosen)].flatMap((field): Grown[] => {
+    if (!field) return [];
+    const below = getNamedType(field.type);
+    const made = {
+      name: field.name,
+      args: argumentsOf(field),
+      below: isObjectType(below) ? grow(below, depth + 1) : [],
+    };
+    return isObjectType(below) && made.below.length === 0 ? [] : [made];
+  });
+  return grown.length > 0 || leaves.length === 0 ? grown : [{ name: one(leaves).name, args: '', below: [] }];
+}
+
+const write = (fields: readonly Grown[]): string =>
+  `{ ${fields.map(({ name, args, below }, at) => `a${at}: ${name}${args}${below.length > 0 ? ` ${write(below)}` : ''}`).join(' ')} }`;
+
+const query = schema.getQueryType() as GraphQLObjectType;
+const fresh = (): Grown => ({ name: 'query', args: '', below: grow(query, 0) });
+
+/** Asks for a part twice, for the most that a page holds, or in another way. */
+function varied(from: Grown): Grown {
+  const root = structuredClone(from);
+  const all: Grown[] = [];
+  const collect = (grown: Grown) => {
+    all.push(grown);
+    grown.below.forEach(collect);
+  };
+  collect(root);
+  const owner = one(all.filter(({ below }) => below.some((child) => child.below.length > 0)));
+  const child = owner && one(owner.below.filter(({ below }) => below.length > 0));
+  if (!owner || !child) return fresh();
+  if (chance(0.4)) owner.below.push(structuredClone(child));
+  else if (chance(0.5)) child.args = child.args.replace(/(first|last): \d+/, `$1: ${one([10, 100, 1000])}`);
+  else root.below.push(...grow(query, 0));
+  return root;
+}
+
+/** The longest that another request waited while `work` went on. */
+async function waited(work: Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isOver = false;
+  const looks = (async () => {
+    while (!isOver) {
+      const began = performance.now();
+      await fetch(`${gateway.url}/livez`);
+      longest = Math.max(longest, performance.now() - began);
+      await delay(5);
+    }
+  })();
+  await work;
+  isOver = true;
+  await looks;
+  return longest;
+}
+
+async function attempt(root: Grown): Promise<Tried> {
+  const before = serverMicroseconds(world.server.data);
+  const answer = fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ query: write(root.below) }),
+  }).then((got) => got.text());
+  const loop = await waited(answer);
+  const text = await answer;
+  const ms = (serverMicroseconds(world.server.data) - before) / 1000;
+  const [, code = ''] = /"code":"(\w+)"/.exec(text) ?? [];
+  return { root, ms, loop, bytes: text.length, code };
+}
+
+const KEPT = 20;
+let best: Tried[] = [];
+const worst = { ms: 0, loop: 0, codes: new Map<string, number>() };
+for (let count = 0; count < Number(options.count); count++) {
+  const tried = await attempt(best.length < KEPT || chance(0.3) ? fresh() : varied(one(best).root));
+  worst.codes.set(tried.code, (worst.codes.get(tried.code) ?? 0) + 1);
+  worst.loop = Math.max(worst.loop, tried.loop);
+  best = [...best, tried].sort((a, b) => b.ms - a.ms).slice(0, KEPT);
+}
+printTable(
+  ['ms', 'loop', 'bytes', 'code'],
+  best.map(({ ms, loop, bytes, code }) => [ms.toFixed(0), loop.toFixed(0), String(bytes), code]),
+);
+console.log(`codes: ${JSON.stringify(Object.fromEntries(worst.codes))}; the longest wait ${worst.loop.toFixed(0)} ms`);
+for (const { root } of best.slice(0, 5)) console.log(`\n${write(root.below)}`);
