@@ -75,6 +75,14 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(vins(vehicles)).toEqual(vins(same));
   });
 
+  test('with half a character in its cells is stored without it', async () => {
+    const cells = (...texts: string[]) =>
+      `<row>${texts.map((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`).join('')}</row>`;
+    const rows = cells('vin', 'plate') + cells('_xD800_1', '_xDC00_') + cells(newVin(), '_xD800_');
+    const [{ body }] = await upload(workbookOf(rows), XLSX);
+    expect(body).toMatchObject({ summary: { created: 1, rejected: 1 }, rejected: [{ value: '\ufffd1' }] });
+  });
+
   test('is told by its content: under the label of CSV, or none that says anything', async () => {
     for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
       const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);

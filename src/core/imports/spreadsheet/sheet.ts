@@ -184,7 +184,9 @@ function columnOf(place: string): number {
 /** A text as CSV text is after it was decoded; what a workbook writes as `_x000D_` is that character. */
 function plain(text: string): string {
   const decoded = text.includes('_x')
-    ? text.replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    ? text
+        .replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+        .toWellFormed()
     : text;
   return /[\r\ufeff\0]/.test(decoded) ? decoded.replaceAll(/\r\n?/g, '\n').replaceAll(/[\ufeff\0]/g, '') : decoded;
 }
