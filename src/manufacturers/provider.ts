@@ -1,3 +1,5 @@
+import type { Slots } from './slots.ts';
+
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {
   code: string;
@@ -71,15 +73,6 @@ export interface Asker {
   deadline: number;
 }
 
-export interface Capacity {
-  /** For this company, with what starts within a moment. */
-  room(company: string): number;
-  /** These companies in their turn: those with the fewest vehicles under way first. */
-  inTurn(companies: readonly string[]): string[];
-  /** Whether it is time to claim more. */
-  readonly wanting: boolean;
-}
-
 /**
  * Someone who knows whether a vehicle may join its manufacturer's connected-data program.
  * `verify` never throws for what the provider said or failed to say: that is its answer.
@@ -89,7 +82,7 @@ export interface Provider {
   readonly brands: ReadonlySet<string>;
   /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
-  readonly capacity: Capacity;
+  readonly capacity: Pick<Slots, 'room' | 'inTurn' | 'wanting'>;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   state(): ProviderState;
   /** Ends the connections; calls still under way answer NO_ANSWER. */

@@ -11,7 +11,6 @@ import {
   type Reason,
   reason,
 } from './provider.ts';
-import { type Lane, lanesOf } from './slots.ts';
 
 interface Manufacturer {
   id: string;
@@ -29,6 +28,15 @@ type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
 };
 
 export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
+
+/** A provider as seen by whoever chooses which vehicles to ask about next. Brands are the likeliest ones of vehicles. */
+interface Lane {
+  capacity: Provider['capacity'];
+  /** Brands of vehicles that another provider is asked about. */
+  elsewhere: readonly string[];
+  /** Brands that nothing is sent about for so many seconds, and why. */
+  holds(): { brands: string[]; seconds: number; reason: Reason }[];
+}
 
 /** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
@@ -163,4 +171,27 @@ function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED'
   }
   const { outcome: _, eligible, ...answered } = answer;
   return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand };
+}
+
+function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>): Lane[] {
+  /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
+  const askedFirst = new Map(
+    brandIds.flatMap((id) => {
+      const candidates = [id, ...wmiTable.filter((row) => row.brands[0] === id).flatMap((row) => row.brands)];
+      const asked = candidates.find((one) => byBrand.has(one));
+      return asked ? [[id, asked] as const] : [];
+    }),
+  );
+  const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
+  return providers.map((provider) => ({
+    capacity: provider.capacity,
+    elsewhere: brandIds.filter((id) => (providerOf(id) ?? provider) !== provider),
+    holds: () =>
+      provider.state().holds.map(({ brand, ...hold }) => ({
+        ...hold,
+        brands: brandIds.filter(
+          (id) => providerOf(id) === provider && (brand === null || askedFirst.get(id) === brand),
+        ),
+      })),
+  }));
 }

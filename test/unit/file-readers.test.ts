@@ -57,13 +57,15 @@ test('the rows of a file come in batches, ready to be stored', async () => {
           ['5YJZZZ1KZAW000002', 'a"b'],
         ]),
       },
-      rejected: {
-        rows: [3],
-        values: ['SHORT'],
-        codes: ['VIN_INVALID_LENGTH'],
-        messages: [expect.stringContaining('17')],
-        cells: ['["SHORT","y"]'],
-      },
+      rejected: [
+        {
+          row: 3,
+          value: 'SHORT',
+          code: 'VIN_INVALID_LENGTH',
+          message: expect.stringContaining('17'),
+          cells: ['SHORT', 'y'],
+        },
+      ],
     },
   ]);
 });

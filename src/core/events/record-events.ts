@@ -60,9 +60,9 @@ export const byCaller = (ctx: Context): By => ({
 /** The service itself, whoever's request it happens in. */
 export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
-/** Records facts, in one statement; to be called in the transaction that makes them true. */
-export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
-  if (facts.length === 0) return;
+/** Records facts, in one statement, and gives the events' ids; to be called in the transaction that makes them true. */
+export async function record(ctx: Context, ...facts: Fact[]): Promise<string[]> {
+  if (facts.length === 0) return [];
   const rows = facts.flatMap(batches).map(({ vehicles = [], by, ...fact }) => ({
     type: fact.type,
     ...(by ?? (ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx))),
@@ -73,8 +73,9 @@ export async function record(ctx: Context, ...facts: Fact[]): Promise<void> {
     vins: vehicles.map(({ vin }) => vin),
     data: fact.data ?? {},
   }));
-  await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
+  const events = await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
   announceEvents(ctx);
+  return events.map(({ id }) => id);
 }
 
 const eventColumns = [
@@ -158,18 +159,19 @@ const insertFacts = prepare((p: { rows: string }) =>
           ),
         )
         .select(eventColumns),
-    ),
+    )
+    .returning('id'),
 );
 
 /** Has what was recorded published; to be called after a prepared statement that records by itself. */
 export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');
 
-function batches(fact: Fact): Fact[] {
-  const { vehicles } = fact;
-  if (!vehicles || vehicles.length <= EVENT_VEHICLES) return [fact];
-  const starts = Array.from(
-    { length: Math.ceil(vehicles.length / EVENT_VEHICLES) },
-    (_, part) => part * EVENT_VEHICLES,
-  );
-  return starts.map((start) => ({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) }));
+function batches({ vehicles = [], ...fact }: Fact): Fact[] {
+  const events: Fact[] = [];
+  let start = 0;
+  do {
+    events.push({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) });
+    start += EVENT_VEHICLES;
+  } while (start < vehicles.length);
+  return events;
 }

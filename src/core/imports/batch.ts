@@ -6,7 +6,7 @@ import type { CsvRow } from './table.ts';
 export interface Batch {
   received: number;
   good: GoodRows | null;
-  rejected: RejectedRows;
+  rejected: RejectedRow[];
 }
 
 export interface GoodRows {
@@ -21,17 +21,14 @@ export interface GoodRows {
   cells: string | null;
 }
 
-export interface RejectedRows {
-  rows: number[];
-  values: string[];
-  codes: VinError['code'][];
-  messages: string[];
-  cells: (string | null)[];
+export interface RejectedRow extends CsvRow {
+  code: VinError['code'];
+  message: string;
 }
 
 /** Reads the VINs of some rows; `supported` are the brands that somebody can be asked about. */
 export function batchOf(rows: readonly CsvRow[], supported: ReadonlySet<string>): Batch {
-  const rejected: RejectedRows = { rows: [], values: [], codes: [], messages: [], cells: [] };
+  const rejected: RejectedRow[] = [];
   const good: CsvRow[] = [];
   const vins: string[] = [];
   const warnings: (string | null)[] = [];
@@ -42,11 +39,7 @@ export function batchOf(rows: readonly CsvRow[], supported: ReadonlySet<string>)
       vins.push(reading.vin);
       warnings.push(warningsText(reading));
     } else {
-      rejected.rows.push(one.row);
-      rejected.values.push(one.value);
-      rejected.codes.push(reading.code);
-      rejected.messages.push(reading.message);
-      rejected.cells.push(one.cells && JSON.stringify(one.cells));
+      rejected.push({ ...one, code: reading.code, message: reading.message });
     }
   }
   const [first] = good;

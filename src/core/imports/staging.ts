@@ -2,9 +2,8 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { Batch, GoodRows, RejectedRows } from './batch.ts';
+import type { Batch, GoodRows, RejectedRow } from './batch.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
 
@@ -37,7 +36,7 @@ export class ImportStaging {
   async add({ received, good, rejected }: Batch): Promise<void> {
     await this.#underWay;
     this.received += received;
-    this.rejected += rejected.rows.length;
+    this.rejected += rejected.length;
     this.#underWay = this.#write(good, rejected);
     // Whoever comes next hears of it.
     this.#underWay.catch(() => {});
@@ -57,32 +56,21 @@ export class ImportStaging {
     this.#ctx.services.changes.announce('import', this.#run.id);
   }
 
-  async #write(good: GoodRows | null, rejected: RejectedRows): Promise<void> {
-    if (good) await this.#setAside(good);
+  async #write(good: GoodRows | null, rejected: readonly RejectedRow[]): Promise<void> {
+    if (good) {
+      const [kept] = await setAside(onPrimary(this.#ctx), { ...startOf(this.#run), ...good });
+      if (!kept) throw await endedEarly(this.#ctx, this.#run);
+    }
     await this.#keep(rejected);
     this.#timer ??= setTimeout(() => void this.#tell().catch(() => {}), TOLD_EVERY_MS);
   }
 
-  async #setAside(good: GoodRows): Promise<void> {
-    const [kept] = await setAside(onPrimary(this.#ctx), { ...startOf(this.#run), ...good });
-    if (!kept) throw await endedEarly(this.#ctx, this.#run);
-  }
-
-  async #keep({ rows, values, codes, messages, cells }: RejectedRows): Promise<void> {
-    const room = Math.min(rows.length, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
-    if (room <= 0) return;
-    this.kept += room;
+  async #keep(rejected: readonly RejectedRow[]): Promise<void> {
+    const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
+    if (rows.length === 0) return;
+    this.kept += rows.length;
     const { company, id: importId } = this.#run;
-    const first = <T>(all: readonly T[]) => all.slice(0, room);
-    await keepRejected(onPrimary(this.#ctx), {
-      company,
-      importId,
-      rows: first(rows),
-      values: first(values),
-      codes: first(codes),
-      messages: first(messages),
-      cells: first(cells),
-    });
+    await keepRejected(onPrimary(this.#ctx), { company, importId, rows: JSON.stringify(rows) });
   }
 
   async #tell(): Promise<void> {
@@ -116,20 +104,16 @@ const setAside = prepare((p: Start & Omit<GoodRows, 'count'>) =>
     .returning('first_row'),
 );
 
-const keepRejected = prepare((p: RejectedRows & { company: string; importId: string }) =>
+const keepRejected = prepare((p: { company: string; importId: string; rows: string }) =>
   db
     .insertInto('import_rejection')
     .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
     .expression((q) =>
       q
         .selectFrom(
-          listRows('r', {
-            row: [p.rows, 'int'],
-            value: [p.values, 'text'],
-            code: [p.codes, 'text'],
-            message: [p.messages, 'text'],
-            cells: [p.cells, 'jsonb'],
-          }),
+          sql<Omit<RejectedRow, 'cells'> & { cells: string | null }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
+            sql`r("row" int, value text, code text, message text, cells jsonb)`,
+          ),
         )
         .select([
           sql<string>`${p.company}::text`.as('company'),

@@ -50,21 +50,24 @@ const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
 
 type Looked = BusyLists & { companies: readonly string[]; now: string };
 
+/** The delivery of a webhook `w` that is next. */
+const nextOf = (kind: Kind) =>
+  db
+    .selectFrom('delivery as d')
+    .select('d.due_at')
+    .where('d.company', '=', sql.ref<string>('w.company'))
+    .where('d.webhook_id', '=', sql.ref<string>('w.id'))
+    .where('d.due_at', 'is not', null)
+    .where(kinds[kind].deliveries)
+    .orderBy('d.due_at')
+    .limit(sql.lit(1))
+    .as('next');
+
 const firstDue = (kind: Kind, p: Looked) =>
   db
     .selectFrom(webhooksOf(kind, p).where('w.company', '=', anyText(p.companies)).as('w'))
-    .crossJoinLateral((q) =>
-      q
-        .selectFrom('delivery as d')
-        .select('d.due_at')
-        .whereRef('d.company', '=', 'w.company')
-        .whereRef('d.webhook_id', '=', 'w.id')
-        .where('d.due_at', '<=', p.now)
-        .where(kinds[kind].deliveries)
-        .orderBy('d.due_at')
-        .limit(sql.lit(1))
-        .as('next'),
-    )
+    .crossJoinLateral(nextOf(kind))
+    .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', 'w.room']);
 
 const findParties = prepare((p: Looked) =>
@@ -78,18 +81,7 @@ const findParties = prepare((p: Looked) =>
 const awaiting = (kind: Kind, company: string) =>
   db
     .selectFrom('webhook as w')
-    .crossJoinLateral((q) =>
-      q
-        .selectFrom('delivery as d')
-        .select('d.due_at')
-        .where('d.company', '=', company)
-        .whereRef('d.webhook_id', '=', 'w.id')
-        .where('d.due_at', 'is not', null)
-        .where(kinds[kind].deliveries)
-        .orderBy('d.due_at')
-        .limit(sql.lit(1))
-        .as('next'),
-    )
+    .crossJoinLateral(nextOf(kind))
     .select('next.due_at')
     .where('w.company', '=', company)
     .where(kinds[kind].webhooks);

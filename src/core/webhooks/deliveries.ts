@@ -4,7 +4,7 @@ import { deliveryStates } from '../../entities/webhook.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
-import { announceEvents, type By, byCaller, eventTypes, recording } from '../events/record-events.ts';
+import { eventTypes, record } from '../events/record-events.ts';
 import { field } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
 import type { Page, Slice } from '../sql/page.ts';
@@ -83,9 +83,9 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    const data = JSON.stringify({ webhookId: webhook.id });
-    const [row] = await insertTest(onPrimary(ctx), { ...byCaller(ctx), company, webhook_id: webhook.id, data });
-    announceEvents(ctx);
+    const [event = ''] = await record(ctx, { type: 'webhook.test', company, data: { webhookId: webhook.id } });
+    const given = { company, webhook_id: webhook.id, event_id: event, now: ctx.now() };
+    const [row] = await insertTest(onPrimary(ctx), given);
     await comesDue(ctx, 'delivery', company);
     return deliveryOf(ctx, { company, webhook_id: webhook.id, id: row?.id ?? '' });
   });
@@ -170,35 +170,18 @@ interface Place {
   id: string;
 }
 
-const insertTest = prepare((p: By & { company: string; webhook_id: string; data: string }) =>
+const insertTest = prepare((p: { company: string; webhook_id: string; event_id: string; now: Date }) =>
   db
-    .with('test', (q) =>
-      recording(q, p, {
-        'webhook.test': q.selectNoFrom([
-          sql<string>`${p.company}::text`.as('company'),
-          sql<string | null>`null::uuid`.as('fleet_id'),
-          sql<string | null>`null::uuid`.as('contract_id'),
-          sql<string[]>`'{}'::uuid[]`.as('vehicle_ids'),
-          sql<string[]>`'{}'::text[]`.as('vins'),
-          sql`${p.data}::jsonb`.as('data'),
-        ]),
-      }).returning('id'),
-    )
     .insertInto('delivery')
-    .columns(['company', 'webhook_id', 'event_id', 'once', 'asked', 'due_at', 'created_at'])
-    .expression((q) =>
-      q
-        .selectFrom('test')
-        .select(({ lit }) => [
-          sql<string>`${p.company}::text`.as('company'),
-          sql<string>`${p.webhook_id}::uuid`.as('webhook_id'),
-          'test.id',
-          lit(true).as('once'),
-          lit(true).as('asked'),
-          sql<string>`${p.at}::timestamptz`.as('due_at'),
-          sql<string>`${p.at}::timestamptz`.as('created_at'),
-        ]),
-    )
+    .values({
+      company: p.company,
+      webhook_id: p.webhook_id,
+      event_id: p.event_id,
+      once: true,
+      asked: true,
+      due_at: p.now,
+      created_at: p.now,
+    })
     .returning('id'),
 );
 
