@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { IdempotencyKey, RateUse } from '../src/entities/company.ts';
-import { Contract } from '../src/entities/contract.ts';
-import { Event } from '../src/entities/event.ts';
-import { Fleet } from '../src/entities/fleet.ts';
+import { Delivery, Event, Webhook } from '../src/entities/event.ts';
+import { Contract, Fleet, Vehicle, VehicleTally } from '../src/entities/fleet.ts';
 import { Import, ImportBatch, ImportRejection } from '../src/entities/import.ts';
-import { Vehicle, VehicleTally } from '../src/entities/vehicle.ts';
-import { Delivery, Webhook } from '../src/entities/webhook.ts';
 import { testDatabase } from './support/database.ts';
 
 const { database } = await testDatabase({ usualSession: true });

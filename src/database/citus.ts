@@ -2,7 +2,6 @@ import type { Database } from './database.ts';
 
 // Citus is an extension of PostgreSQL that spreads tables over servers (docs/decisions/companies.md).
 
-/** Whether a database has the extension. */
 export const hasCitus = `exists (select from pg_extension where extname = 'citus')`;
 
 /** Tables that are spread by their company, those that others refer to first. */
@@ -13,10 +12,7 @@ const distributed = [
 /** Tables of the coordinator that every node may ask for. */
 const local = ['rate_use', 'worker', 'mikro_orm_migrations'];
 
-/**
- * What Citus cannot hold over companies: a rule without the company gets it, and an index that is unique without need
- * becomes a plain one of the same name.
- */
+/** Citus has rules within a company alone: the overlap gets it, and an index that is unique without need becomes a plain one. */
 const rewritten = `
   alter table contract drop constraint contract_no_overlap, add constraint contract_no_overlap
     exclude using gist (company with =, vehicle_id with =, pack with =, tstzrange(starts_at, ends_at) with &&);
@@ -35,8 +31,8 @@ const rewritten = `
   end $$`;
 
 /**
- * What holds on the nodes, which do not know how a session of the coordinator is set. It writes values as its session does, and
- * `22/11/2026 06:03 IST` is another time there. Statements wait for locks there; `set local` reaches them too.
+ * Nodes do not know how a session of the coordinator is set. It writes values as its session does, and `22/11/2026 06:03 IST` is
+ * another time there. Statements wait for locks there; `set local` reaches them too.
  */
 const settings = [
   ...['datestyle to ISO', `timezone to 'UTC'`, 'intervalstyle to postgres'],

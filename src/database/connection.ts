@@ -14,7 +14,6 @@ const MOST_PREPARED = 300;
 const MOST_NEW = 300;
 const USES_UNNAMED = 2;
 
-/** Names of statements by their texts. */
 class Names {
   readonly #names = new LRUCache<string, string>({ max: MOST_PREPARED });
   readonly #uses = new LRUCache<string, number>({ max: MOST_NEW });
@@ -54,7 +53,6 @@ type Result = pg.QueryResult<object>;
 /** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
 export class Connection extends pg.Client {
   readonly socket: Socket;
-  /** Statements that have no answer yet. */
   waiting = 0;
   isConnected = false;
   readonly #prepared = new Set<string>();
@@ -66,11 +64,10 @@ export class Connection extends pg.Client {
     this.once('connect', () => {
       this.isConnected = true;
     });
-    // What was under way is told by its promise, and the end by an event of its own.
+    // A statement's promise tells of it, and the end has an event of its own.
     this.on('error', () => {});
   }
 
-  /** It has prepared as many statements as it may. */
   get isFull(): boolean {
     return this.#prepared.size >= MOST_PREPARED;
   }
@@ -123,11 +120,11 @@ export function traceStatement<T>(text: string, send: () => T | Promise<T>): T |
   return traced(() => stepOf(text), send);
 }
 
-/** What a statement changes, wherever it says so: in steps before it, too. A lock is no change. */
+/** The change that a statement makes, also in a step before it. A lock is no change. */
 const CHANGE = /\b(insert|delete|(?<!for |key |do )update)\s+(?:into\s+|from\s+)?(?:"?\w+"?\.)?"?(\w+)/i;
 const READ = /\bfrom\s+(?:"?\w+"?\.)?"?(\w+)/i;
 
-/** What a statement does above all, and to which table: the first change of several. */
+/** The main operation of a statement and its table: the first change of several. */
 function gistOf(text: string): { operation: string; table: string | undefined } {
   const [, change = '', changed] = CHANGE.exec(text) ?? [];
   if (change) return { operation: change.toUpperCase(), table: changed };

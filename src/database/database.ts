@@ -11,7 +11,7 @@ export interface SlowRead {
   signal: AbortSignal | undefined;
 }
 
-/** The open database; the same for the embedded one and for a server. */
+/** The open database, embedded or a server. */
 export interface Database {
   readonly orm: MikroORM;
   readonly kind: 'embedded' | 'postgresql';
@@ -44,7 +44,7 @@ export interface Database {
    * where there are replicas: that is for slowRows.
    */
   rows(statement: string, values: readonly unknown[], how?: { newest?: boolean }): Promise<Row[] | null>;
-  /** The same on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
+  /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /**
    * Runs, in the same way on the primary, a short statement that adds rows; null of what has waited 50 ms for others, and has

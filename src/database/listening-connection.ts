@@ -4,14 +4,14 @@ import pg from 'pg';
 const LONGEST_WAIT_MS = 1_000;
 /** Bursts of notifications are so far apart. */
 const BURST_MS = 50;
-/** So often it is looked whether a process has gone. */
+/** A process that has gone is noticed so soon. */
 const LOOK_MS = 20_000;
 
 /** By this name processes see each other. A machine that is lost is noticed after 20 seconds. */
 const NAME = 'fleet-gateway listening';
 const KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2';
 
-/** Whoever ends in order says so on this channel, by its name. */
+/** A process that ends in order says its name on this channel. */
 const FAREWELL = 'farewell';
 
 const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n(channel, payload)';
@@ -55,7 +55,7 @@ export class ListeningConnection {
     this.#look = setInterval(() => void this.#lookForOthers(), lookMs).unref();
   }
 
-  /** Connects; throws when the server cannot be reached. */
+  /** Throws when the server cannot be reached. */
   async connect(): Promise<void> {
     const client = new this.#Client(this.#config);
     const lost = Promise.withResolvers<void>();
@@ -164,7 +164,7 @@ const listening = (verb: 'listen' | 'unlisten', channel: string): string => `${v
 
 type OnNotify = (payload: string) => void;
 
-/** Who listens on which channel in this process. */
+/** The listeners of this process. */
 export class Channels {
   readonly #listeners = new Map<string, Set<OnNotify>>();
 
@@ -213,7 +213,6 @@ export class Burst {
     this.#payloads.set(channel, fits && payload !== '' ? payloads.add(payload) : new Set(['']));
   }
 
-  /** Takes all of them out, as pairs. */
   take(): [channel: string, payload: string][] {
     const all = [...this.#payloads].flatMap(([channel, payloads]) =>
       [...payloads].map((payload): [string, string] => [channel, payload]),

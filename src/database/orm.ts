@@ -12,7 +12,7 @@ import type { Database } from './database.ts';
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
 
-/** What MikroORM is to know whatever the database; mikro-orm.config.ts hands it to MikroORM's own tools. */
+/** Options for any database; mikro-orm.config.ts hands them to MikroORM's own tools. */
 export const options: Options = {
   entities,
   routines,
@@ -40,7 +40,7 @@ function noneWithoutTable(error: unknown): unknown[] {
 
 const UNREACHABLE = 'The database cannot be reached.';
 
-/** What both databases do by MikroORM; `look` sends what is asked for `unready`. */
+/** Members that both databases have by MikroORM; `look` sends the question of `unready`. */
 export function common(
   orm: MikroORM,
   look: (statement: string) => Promise<unknown[]>,
@@ -97,7 +97,7 @@ export async function applyMigrations(orm: MikroORM): Promise<string[]> {
   }
 }
 
-/** An open transaction, as those see it who are called within. */
+/** An open transaction, as seen from within. */
 interface Transaction {
   open: boolean;
   after: (() => void)[];

@@ -65,7 +65,6 @@ export class PGlitePool implements PostgresPool {
     return { query, release: turn.resolve } as PostgresPoolClient;
   }
 
-  /** The rows of a statement outside of transactions, all values as texts. */
   async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
     const { release } = await this.connect();
     const question = { sql: statement, parameters: values, asTexts: true };

@@ -3,18 +3,18 @@ import type { Connection } from './connection.ts';
 import type { Row } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
-/** What takes longer than this is not short, or waits for a lock. */
+/** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 /** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus rejects it. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 interface Pipeline {
   connection: Connection;
-  /** Until the connection is there: whether it came about. */
+  /** Until the connection is there: gives whether it came about. */
   opening: Promise<boolean> | null;
-  /** Statements that have no answer yet. */
+  /** Statements without an answer. */
   waiting: number;
-  /** What was sent since the process last looked at its sockets goes out together. */
+  /** Statements that were sent since the process last looked at its sockets go out together. */
   corked: boolean;
 }
 
@@ -50,7 +50,7 @@ export class Pipelines {
     return this.#send(async (connection) => (await connection.send(statement, values)).rows);
   }
 
-  /** The same with each row as texts. */
+  /** Like send, with each row as texts. */
   rows(statement: string, values: readonly unknown[]): Promise<Row[] | null> {
     return this.#send((connection) => connection.rows(statement, values));
   }
@@ -69,12 +69,12 @@ export class Pipelines {
       return await ask(pipeline.connection);
     } catch (error) {
       if (this.#repeatable && !isOfStatement(error)) {
-        // Whoever waits behind is told at once, and asks elsewhere, too.
+        // Statements behind it fail at once, and go elsewhere, too.
         this.#cut(pipeline);
         return null;
       }
       if (wasCancelled(error)) return null;
-      // Where it was asked for, rather than where the socket was read.
+      // The stack shows the caller, rather than the reader of the socket.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     } finally {

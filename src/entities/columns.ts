@@ -1,6 +1,6 @@
 import { p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
 
-/** What needs no quotes in the text of an array, as PostgreSQL sees it: defaults are compared as it writes them. */
+/** Elements that need no quotes in the text of an array, as PostgreSQL writes it: defaults are compared with its text. */
 const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
 
 function element(value: unknown): string {
@@ -35,12 +35,12 @@ export const time = () => p.datetime().columnType('timestamptz');
 /** A value as JSON: an object in an entity and in rows, text in what statements write. */
 export const json = <T>() => p.json<T>().$type<T, string>();
 
-/** Text of one to so many characters; to be given to `check`, as PostgreSQL prints it. */
+/** A check that a text has one to so many characters, as PostgreSQL prints it. */
 export const lengthOf = (column: string, most: number) => `length(${column}) >= 1 AND length(${column}) <= ${most}`;
 
 type Target = Parameters<typeof p.manyToOne>[0];
 
-/** What a row belongs to within its company, by a column of its own; it goes when that goes. */
+/** The parent of a row within its company, by a column of its own; the row goes with it. */
 export const belongsTo = <T extends Target>(target: T, column: string) =>
   p
     .manyToOne(target)

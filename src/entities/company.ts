@@ -12,7 +12,7 @@ export const Company = defineEntity({
   },
 });
 
-/** What all processes have counted against one company's rate in one minute. Unlogged: a crash forgives it. */
+/** The points that all processes have counted against one company's rate in one minute. Unlogged: a crash forgives it. */
 export const RateUse = defineEntity({
   name: 'RateUse',
   tableName: 'rate_use',
@@ -34,14 +34,13 @@ export const Worker = defineEntity({
   },
 });
 
-/** Kinds of rows that come due by themselves, company by company. */
 export const scheduledKinds = ['vehicle', 'contract', 'delivery'] as const;
 
 /** That rows of a company are to be looked at: an entry comes no later than the first of them (core/schedule.ts). */
 export const Schedule = defineEntity({
   name: 'Schedule',
   tableName: 'schedule',
-  // Whatever the company: those with something due are found in this order.
+  // Companies with something due are found in this order.
   indexes: [{ name: 'schedule_by_time', properties: ['kind', 'dueAt', 'company'] }],
   properties: {
     company: p.text().primary(),
@@ -59,7 +58,7 @@ export const IdempotencyKey = defineEntity({
   properties: {
     /** Empty for callers without a token. */
     company: p.text().primary(),
-    /** Of callers without a token: with the request behind it. */
+    /** For callers without a token the request stands behind the key. */
     key: p.text().primary(),
     /** SHA-256 of method, path and body. */
     request: p.text(),
@@ -67,7 +66,7 @@ export const IdempotencyKey = defineEntity({
     status: p.integer().nullable(),
     headers: json<Record<string, string>>().nullable(),
     body: p.text().nullable(),
-    /** What the first caller's token was asked for. */
+    /** The scopes that the first caller's token needed. */
     scopes: texts().defaultRaw(`'{fleets:read,fleets:write,contracts:read,contracts:write}'`),
     /** The webhook whose secret belongs into the body. */
     secretOf: p.uuid().nullable(),

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, texts, time, uuids } from './columns.ts';
+import { belongsTo, json, texts, time, uuids } from './columns.ts';
 
-/** Of published events only: whoever writes one pays for none of these. */
+/** Indexes have published events only: writers of events pay for none of these. */
 const published = 'position IS NOT NULL';
 
 /** One fact, as it was when it became true. Rows are written once; only `position` is added, when it is published. */
@@ -10,7 +10,7 @@ export const Event = defineEntity({
   tableName: 'event',
   uniques: [
     { name: 'event_company_position_key', properties: ['company', 'position'], where: published },
-    // Whatever the company: old ones are deleted in this order.
+    // Old rows of all companies are deleted in this order.
     { name: 'event_by_id', properties: ['id'] },
   ],
   indexes: [
@@ -48,5 +48,86 @@ export const Event = defineEntity({
     requestId: p.text().nullable(),
     at: time(),
     data: json<Record<string, unknown>>().defaultRaw(`'{}'`),
+  },
+});
+
+export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
+
+/** An address of a company that its events are sent to. */
+export const Webhook = defineEntity({
+  name: 'Webhook',
+  tableName: 'webhook',
+  indexes: [{ name: 'webhook_due', properties: ['dueAt'], where: 'due_at IS NOT NULL' }],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary(),
+    url: p.text(),
+    description: p.text().default(''),
+    /** Empty: all types. */
+    types: texts().default([]),
+    state: p.enum(webhookStates).default('ACTIVE'),
+    /** Why it is not active, for people; null where its owner wanted it so. */
+    reason: p.text().nullable(),
+    /** While it is not active, and until it has caught up: the events after this position wait for it. */
+    heldFrom: p.bigint().nullable(),
+    /** Since when what has waited is to be made due, step by step; null: there is nothing to do. */
+    dueAt: time().nullable(),
+    /** Its last attempt failed. */
+    failing: p.boolean().default(false),
+    secret: p.text(),
+    /** Still signs, beside the new one, until oldSecretUntil. */
+    oldSecret: p.text().nullable(),
+    oldSecretUntil: time().nullable(),
+    createdAt: time(),
+    updatedAt: time(),
+  },
+});
+
+export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED'] as const;
+
+/** One event on its way to one webhook, with what came of the last attempt. */
+export const Delivery = defineEntity({
+  name: 'Delivery',
+  tableName: 'delivery',
+  uniques: [
+    { name: 'delivery_event', properties: ['company', 'eventId', 'webhookId'] },
+    // Old rows of all companies are deleted in this order.
+    { name: 'delivery_by_id', properties: ['id'] },
+  ],
+  indexes: [
+    { name: 'delivery_by_webhook', properties: ['company', 'webhookId', 'id'] },
+    { name: 'delivery_due_by_webhook', properties: ['company', 'webhookId', 'dueAt'], where: 'due_at IS NOT NULL' },
+    {
+      name: 'delivery_asked_by_webhook',
+      properties: ['company', 'webhookId', 'dueAt'],
+      where: 'asked AND (due_at IS NOT NULL)',
+    },
+  ],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary().defaultRaw('new_uuid()'),
+    webhookId: p.uuid().persist(false),
+    webhook: () => belongsTo(Webhook, 'webhook_id'),
+    eventId: p.uuid().persist(false),
+    event: () => belongsTo(Event, 'event_id'),
+    state: p.enum(deliveryStates).default('PENDING'),
+    /** One attempt, and no other after it. */
+    once: p.boolean().default(false),
+    /** Somebody asked for the next attempt: it is made whatever the state of the webhook. */
+    asked: p.boolean().default(false),
+    attempts: p.integer().default(0),
+    /** When it is to be sent (again); while it is claimed, when the claim ends. Null: not by itself. */
+    dueAt: time().nullable(),
+    claimed: p.boolean().default(false),
+    /** Address and headers of the last attempt. */
+    url: p.text().nullable(),
+    headers: json<Record<string, string>>().nullable(),
+    status: p.integer().nullable(),
+    /** The beginning of the answer's body. */
+    answer: p.text().nullable(),
+    error: p.text().nullable(),
+    durationMs: p.integer().nullable(),
+    createdAt: time(),
+    attemptedAt: time().nullable(),
   },
 });

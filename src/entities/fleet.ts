@@ -1,12 +1,11 @@
-import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { json, lengthOf, time } from './columns.ts';
+import { defineEntity, p } from '@mikro-orm/core';
+import { belongsTo, json, lengthOf, texts, time } from './columns.ts';
 
-/** A company-level grouping of vehicles. */
 export const Fleet = defineEntity({
   name: 'Fleet',
   tableName: 'fleet',
   indexes: [
-    // Whoever needs no token names a fleet, and the fleet its company. It has no order that could be gone through.
+    // A request without a token names a fleet, and the fleet its company.
     { name: 'fleet_by_hash', properties: ['id'], type: 'hash' },
     { name: 'fleet_being_deleted', properties: ['company', 'id'], where: 'deletion IS NOT NULL' },
     // By code points: the order of names, and what prefixes are looked up by.
@@ -21,8 +20,133 @@ export const Fleet = defineEntity({
     vat: p.text().check(lengthOf('vat', 255)),
     createdAt: time(),
     updatedAt: time(),
-    /** Who has deleted it, while its vehicles go: nobody sees any of them any more. */
+    /** By whom it was deleted, while its vehicles go: nobody sees any of them any more. */
     deletion: json<{ actor: string; request_id: string | null }>().nullable(),
   },
 });
-export type Fleet = InferEntity<typeof Fleet>;
+
+export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+export const dataDeliveries = ['PULL', 'PUSH'] as const;
+export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
+/** One of them must act for a verification to succeed. */
+export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
+
+export const Vehicle = defineEntity({
+  name: 'Vehicle',
+  tableName: 'vehicle',
+  uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
+  indexes: [
+    { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
+    // Filters look rows up for each fleet (Seek in core/sql/resource.ts).
+    { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'manufacturer'] },
+    {
+      name: 'vehicle_by_reason',
+      expression: `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code')) where reason is not null`,
+    },
+    { name: 'vehicle_by_vin', properties: ['company', 'fleetId', 'vin'] },
+    // Vehicles without an answer stand behind.
+    {
+      name: 'vehicle_by_verified',
+      expression: `create index vehicle_by_verified on vehicle (company, coalesce(verified_at, 'infinity'::timestamptz), id)`,
+    },
+    {
+      name: 'vehicle_of_fleet_by_verified',
+      expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
+    },
+    { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
+  ],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary(),
+    fleetId: p.uuid().persist(false),
+    // The foreign key is the tally's: see docs/decisions/imports.md.
+    fleet: () =>
+      p
+        .manyToOne(Fleet)
+        .ref()
+        .joinColumns('company', 'fleet_id')
+        .ownColumns('fleet_id')
+        .createForeignKeyConstraint(false),
+    vin: p.text().collation('C').check(`vin ~ '^[A-HJ-NPR-Z0-9]{17}$'::text`),
+    /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
+    manufacturer: p.text().nullable(),
+    warnings: texts().default([]),
+    createdAt: time(),
+    status: p.enum(eligibilityStatuses).default('PENDING'),
+    dataDelivery: texts<(typeof dataDeliveries)[number]>().default([]),
+    connectivityStatus: p.enum(connectivityStatuses).nullable(),
+    primaryUserAssigned: p.boolean().nullable(),
+    /** Why the answer is what it is; while there is none, why the last attempt gave none. */
+    reason: json<{
+      code: string;
+      message: string;
+      actor: (typeof actors)[number];
+      retryable: boolean;
+    }>().nullable(),
+    /** How often the manufacturer was asked for the present answer. */
+    attempts: p.integer().default(0),
+    /** How often in a row it was asked without an answer. */
+    faults: p.integer().default(0),
+    verifiedAt: time().nullable(),
+    /** When this row needs work; while it is claimed, when the claim ends. */
+    dueAt: time().nullable(),
+    claimedBy: p.uuid().nullable(),
+    /** For support. */
+    rawAnswer: json<unknown>().nullable(),
+  },
+});
+
+/** Vehicles of a fleet by status, as a sum of small changes: all writers would wait for the slowest of one counter. */
+export const VehicleTally = defineEntity({
+  name: 'VehicleTally',
+  tableName: 'vehicle_tally',
+  indexes: [{ name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] }],
+  properties: {
+    company: p.text().primary(),
+    id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),
+    fleetId: p.uuid().persist(false),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
+    status: p.text(),
+    delta: p.integer(),
+  },
+});
+
+/** A vehicle's place in a manufacturer program: a pack for the period [startsAt, endsAt). */
+export const Contract = defineEntity({
+  name: 'Contract',
+  tableName: 'contract',
+  // A request without a token names a contract alone.
+  indexes: [
+    { name: 'contract_by_hash', properties: ['id'], type: 'hash' },
+    { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
+    { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
+    { name: 'contract_by_start', properties: ['company', 'startsAt', 'id'] },
+    { name: 'contract_of_fleet_by_start', properties: ['company', 'fleetId', 'startsAt', 'id'] },
+    { name: 'contract_by_end', properties: ['company', 'endsAt', 'id'] },
+    { name: 'contract_of_fleet_by_end', properties: ['company', 'fleetId', 'endsAt', 'id'] },
+    { name: 'contract_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
+  ],
+  checks: [
+    { name: 'contract_period', expression: 'starts_at < ends_at' },
+    {
+      name: 'contract_no_overlap',
+      expression: 'EXCLUDE USING gist (vehicle_id WITH =, pack WITH =, tstzrange(starts_at, ends_at) WITH &&)',
+    },
+  ],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary(),
+    fleetId: p.uuid().persist(false),
+    fleet: () => belongsTo(Fleet, 'fleet_id'),
+    vehicleId: p.uuid().persist(false),
+    vehicle: () => belongsTo(Vehicle, 'vehicle_id'),
+    name: p.text().check(lengthOf('name', 255)),
+    description: p.text().check(lengthOf('description', 2000)),
+    pack: p.text().check(lengthOf('pack', 255)),
+    startsAt: time(),
+    endsAt: time(),
+    createdAt: time(),
+    /** When its next event comes due: its start, then its end, then never. */
+    dueAt: time().nullable(),
+  },
+});

@@ -1,11 +1,10 @@
-import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { belongsTo, booleans, integers, json, texts, time } from './columns.ts';
 import { Fleet } from './fleet.ts';
 
 export const importStates = ['RUNNING', 'STORING', 'COMPLETED', 'FAILED'] as const;
 export const addModes = ['partial', 'atomic'] as const;
 
-/** One uploaded file and what became of its rows. */
 export const Import = defineEntity({
   name: 'Import',
   tableName: 'import',
@@ -35,7 +34,6 @@ export const Import = defineEntity({
     idempotencyKey: p.text().nullable(),
     /** The first rows that repeat another row's VIN, as the report shows them. */
     duplicates: json<{ row: number; firstRow: number; value: string }[]>().defaultRaw(`'[]'`),
-    /** Why it failed, for people. */
     failure: p.text().nullable(),
     startedAt: time(),
     finishedAt: time().nullable(),
@@ -44,12 +42,8 @@ export const Import = defineEntity({
     storingSince: time().nullable(),
   },
 });
-export type Import = InferEntity<typeof Import>;
 
-/**
- * Good rows of a running import, thousands at a time, waiting for the file's end. Unlogged: lost when the database
- * crashes, so that whoever stores them counts them first.
- */
+/** Good rows of a running import, thousands at a time. Unlogged: a crash loses them, so that they are counted before they are stored. */
 export const ImportBatch = defineEntity({
   name: 'ImportBatch',
   tableName: 'import_batch',
@@ -64,7 +58,7 @@ export const ImportBatch = defineEntity({
     vins: texts(),
     manufacturers: texts<string | null>(),
     supported: booleans(),
-    /** The warnings of each row, as in add-vehicles.ts. */
+    /** The warnings of each row, by warningsText. */
     warnings: texts().nullable(),
     /** The cells of each row, for the report on those that are rejected in the end; null in a file of one column. */
     cells: json<string[][]>().columnType('json').nullable(),

@@ -1,29 +1,12 @@
 import { Routine } from '@mikro-orm/core';
 import { Company, IdempotencyKey, RateUse, Schedule, Worker } from './company.ts';
-import { Contract } from './contract.ts';
-import { Event } from './event.ts';
-import { Fleet } from './fleet.ts';
+import { Delivery, Event, Webhook } from './event.ts';
+import { Contract, Fleet, Vehicle, VehicleTally } from './fleet.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
-import { Vehicle, VehicleTally } from './vehicle.ts';
-import { Delivery, Webhook } from './webhook.ts';
 
-/** Every table of the service. */
 export const entities = [
-  Company,
-  Fleet,
-  Vehicle,
-  VehicleTally,
-  Contract,
-  Import,
-  ImportBatch,
-  ImportRejection,
-  IdempotencyKey,
-  Event,
-  Webhook,
-  Delivery,
-  Schedule,
-  Worker,
-  RateUse,
+  ...[Company, Fleet, Vehicle, VehicleTally, Contract, Import, ImportBatch, ImportRejection],
+  ...[IdempotencyKey, Event, Webhook, Delivery, Schedule, Worker, RateUse],
 ];
 
 /** The functions of the database, but for those of triggers. */

@@ -6,8 +6,7 @@ import { type HttpServices, localsOf, openContext, payerOf } from '../http/reque
 import { chargeCost } from './execution/context.ts';
 import { earlyResult } from './execution/errors.ts';
 import type { OperationRequest } from './execution/run.ts';
-import { graphiql } from './transport/graphiql.ts';
-import { ASSETS, sendGraphiqlAsset } from './transport/graphiql-assets.ts';
+import { ASSETS, graphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
 import { uploads } from './transport/upload.ts';
 import { yoga } from './transport/yoga.ts';

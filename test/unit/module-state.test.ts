@@ -23,7 +23,7 @@ const known: Record<string, string> = {
   'graphql/execution/counted.ts turn': 'the turn of the event loop',
   'graphql/execution/counted.ts waiting': 'who waits for it',
   'graphql/schema/described.ts known': 'types, by schema; made when the schema is',
-  'graphql/transport/graphiql-assets.ts graphiqlAssets': 'files of GraphiQL',
+  'graphql/transport/graphiql.ts graphiqlAssets': 'files of GraphiQL',
   'rest/upload.ts waiting': 'files that wait, by company',
   'telemetry/telemetry.ts telemetry': 'set once, at the start',
 };

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { eligibilityStatuses } from '../../entities/vehicle.ts';
+import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound } from '../errors.ts';
 import type { Page } from '../sql/page.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { actors, connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/vehicle.ts';
+import { actors, connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
 import { field } from '../fields.ts';
 import { listOf, storable, time } from '../input.ts';
 import type { Orders } from '../sql/order.ts';

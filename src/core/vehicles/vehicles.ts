@@ -1,4 +1,4 @@
-import { actors, eligibilityStatuses } from '../../entities/vehicle.ts';
+import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { deliveryStates } from '../../entities/webhook.ts';
+import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { webhookStates } from '../../entities/webhook.ts';
+import { webhookStates } from '../../entities/event.ts';
 import type { Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { endOfLog } from '../events/log.ts';

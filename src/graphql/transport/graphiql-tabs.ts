@@ -1,7 +1,6 @@
 interface Situation {
   /** Where this server is, for curl. */
   origin: string;
-  /** A new id for an upload. */
   importId: string;
   /** Whether tokens are the gateway's own. */
   development: boolean;
@@ -12,7 +11,7 @@ export interface ExampleTab {
   variables?: string;
 }
 
-/** What a newcomer finds in GraphiQL: three things to try. Lines are short, since the editor has half the window. */
+/** The first tabs of GraphiQL: three things to try. Lines are short, since the editor has half the window. */
 export const exampleTabs = (situation: Situation): ExampleTab[] => [explore(situation), verify, upload(situation)];
 
 const explore = ({ development }: Situation): ExampleTab => ({

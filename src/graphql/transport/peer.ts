@@ -3,15 +3,15 @@ import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
 import type { Outcome } from '../execution/run.ts';
 
-/** A sign of life, for proxies; who does not answer it has gone. */
+/** A sign of life, for proxies; a client that does not answer it has gone. */
 const BEAT_MS = 15_000;
-/** What is waiting to be sent to a client that nevertheless asks for more. */
+/** A client with so much waiting for it may not ask for more. */
 const MOST_WAITING_BYTES = 1024 * 1024;
-/** For queries and mutations that are under way when the process is to end. */
+/** Queries and mutations that are under way when the process is to end have so long. */
 const LONGEST_END_MS = 5_000;
-/** For the other side to say goodbye, too. */
+/** The other side has so long to say goodbye, too. */
 const GOODBYE_MS = 1_000;
-/** Of a close frame. */
+/** The longest reason that a close frame may have. */
 const LONGEST_REASON = 123;
 
 const GOING_AWAY = 1001;
@@ -24,7 +24,6 @@ type Operate = (sent: unknown) => Promise<Outcome>;
 /** One WebSocket, as graphql-ws uses it. It never outlives its token, and says why it ends. */
 export class Peer {
   readonly protocol: string;
-  /** Operations that have not ended. */
   operations = 0;
   readonly #socket: WebSocket;
   readonly #over = new AbortController();
@@ -37,7 +36,6 @@ export class Peer {
     this.protocol = socket.protocol;
     this.#socket = socket;
     const beat = setInterval(() => this.#beat(), BEAT_MS);
-    // Its close follows.
     socket.on('error', () => {});
     socket.on('pong', () => {
       this.#alive = true;
@@ -87,14 +85,13 @@ export class Peer {
   onMessage(take: (text: string) => Promise<void>): void {
     this.#socket.on('message', (data) => {
       this.#hold();
-      // What is none of a client's messages.
       take(String(data)).catch(() => this.close(BAD_REQUEST, 'Invalid message received'));
     });
   }
 
   async #end(): Promise<void> {
     await Promise.race([Promise.allSettled(this.#running), delay(LONGEST_END_MS)]);
-    // In which their results are sent.
+    // Their results are sent in this turn.
     await nextTurn();
     this.close(GOING_AWAY, 'Going away');
   }

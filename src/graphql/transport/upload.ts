@@ -17,7 +17,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
   return async (req, res) => {
     if (!req.is('multipart/form-data')) return false;
     localsOf(res).upload = leftOf(res);
-    // What nobody read of the file must not hold the connection when the answer is out.
+    // A file that nobody has read to its end must not hold the connection when the answer is out.
     res.once('finish', () => {
       req.unpipe();
       req.resume();

@@ -24,7 +24,7 @@ const FAULT = 4500;
 const LATER = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n';
 const NOT_OPENED = 'a WebSocket could not be opened';
 const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <token>" }.';
-/** What graphql-ws executes in place of a document: the outcome is there already. */
+/** graphql-ws executes this in place of a document: the outcome is there already. */
 const NOTHING = parse('{ __typename }');
 
 /** Without a reason an error with a stack is made each time. */
@@ -117,7 +117,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
         return { schema, document: NOTHING, rootValue: nothingMore() };
       }
-      // What was refused as a whole is a message of its own in the protocol.
+      // An operation that was refused as a whole has a message of its own in the protocol.
       if ('errors' in outcome && outcome.data === undefined) return sentResult(outcome).errors ?? [];
       return { schema, document: NOTHING, rootValue: outcome };
     },

@@ -7,10 +7,9 @@ import type { HttpServices } from '../../http/request-context.ts';
 import { shownResult } from '../execution/errors.ts';
 import { isStream, type OperationRequest, type Outcome, type ResultStream, run } from '../execution/run.ts';
 
-/** One request on its way through Yoga. */
 export interface Exchange {
   request: OperationRequest;
-  /** What it gave, once it has been run. */
+  /** Known once it has been run. */
   outcome?: Outcome;
 }
 
@@ -61,7 +60,7 @@ const running: YogaPlugin = {
   },
 };
 
-/** What Yoga parses in place of a document that has been run. */
+/** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
 /** Yoga's steps, by which it knows that a stream is a subscription and is written as events. */
@@ -73,7 +72,7 @@ const streaming: YogaPlugin = {
 
 const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
 
-/** What Yoga itself refuses: errors have our codes, and a 406 names each form of answer once. */
+/** Errors that Yoga makes have our codes, and its 406 names each form of answer once. */
 const refusals: YogaPlugin = {
   onResultProcess({ result, setResult, serverContext: { exchange } }) {
     if (exchange.outcome === undefined) setResult(shownResult(result as ExecutionResult, exchange.request));
