@@ -1,7 +1,7 @@
 import { CompiledQuery, type Kysely, type QueryExecutor } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { verifyEligibility } from '../src/jobs/verify-eligibility.ts';
+import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, recount, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -242,7 +242,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
     '{ contracts(filter: { pack: "driving-log", status: SCHEDULED }) { totalCount nodes { id } } }',
   ),
   'vehicles that have come due': async () => {
-    const job = verifyEligibility(
+    const job = new VerifyEligibility(
       () => contextOf(gateway.services, 'job', null),
       () => {},
       (step) => step(),

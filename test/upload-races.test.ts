@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { FleetNotFound } from '../src/core/errors.ts';
-import { batchOf } from '../src/core/imports/batch.ts';
 import { beginImport } from '../src/core/imports/import-vehicles.ts';
 import { ImportStaging } from '../src/core/imports/staging.ts';
 import { storeImport } from '../src/core/imports/store.ts';
+import { batchOf } from '../src/core/imports/table.ts';
 import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 

@@ -24,10 +24,7 @@ const LONGEST_STOP_MS = 3_000;
 const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
-export const deliverWebhooks = (open: () => Context, onError: (error: unknown) => void, withBackoff: Steps): Job =>
-  new Deliverer(open, onError, withBackoff);
-
-class Deliverer implements Job {
+export class DeliverWebhooks implements Job {
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
   readonly #withBackoff: Steps;

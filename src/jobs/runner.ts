@@ -3,11 +3,11 @@ import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/followers.ts';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import { deliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
+import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job } from './job.ts';
 import { publish } from './publish-events.ts';
 import { deleteFleets, upkeep } from './upkeep.ts';
-import { tellProviders, verifyEligibility } from './verify-eligibility.ts';
+import { tellProviders, VerifyEligibility } from './verify-eligibility.ts';
 
 interface Runner {
   /** Takes no new work, and resolves when what is under way has ended. */
@@ -36,9 +36,9 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
   };
   const backoff = new Backoff(activity);
   const byKind: Record<DueKind, Job> = {
-    vehicle: verifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
+    vehicle: new VerifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
     event: publish(open, backoff.steps()),
-    delivery: deliverWebhooks(open, onError, backoff.steps()),
+    delivery: new DeliverWebhooks(open, onError, backoff.steps()),
     webhook: resumeWebhooks(open, backoff.steps()),
     fleet: deleteFleets(open, backoff.steps()),
     upkeep: upkeep(open),

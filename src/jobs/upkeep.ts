@@ -1,7 +1,6 @@
 import type { Context } from '../core/context.ts';
 import { trimEvents } from '../core/events/events.ts';
-import { trimImports } from '../core/imports/forget.ts';
-import { failAbandonedImports } from '../core/imports/run.ts';
+import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
 import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import { forgetRateUse } from '../core/operations/rate-use.ts';
 import { foldTallies, forgetAnswers } from '../core/operations/upkeep.ts';

@@ -40,10 +40,7 @@ interface Look extends CompaniesDue {
  * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
-export const verifyEligibility = (open: () => Context, onError: (error: unknown) => void, withBackoff: Steps): Job =>
-  new Verifier(open, onError, withBackoff);
-
-class Verifier implements Job {
+export class VerifyEligibility implements Job {
   readonly #open: () => Context;
   readonly #onError: (error: unknown) => void;
   readonly #withBackoff: Steps;

@@ -38,7 +38,7 @@ interface Lane {
   holds(): { brands: string[]; seconds: number; reason: Reason }[];
 }
 
-/** Who makes which vehicle, and who can be asked about it. VINs are normalised already. */
+/** Tells who makes a vehicle, and who can be asked about it. VINs are normalised already. */
 export interface Manufacturers {
   list(): Manufacturer[];
   supported: readonly BrandId[];

@@ -35,9 +35,8 @@ const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
 
 /**
- * A manufacturer's service behind an OAuth client-credentials token, treated with care: one shared token, bounded
- * concurrency on kept connections, a time-out per request, a pause for all when it asks for one, and circuit breakers.
- * What it answers is the provider's to read; that it did not answer is the same for every provider.
+ * A manufacturer's service behind an OAuth client-credentials token: one shared token, bounded concurrency on kept
+ * connections, a time-out per request, a pause for all when it asks for one, and circuit breakers. Providers read its answers.
  */
 export abstract class Upstream {
   readonly capacity: Slots;
@@ -162,9 +161,10 @@ export abstract class Upstream {
     for (;;) {
       const left = this.#pausedUntil - this.#clock();
       if (left <= 0) return;
-      const late = this.#clock() + left > deadline - this.#timeoutMs;
-      if (left > this.#patienceMs || late)
+      const late = this.#pausedUntil > deadline - this.#timeoutMs;
+      if (left > this.#patienceMs || late) {
         throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
+      }
       await sleep(left);
     }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Batch } from '../../src/core/imports/batch.ts';
 import { FileReaders, type Reading } from '../../src/core/imports/file-readers.ts';
+import type { Batch } from '../../src/core/imports/table.ts';
 import { until } from '../support/until.ts';
 import { workbookOf } from '../support/zip.ts';
 

@@ -159,9 +159,11 @@ type EventPageInput = { after?: string | null | undefined; before?: string | nul
   unknown
 >;
 
+const vehicleMembers = { id: json.code('u.id'), vin: json.code('u.vin') };
+const vehicles = 'unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n)';
 const eventVehicles: ValueSql = {
-  sql: `(select '[' || coalesce(string_agg(${jsonText({ id: json.code('u.id'), vin: json.code('u.vin') })}, ',' order by u.n), '') || ']'
-    from unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n))`,
+  sql: `(select '[' || coalesce(string_agg(${jsonText(vehicleMembers)}, ',' order by u.n), '') || ']'
+    from ${vehicles})`,
 };
 
 const eventJson = jsonTable('event', 'e', event, {
@@ -218,12 +220,7 @@ export const eventRows: Resource = {
   id: 'e.id',
   members: eventJson,
   fields: {
-    vehicles: {
-      kind: 'rows',
-      from: 'unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n)',
-      order: 'u.n',
-      members: { id: json.code('u.id'), vin: json.code('u.vin') },
-    },
+    vehicles: { kind: 'rows', from: vehicles, order: 'u.n', members: vehicleMembers },
   },
   filter: eventFilter,
   conditions: {

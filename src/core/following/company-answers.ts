@@ -35,7 +35,7 @@ export class CompanyAnswers implements Source {
   /** The index of the first change that is not forgotten. */
   #first = 0;
   readonly #lastOf = new Map<string, number>();
-  /** Of changes up to this number some are forgotten. */
+  /** Some changes up to this number are forgotten. */
   #forgotten = 0;
   /** Since their last change. */
   readonly #vehicles = new Map<string, Promise<Vehicle | null>>();

@@ -4,9 +4,9 @@ import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
-import type { Batch } from './batch.ts';
 import type { CsvLayout } from './csv/layout.ts';
 import type { Refusal, Reply, Request, WorkerData } from './file-worker.ts';
+import type { Batch } from './table.ts';
 import { openSource, type Source } from './temporary-file.ts';
 
 /** Threads in all: a file that arrives slowly has one, and hardly works. */

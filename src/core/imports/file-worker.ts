@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { DomainError, type ErrorCode, type InputError } from '../errors.ts';
-import { type Batch, batchOf } from './batch.ts';
 import type { CsvLayout } from './csv/layout.ts';
 import type { CsvLimits } from './csv/limits.ts';
-import { readTable } from './table.ts';
+import { type Batch, batchOf, readTable } from './table.ts';
 
 export interface WorkerData {
   supported: readonly string[];

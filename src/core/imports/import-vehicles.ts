@@ -25,7 +25,6 @@ import {
   importColumns,
   type importedVehicles,
   importVehiclesInput,
-  ROWS_SHOWN,
   readImport,
   toImport,
 } from './imports.ts';
@@ -108,7 +107,7 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const which = { company: run.company, importId: run.id, limit: ROWS_SHOWN };
+  const which = { company: run.company, importId: run.id };
   const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), which) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(

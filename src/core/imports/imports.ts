@@ -87,14 +87,14 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   return toImport(row);
 }
 
-export const firstRejections = prepare((p: { company: string; importId: string; limit: number }) =>
+export const firstRejections = prepare((p: { company: string; importId: string }) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message'])
     .where('company', '=', p.company)
     .where('import_id', '=', p.importId)
     .orderBy('row')
-    .limit(p.limit),
+    .limit(ROWS_SHOWN),
 );
 
 export const importRows: Resource = {

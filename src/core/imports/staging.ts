@@ -3,9 +3,9 @@ import type { Context } from '../context.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
-import type { Batch, GoodRows, RejectedRow } from './batch.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
+import type { Batch, GoodRows, RejectedRow } from './table.ts';
 
 const TOLD_EVERY_MS = 200;
 

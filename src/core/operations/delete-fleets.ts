@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import type { Place } from '../fleets/fleets.ts';
 import { removeFleet } from '../fleets/write-fleets.ts';
-import { forgetImportsOf } from '../imports/forget.ts';
+import { forgetImportsOf } from '../imports/run.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
