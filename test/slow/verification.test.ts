@@ -383,4 +383,44 @@ describe('processes', () => {
       expect([...shares.values()].map(({ length }) => length > 200)).toEqual([true, true]);
     },
   );
+
+  test.runIf(ofProcesses.DATABASE_URL)(
+    'eight kills in a row among three ask each vehicle once, but for those whose question was under way',
+    async () => {
+      upstream.always('eligibility', slow(100, eligible()));
+      const settings = { ...ofProcesses, ...askingAt(upstream), PROVIDER_CONCURRENCY: '8' };
+      const database = await openDatabase(databaseConfig(ofProcesses));
+      const execute = <T extends object>(statement: string) => database.orm.em.fork().execute<T[]>(statement);
+      const start = () => spawnGateway(settings, { issuer });
+      const running = await Promise.all([start(), start(), start()]);
+      const client = (await spawnGateway({ ...settings, WORKERS: 'off' }, { issuer })).as('initech');
+      const { id } = await createFleet(client);
+      const vins = newVins(6_000);
+      await client.post('/vehicles', { fleetId: id, vins });
+
+      const underWay = new Map<string, number>();
+      for (let kill = 1; kill <= 8; kill++) {
+        const asked = upstream.count('eligibility');
+        await soon(() => expect(upstream.count('eligibility')).toBeGreaterThan(asked + 60));
+        await running.shift()?.stop('SIGKILL');
+        const claimed = await execute<{ vin: string }>('select vin from vehicle where claimed_by is not null');
+        for (const { vin } of claimed) if (askedAbout(vin) > 0) underWay.set(vin, (underWay.get(vin) ?? 0) + 1);
+        running.push(await start());
+      }
+      await soon(async () => {
+        const [left] = await execute<{ count: number }>(
+          `select count(*)::int as count from vehicle where company = 'initech' and status <> 'ELIGIBLE'`,
+        );
+        expect(left?.count).toBe(0);
+      });
+      await database.close();
+      const wrong = vins.filter((vin) => {
+        const most = 1 + (underWay.get(vin) ?? 0);
+        return askedAbout(vin) < 1 || askedAbout(vin) > most;
+      });
+      expect(wrong).toEqual([]);
+      // A process asks eight at a time, and has answers that it has not stored yet.
+      expect(upstream.count('eligibility') - vins.length).toBeLessThan(8 * 40);
+    },
+  );
 });
