@@ -11,12 +11,7 @@ import { type ImportRow, type ImportState, importColumns, oneImport, readImport 
 export const LEASE_SECONDS = 30;
 const RENEWED_EVERY_MS = 10_000;
 
-export interface Start {
-  id: string;
-  company: string;
-  startedAt: string;
-}
-export const startOf = (run: ImportRow): Start => ({ id: run.id, company: run.company, startedAt: run.started_at });
+export type Start = Pick<ImportRow, 'id' | 'company' | 'started_at'>;
 
 export const isUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
 const underWay = oneImport('import.state', 'in', [sql.lit<ImportState>('RUNNING'), sql.lit<ImportState>('STORING')]);
@@ -26,7 +21,7 @@ export const stillRunning = (p: Start) =>
   oneImport.and([
     oneImport('import.id', '=', p.id),
     oneImport('import.company', '=', p.company),
-    oneImport('import.started_at', '=', sql<string>`${p.startedAt}::timestamptz`),
+    oneImport('import.started_at', '=', sql<string>`${p.started_at}::timestamptz`),
     underWay,
   ]);
 
@@ -38,7 +33,7 @@ const renewLease = prepare((p: Start & { until: Date }) =>
 export function keepAlive(ctx: Context, run: ImportRow): () => void {
   const renew = () => {
     const until = new Date(ctx.now().getTime() + LEASE_SECONDS * 1000);
-    renewLease(onPrimary(ctx), { ...startOf(run), until }).catch(() => {});
+    renewLease(onPrimary(ctx), { ...run, until }).catch(() => {});
   };
   const timer = setInterval(renew, RENEWED_EVERY_MS);
   return () => clearInterval(timer);
@@ -55,7 +50,7 @@ const fail = prepare((p: Start & { failure: string; now: Date }) =>
 /** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
   await transaction(ctx, async () => {
-    const [failed] = await fail(onPrimary(ctx), { ...startOf(run), failure, now: ctx.now() });
+    const [failed] = await fail(onPrimary(ctx), { ...run, failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(onPrimary(ctx), {});
     ctx.services.changes.announce('import', run.id);

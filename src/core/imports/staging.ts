@@ -4,7 +4,7 @@ import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import type { ImportRow } from './imports.ts';
-import { endedEarly, type Start, startOf, stillRunning } from './run.ts';
+import { endedEarly, type Start, stillRunning } from './run.ts';
 import type { Batch, GoodRows, RejectedRow } from './table.ts';
 
 const TOLD_EVERY_MS = 200;
@@ -50,7 +50,7 @@ export class ImportStaging {
   /** Everybody can see that all rows are there and are being stored. */
   async beginStoring(): Promise<void> {
     const { received, rejected } = this;
-    const storing = { ...startOf(this.#run), received, rejected, now: this.#ctx.now() };
+    const storing = { ...this.#run, received, rejected, now: this.#ctx.now() };
     const [told] = await tellOfStoring(onPrimary(this.#ctx), storing);
     if (!told) throw await endedEarly(this.#ctx, this.#run);
     this.#ctx.services.changes.announce('import', this.#run.id);
@@ -58,7 +58,7 @@ export class ImportStaging {
 
   async #write(good: GoodRows | null, rejected: readonly RejectedRow[]): Promise<void> {
     if (good) {
-      const [kept] = await setAside(onPrimary(this.#ctx), { ...startOf(this.#run), ...good });
+      const [kept] = await setAside(onPrimary(this.#ctx), { ...this.#run, ...good });
       if (!kept) throw await endedEarly(this.#ctx, this.#run);
     }
     await this.#keep(rejected);
@@ -76,7 +76,7 @@ export class ImportStaging {
   async #tell(): Promise<void> {
     this.#timer = undefined;
     const { received, rejected } = this;
-    const [told] = await tell(onPrimary(this.#ctx), { ...startOf(this.#run), received, rejected });
+    const [told] = await tell(onPrimary(this.#ctx), { ...this.#run, received, rejected });
     if (told) this.#ctx.services.changes.announce('import', this.#run.id);
   }
 }

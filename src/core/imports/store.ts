@@ -14,7 +14,7 @@ import { makeWay } from '../vehicles/delete-vehicles.ts';
 import { newVehiclesOf } from '../vehicles/insert-vehicles.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 import { type ImportRow, readImport } from './imports.ts';
-import { endedEarly, forgetBatches, type Start, startOf, stillRunning } from './run.ts';
+import { endedEarly, forgetBatches, type Start, stillRunning } from './run.ts';
 import {
   countInserted,
   countNew,
@@ -136,7 +136,7 @@ async function store(
     const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
     const kept = failure === null;
     const [ended] = await endImport(onPrimary(ctx), {
-      ...startOf(run),
+      ...run,
       state: kept ? 'COMPLETED' : 'FAILED',
       digest,
       received: staging.received,

@@ -35,7 +35,8 @@ export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): A
   for await (const { bytes, last } of equalPieces(bounded(input, maxBytes))) {
     const first = decode === undefined;
     decode ??= openDecoder(bytes);
-    const text = heldReturn + decoded(decode, bytes, last);
+    const text = heldReturn + decode(bytes, last);
+    if (text.includes('\0')) throw notCsv('binary data (it has NUL bytes). UTF-16 text needs a byte order mark');
     if (first && MARKUP.test(text)) throw notCsv('HTML, XML or JSON');
     // A return at the end of a piece may be the first half of a line break.
     heldReturn = text.endsWith('\r') && !last ? '\r' : '';
@@ -71,17 +72,8 @@ function openDecoder(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 16);
   const found = SIGNATURES.find(([signature]) => head.startsWith(signature));
   if (found) throw notCsv(found[1]);
-  return decoderFor(start);
-}
-
-function decoded(decode: Decode, bytes: Buffer, last: boolean): string {
-  try {
-    const text = decode(bytes, last);
-    if (!text.includes('\0')) return text;
-  } catch (error) {
-    throw error instanceof NoText ? notCsv(error.message) : error;
-  }
-  throw notCsv('binary data (it has NUL bytes). UTF-16 text needs a byte order mark');
+  const marked = MARKS.find(([mark]) => head.startsWith(mark));
+  return marked ? asMarked(marked[1]) : asFound();
 }
 
 /** Byte order marks also stand in mid-file, where files were joined. */
@@ -90,14 +82,9 @@ function unified(text: string): string {
   return lines.includes('\ufeff') ? lines.replaceAll('\ufeff', '') : lines;
 }
 
-function notCsv(what: string): UnsupportedMediaType {
-  return new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}.`);
-}
+const notCsv = (what: string) => new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}.`);
 
 type Decode = (piece: Buffer, last: boolean) => string;
-
-/** Bytes that are not text; the message says what they are, to follow "it is". */
-class NoText extends Error {}
 
 /** Control characters that no text holds, and the bytes for which Windows-1252 has no character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
@@ -108,19 +95,13 @@ const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
   ['\xfe\xff', 'utf-16be'],
 ];
 
-function decoderFor(start: Buffer): Decode {
-  const head = start.toString('latin1', 0, 3);
-  const marked = MARKS.find(([mark]) => head.startsWith(mark));
-  return marked ? asMarked(marked[1]) : asFound();
-}
-
 function asMarked(encoding: string): Decode {
   const decoder = new TextDecoder(encoding, { fatal: true });
   return (piece, last) => {
     try {
       return decoder.decode(piece, { stream: !last });
     } catch {
-      throw new NoText(`no valid ${encoding.toUpperCase()} text. Save it as "CSV UTF-8"`);
+      throw notCsv(`no valid ${encoding.toUpperCase()} text. Save it as "CSV UTF-8"`);
     }
   };
 }
@@ -142,8 +123,7 @@ function asFound(): Decode {
     const valid = known !== 'windows-1252' && isUtf8(whole);
     if (!isAscii(whole)) known ??= valid ? 'utf-8' : 'windows-1252';
     if (valid) return whole.toString();
-    if (BINARY.test(whole.toString('latin1')))
-      throw new NoText('neither UTF-8 nor Windows-1252. Save it as "CSV UTF-8"');
+    if (BINARY.test(whole.toString('latin1'))) throw notCsv('neither UTF-8 nor Windows-1252. Save it as "CSV UTF-8"');
     return windows.decode(whole);
   };
 }
