@@ -7,16 +7,8 @@ import { READ_IN_ORDER } from './planner-settings.ts';
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
 /** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
-export interface Fault {
-  message: string;
-  code?: string;
-  detail?: string;
-  hint?: string;
-  table?: string;
-  column?: string;
-  constraint?: string;
-  routine?: string;
-}
+const FAULT = ['code', 'detail', 'hint', 'table', 'column', 'constraint', 'routine'] as const;
+type Fault = { message: string } & Partial<Record<(typeof FAULT)[number], string>>;
 
 export type Reply =
   | 'ready'
@@ -46,8 +38,8 @@ async function run(sql: string, parameters: readonly unknown[], asTexts: boolean
 
 function faultOf(error: unknown): Fault {
   if (!(error instanceof Error)) return { message: String(error) };
-  const { code, detail, hint, table, column, constraint, routine }: Partial<Fault> = error;
-  return { message: error.message, code, detail, hint, table, column, constraint, routine };
+  const parts: Partial<Fault> = error;
+  return { message: error.message, ...Object.fromEntries(FAULT.map((name) => [name, parts[name]])) };
 }
 
 port.on('message', async (request: Request) => {

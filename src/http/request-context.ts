@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { RateLimited } from '../core/errors.ts';
-import { shareRateUse } from '../core/operations/rate-use.ts';
+import { shareRateUse } from '../core/operations/upkeep.ts';
 import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
 import { clientAddress } from './identity/client-address.ts';

@@ -48,9 +48,7 @@ const lockContract = prepare((p: { id: string; company: string }) =>
 export const getContract = (ctx: Context, input: { id: string }): Promise<Contract> =>
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
-/**
- * A page of a company's contracts, as `writer` writes them. A caller with a token may name its own company only: Forbidden.
- */
+/** A page of a company's contracts, as `writer` writes them. A caller with a token may name its own company only: Forbidden. */
 export async function listContracts(
   ctx: Context,
   writer: RowWriter,

@@ -45,7 +45,7 @@ export const fleetOrders = {
   NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
 } as const satisfies Orders;
 
-// A large fleet that was deleted is gone for everybody, though its rows go in steps (core/operations/delete-fleets.ts).
+// A large fleet that was deleted is gone at once, though its rows go in steps (core/operations/delete-fleets.ts).
 
 /** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
 export const DELETED_AT_ONCE = 5000;
@@ -61,16 +61,16 @@ const deleted = (company: string) =>
  */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 
-/** The same for the rows of a resource. */
+/** The condition for the rows of a resource. */
 export const fleetIsThere = (row: string): string => isThere(row, '$company');
 
-/** The same for rows of this company. */
+/** The condition for rows of this company. */
 export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {
   const [before, after] = isThere(row, '?').split('?') as [string, string];
   return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
 }
 
-/** The same looked up for each row: where the company is not known. */
+/** The condition looked up for each row: where the company is not known. */
 export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 

@@ -102,7 +102,7 @@ export const isDeleting = async (ctx: Context, company: string): Promise<boolean
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
-/** Its numbers of vehicles by status, each by the status in lower case. */
+/** Numbers of its vehicles, by the status in lower case. */
 export const byStatus: JsonTable = Object.fromEntries(statuses.map(([name]) => [name, json.number(`counts.${name}`)]));
 const sums = [
   'coalesce(sum(t.delta), 0) as total',

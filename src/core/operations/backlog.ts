@@ -59,7 +59,7 @@ const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{
       secondsSince(now, fn.min('due_at')).as('oldestSeconds'),
     ]);
 
-/** Whatever else says by `due_at` when it needs work has an index of all companies'. */
+/** These tables have an index by `due_at` of all companies. */
 const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
   waiting(
     table,
@@ -91,5 +91,5 @@ const backlog = prepare((p: { now: Date }) => {
     .unionAll(waitingRows('webhook', now));
 });
 
-/** What is waiting to be done, of all companies: for operators. */
+/** The work of all companies that is waiting: for operators. */
 export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(onPrimary(ctx), { now: ctx.now() });

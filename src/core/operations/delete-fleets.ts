@@ -8,8 +8,6 @@ import { onPrimary, transaction } from '../sql/send.ts';
 import { db } from '../sql/tables.ts';
 import { removeFromFleet } from '../vehicles/delete-vehicles.ts';
 
-// A large fleet is gone for everybody as soon as it is deleted; its vehicles, which nobody sees any more, go in steps.
-
 const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
@@ -28,7 +26,7 @@ const lock = prepare((p: Place) =>
     .skipLocked(),
 );
 
-/** Whoever adds the VIN of such a vehicle anew waits for one step. */
+/** Others wait for one step to add the VIN of such a vehicle anew. */
 const STEP_VEHICLES = 1000;
 
 const lockSome = prepare((p: Place & { after: string }) =>
@@ -43,7 +41,7 @@ const lockSome = prepare((p: Place & { after: string }) =>
     .forUpdate(),
 );
 
-/** Where the deletion of a fleet begins: all ids come after it. */
+/** All ids come after it. */
 export const FROM_THE_START = '00000000-0000-0000-0000-000000000000';
 
 /**

@@ -3,14 +3,14 @@ import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
 import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyText, firstIdOf } from '../sql/sql.ts';
+import { anyId, anyText, firstIdOf, listRows } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-/** Whatever changes counts records an event: so long ago at most, and so many of them are looked at. */
+/** All changes of counts record events: those that are looked at are so old at most, and so many. */
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
@@ -76,7 +76,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
 );
 
 /**
- * Folds the changes that have piled up in the tallies of companies with new events into one row per fleet and status. Sums stay the same throughout.
+ * Folds the tallies of companies with new events into one row per fleet and status. Sums stay the same throughout.
  * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
  */
 export async function foldTallies(ctx: Context): Promise<void> {
@@ -108,4 +108,47 @@ const forget = prepare((p: { before: string }) =>
 /** Forgets remembered answers that are past their time, in small steps. */
 export async function forgetAnswers(ctx: Context): Promise<void> {
   await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
+}
+
+/** Nobody adds to a minute that has been over for so long. */
+const KEPT_MINUTES = 5;
+
+const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
+  db
+    .insertInto('rate_use')
+    .columns(['minute', 'who', 'points'])
+    .expression((q) =>
+      q
+        .selectFrom(listRows('given', { who: [p.who, 'text'], points: [p.points, 'int'] }))
+        .select([sql<Date>`${p.minute}::timestamptz`.as('minute'), 'who', 'points']),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['minute', 'who'])
+        .doUpdateSet(({ eb, ref }) => ({ points: eb('rate_use.points', '+', ref('excluded.points')) })),
+    )
+    .returning(['who', 'points']),
+);
+
+/** Adds to the sums of all processes in a minute (ms since 1970), and gives them. `counted` names at least one. */
+export async function shareRateUse(
+  ctx: Context,
+  minute: number,
+  counted: ReadonlyMap<string, number>,
+): Promise<Map<string, number>> {
+  // In the same order everywhere: two processes that add at once wait for each other, and not crosswise.
+  const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
+  const rows = await addUse(onPrimary(ctx), {
+    minute: new Date(minute),
+    who: ordered.map(([who]) => who),
+    points: ordered.map(([, points]) => points),
+  });
+  return new Map(rows.map(({ who, points }) => [who, points]));
+}
+
+const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
+
+/** Forgets minutes that are over. */
+export async function forgetRateUse(ctx: Context): Promise<void> {
+  await forgetUse(onPrimary(ctx), { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }

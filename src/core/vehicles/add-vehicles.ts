@@ -22,7 +22,7 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const { vins, ...how } = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const add = () => addList(ctx, company, list, how);
-  // What is atomic may have to be undone.
+  // An atomic list may have to be undone.
   return how.mode === 'atomic' && !how.dryRun ? transaction(ctx, add) : add();
 }
 
@@ -85,7 +85,7 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
 
 interface Found {
   made: Vehicles;
-  /** Others that the company has. */
+  /** Others of the company. */
   known: Vehicles;
 }
 
@@ -96,8 +96,8 @@ class Missing extends Error {
 }
 
 /**
- * Adds what the company does not have yet, and finds the rest. What is neither added nor there was deleted just now, or stands in
- * a fleet that is being deleted and makes way: it is tried again. Throws FleetNotFound.
+ * Adds VINs that the company does not have yet, and finds the others. A VIN that is neither added nor found was deleted just now,
+ * or stands in a fleet that is being deleted and makes way: it is tried again. Throws FleetNotFound.
  */
 async function addMissing(
   ctx: Context,
@@ -137,7 +137,7 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
 );
 
-/** Which of these the company has; throws FleetNotFound. */
+/** Throws FleetNotFound. */
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
   await needFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });

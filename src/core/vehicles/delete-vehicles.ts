@@ -157,7 +157,7 @@ const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
   withVins(p).select(['id', 'vin', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
 );
 
-/** Deletes the vehicles with these VINs that stand in fleets that are being deleted: whoever adds them need not wait for it. */
+/** Deletes the vehicles with these VINs that stand in fleets that are being deleted. */
 export async function makeWay(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
   const fleets = await lockTheirs(onPrimary(ctx), { company, vins });
   if (fleets.length === 0) return;

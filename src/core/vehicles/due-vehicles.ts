@@ -26,7 +26,7 @@ export interface ClaimedVehicle {
 
 /** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
 const LEASE_TIMEOUTS = 4;
-/** The asking must be over by then: storing comes after it. */
+/** Storing comes after the asking. */
 const STORING_TIMEOUTS = 1;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;

@@ -31,11 +31,11 @@ export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibilit
   return eligibility;
 }
 
-/** The same at once, as `writer` writes it: a JSON object with all members. */
+/** Like getAnswer without a wait, as `writer` writes it: a JSON object with all members. */
 export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
-  // Read where it may be needed.
+  // Only these need the object.
   if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text));
   return text;
 }
@@ -97,7 +97,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
   return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
 }
 
-/** How many of the company's answers came after `since`, in how many seconds, and how many vehicles stand before `dueAt`. */
+/** The company's answers after `since`, the seconds that they took, and the vehicles that stand before `dueAt`. */
 const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
   db
     .selectFrom((q) =>
@@ -199,6 +199,6 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
   };
 }
 
-/** Such a time as SQL: spread over a tenth of it, so that a big upload does not come due at once. */
+/** The time after which a vehicle is asked about again; spread over a tenth, so that a big upload does not come due at once. */
 export const recheckAfter = (hours: number, vin: Expression<string>) =>
   sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;

@@ -102,7 +102,7 @@ export interface ReadVin {
   warnings: string | null;
 }
 
-/** Whose new vehicles are, and what else all of them have. */
+/** Values that all new vehicles of a fleet share. */
 export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) => ({
   company,
   fleetId,

@@ -13,8 +13,8 @@ import { vehicleObject } from './vehicles.ts';
 import { type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf, vehiclesNamed } from './vin-lists.ts';
 
 /**
- * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts. What is known of them
- * stays. Throws NothingToMove when neither names any, PayloadTooLarge, and FleetNotFound.
+ * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts and their answers.
+ * Throws NothingToMove when neither names any, PayloadTooLarge, and FleetNotFound.
  */
 export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -67,7 +67,7 @@ const moveThem = prepare((p: Moving) =>
     .where('id', '=', anyId(p.ids)),
 );
 
-/** By a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
 const moveContracts = prepare((p: Moving) =>
   db
     .updateTable('contract')

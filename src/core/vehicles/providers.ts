@@ -13,7 +13,7 @@ import { db } from '../sql/tables.ts';
 export const TOLD_EVERY_SECONDS = 10;
 const BELIEVED_SECONDS = 3 * TOLD_EVERY_SECONDS;
 
-/** How every provider fares, in all processes. Nothing of it is anybody's own. */
+/** How every provider fares, in all processes: the same for every caller. */
 export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   authorize(ctx, 'fleets:read');
   const { manufacturers } = ctx.services;
@@ -44,7 +44,7 @@ const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
 const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted()[0] ?? null;
 
-/** What this process knows, and what the others have told of late. */
+/** The report of this process, and those that others have sent of late. */
 function reportsOf(ctx: Context): ProviderReport[] {
   const { changes } = ctx.services;
   const from = ctx.now().getTime() - BELIEVED_SECONDS * 1000;
@@ -65,8 +65,8 @@ function ownReport(ctx: Context): ProviderReport {
 const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /**
- * Tells other processes how the providers fare, unless there is nothing to tell, and gives whether there was. Where the last call told
- * something (`before`), they also hear that it is over.
+ * Tells other processes how the providers fare, unless there is nothing to tell, and gives whether there was. Where the last call
+ * told something (`before`), they also hear that it is over.
  */
 export function tellOfProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
@@ -102,7 +102,7 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
     ]),
 );
 
-/** All companies are looked through, so whoever asks next gets the same for a while. */
+/** All companies are looked through, so callers get the same for a while. */
 const KEPT_SECONDS = 5;
 const kept = new WeakMap<object, { until: number; waiting: Promise<Map<string, string | null>> }>();
 
@@ -111,15 +111,13 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const now = ctx.now().getTime();
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
-  const waiting = readWaiting(ctx, now);
+  const soon = new Date(now + SOON_MINUTES * 60_000);
+  const waiting = oldestWaiting(onReplica(ctx, ALL_ROWS), { soon }).then(
+    (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
+  );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
   waiting.catch(() => kept.delete(database));
   return waiting;
-}
-
-async function readWaiting(ctx: Context, now: number): Promise<Map<string, string | null>> {
-  const rows = await oldestWaiting(onReplica(ctx, ALL_ROWS), { soon: new Date(now + SOON_MINUTES * 60_000) });
-  return new Map(rows.map(({ brand, since }) => [brand, since]));
 }
 
 export const manufacturer = z

@@ -107,7 +107,6 @@ export const vehicleFilter = z
   })
   .describe('Which vehicles: those that fit everything that is given.');
 
-/** Fleets that a list may be narrowed to. */
 const MOST_FLEETS = 1000;
 
 export const vehiclesFilter = vehicleFilter

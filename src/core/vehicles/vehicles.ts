@@ -160,7 +160,7 @@ export const allVehicleRows: Resource = {
   },
 };
 
-/** The same for tallies `t`. */
+/** Conditions of the same names for tallies `t`. */
 export const countedBy: Conditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],

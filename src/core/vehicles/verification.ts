@@ -41,7 +41,7 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
   const { changes } = ctx.services;
   const all = await transaction(ctx, async () => {
     const stored = await updateVehicles(ctx, done);
-    // Whoever waits for the next vehicle to come due thinks it is later than it now is.
+    // A vehicle without an answer comes due sooner than its claim ends.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
     const changed = answered.filter(({ was, status }) => was !== status);
@@ -61,7 +61,7 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
     const rows = await storeFacts(onPrimary(ctx), {
       company,
       process: ctx.services.changes.process,
-      // What a provider sent is in it.
+      // It contains text of a provider.
       facts: mendedJson(own.map(factOf)),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
@@ -125,10 +125,9 @@ const factRows = (facts: string) =>
 /** Beside the facts, for how many hours an answer of each status is trusted. */
 interface Facts extends Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   company: string;
-  /** The process that claimed the vehicles. */
   process: string;
   facts: string;
-  /** Of the facts. */
+  /** The ids of the facts. */
   ids: readonly string[];
   now: Date;
 }
@@ -205,11 +204,9 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
 
 const faults = sql<number>`${told.ref('v.faults')} + ${told.ref('fact.asked')}::int`;
 
-/** One value of a vehicle that has no answer yet, another of one that has. */
 const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
   told.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
 
-/** No answer leaves everything as it was but for the next attempt. */
 function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
   const [vin, retryAfter] = [told.ref('v.vin'), told.ref('fact.retry_after')];
   const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${told.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;

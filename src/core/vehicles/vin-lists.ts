@@ -8,19 +8,15 @@ import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 
-// What callers send as lists of VINs, and what they are told of them.
-
-/** VINs as callers write them. */
 const vinsMeaning = {
   description: 'VINs; case, spaces and dashes do not count. At most 10,000 unless the operator chose another number.',
   examples: [['WBA3A5C50CF256985']],
 };
 
-/** partial: what is good is stored though other values are rejected. atomic: any error and nothing is stored. */
 export const addMode = z.enum(addModes, 'is partial or atomic');
 export type AddMode = z.output<typeof addMode>;
 
-/** How vehicles are to be added, whether by a list or by a file. */
+/** Options of adding vehicles, by a list or by a file. */
 export const addOptions = {
   mode: addMode
     .nullish()
@@ -54,7 +50,7 @@ export const summary = z
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
 export type Summary = z.output<typeof summary>;
 
-/** What is told of a value that was rejected. */
+/** The report on a value that was rejected, in a list or a file. */
 export const refused = {
   value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
   code: field(
@@ -136,15 +132,13 @@ export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
   .describe('Which vehicles to verify again.');
 
-// Vehicles that a caller names, some by their ids and some by their VINs.
-
-/** As the caller wrote them. */
+/** Vehicles as a caller names them, by ids or VINs. */
 interface Lists {
   ids?: readonly string[] | null | undefined;
   vins?: readonly string[] | null | undefined;
 }
 
-/** Those that can be ids or VINs. */
+/** The names among these that can be ids or VINs. */
 export interface Named {
   company: string;
   ids: readonly string[];
