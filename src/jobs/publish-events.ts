@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import { contractSchedule, recordContractPeriods } from '../core/contracts/contract-periods.ts';
+import { contractSchedule, recordContractPeriods } from '../core/contracts/contracts.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/log.ts';
 import type { Job, Steps } from './job.ts';
 

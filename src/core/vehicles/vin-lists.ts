@@ -82,11 +82,12 @@ export type AddedVehicles = z.output<typeof addedVehicles>;
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
 const idsMeaning = { description: 'Ids of vehicles.', examples: [['019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c']] };
+const named = { ids: names.meta(idsMeaning), vins: names.meta(vinsMeaning) };
+
 export const deleteVehiclesInput = z
   .object({
     fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet; vehicles of others are left alone.' }),
-    ids: names.meta(idsMeaning),
-    vins: names.meta(vinsMeaning),
+    ...named,
   })
   .describe('The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.');
 
@@ -105,8 +106,7 @@ export type DeletedVehicles = z.output<typeof deletedVehicles>;
 export const moveVehiclesInput = z
   .object({
     fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet that they are to belong to.' }),
-    ids: names.meta(idsMeaning),
-    vins: names.meta(vinsMeaning),
+    ...named,
   })
   .describe('The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.');
 
