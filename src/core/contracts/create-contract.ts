@@ -112,7 +112,8 @@ const insert = prepare((p: NewContract) =>
     )
     .with('scheduled', (q) => scheduling(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
     .with('recorded', (q) => {
-      const vehicles = q.selectFrom('v').select(['company', 'id', 'vin']).as('v');
+      const vin = sql<string>`${p.vin}::text`.as('vin');
+      const vehicles = q.selectFrom('c').select(['company', 'vehicle_id as id', vin]).as('v');
       return recording(q, p, { 'contract.created': contractFacts(q, vehicles) });
     })
     .selectFrom('v')
