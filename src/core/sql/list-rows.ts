@@ -1,5 +1,4 @@
 import { type Bound, orderSql, type Prefix, rangeSql, type Sort } from './order.ts';
-import { SOUGHT_MOST } from './page-size.ts';
 import { conditionsSql, fromSql, type IndexColumn, type IndexKey, mentioned, type Resource } from './resource.ts';
 
 /** Which rows of a resource a list has, and in which order. */
@@ -13,6 +12,9 @@ export interface ListRows {
   names: readonly string[];
   param(name: string): string;
 }
+
+/** As many are looked up and sorted, in place of being looked for in the list's order. */
+const SOUGHT_MOST = 5000;
 
 const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column} = ${value}`);
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';

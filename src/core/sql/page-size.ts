@@ -1,7 +1,5 @@
 /** A count that is not kept stops there: whoever asks for it waits for each row. */
 export const COUNTED_MOST = 100_000;
-/** As many are looked up and sorted, in place of being looked for in the list's order. */
-export const SOUGHT_MOST = 5000;
 /** Items of a page that is asked for without a size. */
 export const PAGE_DEFAULT = 50;
 /** Items that a page holds at most. */

@@ -1,7 +1,7 @@
 import { type Context, callerOf } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import type { ListPart, Members, Part, Read } from './json-parts.ts';
-import { COUNTED_MOST, SOUGHT_MOST } from './page-size.ts';
+import { COUNTED_MOST } from './page-size.ts';
 import type { Resource } from './resource.ts';
 import { ALL_ROWS, readTexts } from './send.ts';
 
@@ -28,8 +28,8 @@ function rowsIn(members: Members, given: Given, parents: Parents, sizeOf: SizeOf
 }
 
 /**
- * Counts that are not kept look at all rows, a filter in another order than an index has at some for each parent. Together,
- * parents have no more rows than the company.
+ * Counts that are not kept look at all rows, and so may a filter in another order than an index has. Together, parents have no
+ * more rows than the company.
  */
 function rowsOfList(part: ListPart, given: Given, parents: Parents, sizeOf: SizeOf): number {
   const read = given[part.read];
@@ -45,7 +45,7 @@ function rowsOfList(part: ListPart, given: Given, parents: Parents, sizeOf: Size
   const all = counts || seeks ? repeats * sizeOf(part.field.of()) : 0;
   const items = isPage ? count * (read.page?.limit ?? 0) : 0;
   const below = rowsIn(part.members, given, { count: items, repeats }, sizeOf);
-  return (counts ? all : count) + (seeks ? Math.min(all, count * SOUGHT_MOST) : 0) + items + below;
+  return (counts ? all : count) + (seeks ? all : 0) + items + below;
 }
 
 /** How many rows the parts may look at below so many objects, in a company that has as many of each as are counted. */
