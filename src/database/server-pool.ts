@@ -87,6 +87,7 @@ class PooledConnection {
   readonly #begin: string;
   readonly #lost = () => this.#giveBack(true);
   #released = false;
+  #isEnding = false;
 
   constructor(connection: PoolConnection, begin: string) {
     this.#connection = connection;
@@ -95,15 +96,23 @@ class PooledConnection {
   }
 
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#connection.send(sql === 'begin' ? this.#begin : sql, values);
+    return this.#watched(this.#connection.send(sql === 'begin' ? this.#begin : sql, values));
   }
 
   rows(sql: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.#connection.rows(sql, values);
+    return this.#watched(this.#connection.rows(sql, values));
   }
 
   release(): void {
-    this.#giveBack(this.#connection.isFull);
+    this.#giveBack(this.#isEnding || this.#connection.isFull);
+  }
+
+  /** The server says that it ends a connection before it does: nobody else is to get it in between. */
+  #watched<T>(asked: Promise<T>): Promise<T> {
+    return asked.catch((error) => {
+      this.#isEnding ||= /^57P/.test(error.code ?? '57P');
+      throw error;
+    });
   }
 
   /** Gives it up, with what runs on it. */
