@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { contract, contractOrders } from '../core/contracts/contract.ts';
+import { contract, contractOrders, createContractInput } from '../core/contracts/contract.ts';
 import { contractRows, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
@@ -7,8 +7,9 @@ import { mustBe, readInput, storable } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { contractDocs } from './openapi/contracts.ts';
 import { listAnswer, type Route } from './route.ts';
+
+const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
 const asJson = jsonWriter(contractRows.members, selectionOf(contract));
 const shape = shapeOf(contract);
@@ -43,7 +44,15 @@ export const contractRoutes: Route[] = [
     scope: 'contracts:write',
     body: 'json',
     token: 'optional',
-    docs: contractDocs.create,
+    docs: {
+      operationId: 'createContract',
+      tag: 'Contracts',
+      summary: 'Create a contract',
+      description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
+      body: { input: createContractInput },
+      answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location', 'ETag'] } },
+      errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
+    },
     async answer(ctx, { body }) {
       const made = await createContract(ctx, body);
       return taggedAnswer(201, shape(made), { Location: `/contracts/${made.id}` });
@@ -54,7 +63,14 @@ export const contractRoutes: Route[] = [
     path: '/contracts',
     scope: 'contracts:read',
     token: 'optional',
-    docs: contractDocs.list,
+    docs: {
+      operationId: 'listContracts',
+      tag: 'Contracts',
+      summary: 'List the contracts of a company',
+      description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
+      query: ['conditions', 'sortContracts', 'limit', 'after'],
+      answers: { 200: { description: 'The contracts.', schema: z.array(contract), headers: ['Link'] } },
+    },
     answer(ctx, request) {
       const { company, text } = readConditions(request.query);
       const path = `/contracts?conditions=${encodeURIComponent(text)}`;
@@ -66,7 +82,15 @@ export const contractRoutes: Route[] = [
     path: '/contracts/:id',
     scope: 'contracts:read',
     token: 'optional',
-    docs: contractDocs.get,
+    docs: {
+      operationId: 'getContract',
+      etag: true,
+      tag: 'Contracts',
+      summary: 'Get a contract',
+      description: `One contract. ${open}`,
+      answers: { 200: { description: 'The contract.', schema: contract } },
+      errors: ['CONTRACT_NOT_FOUND'],
+    },
     answer: async (ctx, request) => getAnswer(request, shape(await getContract(ctx, { id: request.params.id ?? '' }))),
   },
   {
@@ -74,7 +98,15 @@ export const contractRoutes: Route[] = [
     path: '/contracts/:id',
     scope: 'contracts:write',
     token: 'optional',
-    docs: contractDocs.delete,
+    docs: {
+      operationId: 'deleteContract',
+      etag: true,
+      tag: 'Contracts',
+      summary: 'Delete a contract',
+      description: `Deletes a contract, whether it is in force or not. ${open}`,
+      answers: { 204: { description: 'It is deleted.' } },
+      errors: ['CONTRACT_NOT_FOUND'],
+    },
     async answer(ctx, request) {
       await deleteContract(ctx, { id: request.params.id ?? '' }, expectedBy(request, shape));
       return { status: 204 };

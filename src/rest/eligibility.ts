@@ -3,7 +3,6 @@ import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
-import { eligibilityDocs } from './openapi/vehicles.ts';
 import type { Route } from './route.ts';
 
 const asJson = jsonWriter(eligibilityRows.members, selectionOf(eligibility), '');
@@ -22,7 +21,25 @@ export const eligibilityRoutes: Route[] = [
     method: 'GET',
     path: '/vehicles/eligibility/:vin',
     scope: 'fleets:read',
-    docs: eligibilityDocs.get,
+    docs: {
+      operationId: 'getEligibility',
+      tag: 'Eligibility',
+      summary: 'Get the eligibility of a vehicle',
+      description:
+        'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
+        'as far as is known: the next attempt, or the vehicles before it at the pace of the latest answers. ' +
+        'Send `Prefer: wait=10` to wait for it.',
+      prefer: true,
+      answers: {
+        200: {
+          description:
+            'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
+          schema: eligibility,
+          headers: ['Preference-Applied'],
+        },
+      },
+      errors: ['MANUFACTURER_NOT_SUPPORTED', 'VEHICLE_NOT_FOUND', 'ELIGIBILITY_IN_PROGRESS'],
+    },
     async answer(ctx, { params, header, closed }) {
       const { vin = '' } = params;
       const wait = preferredWait(header('Prefer'));
@@ -35,7 +52,14 @@ export const eligibilityRoutes: Route[] = [
     method: 'POST',
     path: '/vehicles/eligibility/:vin/refresh',
     scope: 'fleets:write',
-    docs: eligibilityDocs.refresh,
+    docs: {
+      operationId: 'refreshEligibility',
+      tag: 'Eligibility',
+      summary: 'Ask the manufacturer again',
+      description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
+      answers: { 202: { description: 'What is known so far.', schema: eligibility } },
+      errors: ['VEHICLE_NOT_FOUND'],
+    },
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });
       return { status: 202, body: known && shape(known) };

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { type Event, type EventFilter, event, eventCursor, getEvent, listEvents } from '../core/events/events.ts';
+import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
-import { eventDocs } from './openapi/events.ts';
 import { commaList, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest, type Route } from './route.ts';
+
+const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
+const filters = ['eventType', 'eventFleetId', 'eventVin', 'since', 'until'] as const;
 
 const shape = shapeOf(event);
 
@@ -39,7 +42,15 @@ export const eventRoutes: Route[] = [
     method: 'GET',
     path: '/events',
     scope: 'fleets:read',
-    docs: eventDocs.list,
+    docs: {
+      operationId: 'listEvents',
+      tag: 'Events',
+      summary: 'List events',
+      description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
+      query: [...filters, 'limit', 'after'],
+      answers: { 200: { description: 'The events.', schema: z.array(event), headers: ['Link'] } },
+      errors: ['PAYLOAD_TOO_LARGE'],
+    },
     answer(ctx, request) {
       const filter = readFilter(request);
       const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
@@ -50,7 +61,25 @@ export const eventRoutes: Route[] = [
     method: 'GET',
     path: '/events/stream',
     scope: 'fleets:read',
-    docs: eventDocs.stream,
+    docs: {
+      operationId: 'streamEvents',
+      tag: 'Events',
+      summary: 'Follow events',
+      description: `Server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) it goes on after that event and misses none; without, it begins now. It ends after 15 minutes: clients come back by themselves. ${scope}`,
+      query: [...filters, 'after'],
+      answers: {
+        200: {
+          description: 'The events as they come.',
+          schema: field(
+            z.string(),
+            'Server-sent events.',
+            'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',
+          ),
+          type: 'text/event-stream',
+        },
+      },
+      errors: ['FLEET_NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+    },
     async answer(ctx, request) {
       const signal = request.closed(LONGEST_MS);
       const { after } = readInput(z.object({ after: once }), request.query);
@@ -63,7 +92,14 @@ export const eventRoutes: Route[] = [
     method: 'GET',
     path: '/events/:id',
     scope: 'fleets:read',
-    docs: eventDocs.get,
+    docs: {
+      operationId: 'getEvent',
+      tag: 'Events',
+      summary: 'Get an event',
+      description: `One event, as long as it is kept. ${scope}`,
+      answers: { 200: { description: 'The event.', schema: event } },
+      errors: ['NOT_FOUND'],
+    },
     answer: async (ctx, { params }) => ({ status: 200, body: shape(await getEvent(ctx, { id: params.id ?? '' })) }),
   },
 ];

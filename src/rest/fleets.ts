@@ -1,10 +1,10 @@
-import { fleet, fleetOrders } from '../core/fleets/fleet.ts';
+import { z } from 'zod';
+import { createFleetInput, fleet, fleetOrders, updateFleetInput } from '../core/fleets/fleet.ts';
 import { fleetRows, getFleet, listFleets } from '../core/fleets/fleets.ts';
 import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-fleets.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { fleetDocs } from './openapi/fleets.ts';
 import { listAnswer, membersOf, type Route } from './route.ts';
 
 const asJson = jsonWriter(fleetRows.members, selectionOf(fleet));
@@ -15,7 +15,14 @@ export const fleetRoutes: Route[] = [
     method: 'GET',
     path: '/fleets',
     scope: 'fleets:read',
-    docs: fleetDocs.list,
+    docs: {
+      operationId: 'listFleets',
+      tag: 'Fleets',
+      summary: 'List fleets',
+      description: 'The fleets of your company, oldest first unless `sort` says otherwise.',
+      query: ['sortFleets', 'limit', 'after'],
+      answers: { 200: { description: 'The fleets.', schema: z.array(fleet), headers: ['Link'] } },
+    },
     answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleets(ctx, asJson, page), fleetOrders),
   },
   {
@@ -23,7 +30,14 @@ export const fleetRoutes: Route[] = [
     path: '/fleets',
     scope: 'fleets:write',
     body: 'json',
-    docs: fleetDocs.create,
+    docs: {
+      operationId: 'createFleet',
+      tag: 'Fleets',
+      summary: 'Create a fleet',
+      description: 'Creates a fleet of your company. Texts are trimmed.',
+      body: { input: createFleetInput },
+      answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location', 'ETag'] } },
+    },
     async answer(ctx, { body }) {
       const made = await createFleet(ctx, body);
       return taggedAnswer(201, shape(made), { Location: `/fleets/${made.id}` });
@@ -33,7 +47,15 @@ export const fleetRoutes: Route[] = [
     method: 'GET',
     path: '/fleets/:fleetId',
     scope: 'fleets:read',
-    docs: fleetDocs.get,
+    docs: {
+      operationId: 'getFleet',
+      etag: true,
+      tag: 'Fleets',
+      summary: 'Get a fleet',
+      description: 'One fleet of your company.',
+      answers: { 200: { description: 'The fleet.', schema: fleet } },
+      errors: ['FLEET_NOT_FOUND'],
+    },
     answer: async (ctx, request) =>
       getAnswer(request, shape(await getFleet(ctx, { id: request.params.fleetId ?? '' }))),
   },
@@ -42,7 +64,16 @@ export const fleetRoutes: Route[] = [
     path: '/fleets/:fleetId',
     scope: 'fleets:write',
     body: 'json',
-    docs: fleetDocs.update,
+    docs: {
+      operationId: 'updateFleet',
+      etag: true,
+      tag: 'Fleets',
+      summary: 'Change a fleet',
+      description: 'Changes the fields that are sent, at least one of them, and leaves the others.',
+      body: { input: updateFleetInput.omit({ id: true }) },
+      answers: { 200: { description: 'The fleet as it is now.', schema: fleet } },
+      errors: ['FLEET_NOT_FOUND'],
+    },
     async answer(ctx, request) {
       const input = { ...membersOf(request), id: request.params.fleetId };
       return taggedAnswer(200, shape(await updateFleet(ctx, input, expectedBy(request, shape))));
@@ -52,7 +83,15 @@ export const fleetRoutes: Route[] = [
     method: 'DELETE',
     path: '/fleets/:fleetId',
     scope: 'fleets:write',
-    docs: fleetDocs.delete,
+    docs: {
+      operationId: 'deleteFleet',
+      etag: true,
+      tag: 'Fleets',
+      summary: 'Delete a fleet',
+      description: 'Deletes a fleet with its vehicles and their contracts.',
+      answers: { 200: { description: 'The fleet as it was.', schema: fleet } },
+      errors: ['FLEET_NOT_FOUND'],
+    },
     answer: async (ctx, request) => ({
       status: 200,
       body: shape(await deleteFleet(ctx, { id: request.params.fleetId ?? '' }, expectedBy(request, shape))),

@@ -7,10 +7,33 @@ import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import { type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
+import {
+  addedVehicles,
+  addVehiclesInput,
+  deletedVehicles,
+  deleteVehiclesInput,
+  movedVehicles,
+  moveVehiclesInput,
+} from '../core/vehicles/vin-lists.ts';
 import { expectedBy, getAnswer } from './etag.ts';
-import { vehiclesAnswer } from './export.ts';
-import { vehicleDocs, vehicleJson } from './openapi/vehicles.ts';
+import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
 import { commaList, membersOf, once, pathWith, type RestRequest, type Route, readAddQuery } from './route.ts';
+
+const addedJson = addedVehicles
+  .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
+  .meta({ ...addedVehicles.meta(), id: 'AddedVehicles' });
+
+const deletionDocs = {
+  tag: 'Vehicles',
+  body: { input: deleteVehiclesInput },
+  answers: { 200: { description: 'What was deleted.', schema: deletedVehicles } },
+  errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
+} satisfies Partial<Route['docs']>;
+
+const filters = [
+  ...(['vehicleEligibility', 'vehicleManufacturer', 'vinStartsWith', 'vehicleFleetId'] as const),
+  ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
+];
 
 const shape = shapeOf(vehicleJson);
 
@@ -44,7 +67,15 @@ export const vehicleRoutes: Route[] = [
     method: 'GET',
     path: '/fleets/:fleetId/vehicles',
     scope: 'fleets:read',
-    docs: vehicleDocs.list,
+    docs: {
+      operationId: 'listVehicles',
+      tag: 'Vehicles',
+      summary: 'List the vehicles of a fleet',
+      description: 'The vehicles of a fleet, oldest first unless `sort` says otherwise.',
+      query: ['sortVehicles', 'limit', 'after'],
+      answers: { 200: vehiclesDocs },
+      errors: ['FLEET_NOT_FOUND'],
+    },
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
       const path = `/fleets/${fleetId}/vehicles`;
@@ -55,7 +86,17 @@ export const vehicleRoutes: Route[] = [
     method: 'GET',
     path: '/vehicles',
     scope: 'fleets:read',
-    docs: vehicleDocs.listAll,
+    docs: {
+      operationId: 'listAllVehicles',
+      tag: 'Vehicles',
+      summary: 'List the vehicles of all fleets',
+      description:
+        'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
+        'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
+      query: [...filters, 'sortVehicles', 'limit', 'after'],
+      answers: { 200: vehiclesDocs },
+      errors: ['PAYLOAD_TOO_LARGE'],
+    },
     answer(ctx, request) {
       const filter = readFilter(request);
       const path = pathWith('/vehicles', request, filterQuery);
@@ -67,7 +108,21 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles',
     scope: 'fleets:write',
     body: 'json',
-    docs: vehicleDocs.add,
+    docs: {
+      operationId: 'addVehicles',
+      tag: 'Vehicles',
+      summary: 'Add vehicles to a fleet',
+      description:
+        'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
+        'if other values are rejected; if all are rejected, that is a 400 with the same report.',
+      query: ['mode', 'dryRun'],
+      body: { input: addVehiclesInput.omit({ mode: true, dryRun: true }) },
+      answers: {
+        200: { description: 'What would be stored (`dryRun`).', schema: addedJson },
+        201: { description: 'What was stored.', schema: addedJson },
+      },
+      errors: ['FLEET_NOT_FOUND'],
+    },
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
       const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
@@ -79,7 +134,13 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles',
     scope: 'fleets:write',
     body: 'json',
-    docs: vehicleDocs.deleteMany,
+    docs: {
+      ...deletionDocs,
+      operationId: 'deleteVehicles',
+      summary: 'Delete several vehicles',
+      description:
+        'Deletes the vehicles that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
+    },
     answer: deleteMany,
   },
   // The same for those whose proxies drop the body of a DELETE.
@@ -88,7 +149,12 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles/delete',
     scope: 'fleets:write',
     body: 'json',
-    docs: vehicleDocs.deleteManyByPost,
+    docs: {
+      ...deletionDocs,
+      operationId: 'deleteVehiclesByPost',
+      summary: 'Delete several vehicles, by POST',
+      description: 'Like `DELETE /vehicles`, for those whose proxies drop the body of a DELETE.',
+    },
     answer: deleteMany,
   },
   {
@@ -96,14 +162,32 @@ export const vehicleRoutes: Route[] = [
     path: '/vehicles/move',
     scope: 'fleets:write',
     body: 'json',
-    docs: vehicleDocs.move,
+    docs: {
+      operationId: 'moveVehicles',
+      tag: 'Vehicles',
+      summary: 'Move vehicles to another fleet',
+      description:
+        'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
+        'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
+      body: { input: moveVehiclesInput },
+      answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
+      errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
+    },
     answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
   },
   {
     method: 'GET',
     path: '/vehicles/:vehicleId',
     scope: 'fleets:read',
-    docs: vehicleDocs.get,
+    docs: {
+      operationId: 'getVehicle',
+      etag: true,
+      tag: 'Vehicles',
+      summary: 'Get a vehicle',
+      description: 'One vehicle of your company.',
+      answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
+      errors: ['VEHICLE_NOT_FOUND'],
+    },
     answer: async (ctx, request) =>
       getAnswer(request, shape(await getVehicle(ctx, { id: request.params.vehicleId ?? '' }))),
   },
@@ -111,7 +195,15 @@ export const vehicleRoutes: Route[] = [
     method: 'DELETE',
     path: '/vehicles/:vehicleId',
     scope: 'fleets:write',
-    docs: vehicleDocs.delete,
+    docs: {
+      operationId: 'deleteVehicle',
+      etag: true,
+      tag: 'Vehicles',
+      summary: 'Delete a vehicle',
+      description: 'Deletes a vehicle with its contracts.',
+      answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },
+      errors: ['VEHICLE_NOT_FOUND'],
+    },
     answer: async (ctx, request) => ({
       status: 200,
       body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId ?? '' }, expectedBy(request, shape))),

@@ -54,7 +54,7 @@ const allowed: Record<string, readonly string[]> = {
     ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
   'rest/openapi': [
-    ...['rest', 'http', 'core', 'core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql'],
+    ...['rest', 'http', 'core', 'core/contracts', 'core/fleets', 'core/imports', 'core/sql'],
     ...['core/vehicles', 'core/webhooks'],
   ],
   graphql: [...['graphql/execution', 'graphql/transport', 'http', 'http/connections', 'core']],
