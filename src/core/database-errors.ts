@@ -15,7 +15,7 @@ const unreachable = () =>
     'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
   );
 /** The error of a file that would have to be kept. */
-export const noRoom = () =>
+const noRoom = () =>
   new Unavailable(
     'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
   );

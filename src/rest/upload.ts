@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import { mayBeTable, noTable } from '../core/imports/csv/head.ts';
 import { admitUpload } from '../core/imports/import-vehicles.ts';
-import { keepOnDisk, type TemporaryFile } from '../core/imports/temporary-file.ts';
+import type { TemporaryFile } from '../core/imports/temporary-file.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 
 export interface Upload {
@@ -166,12 +166,12 @@ const waiting = new Map<string, number>();
 
 /**
  * Keeps a part on disk until it is known whose it is. Throws Forbidden and RateLimited before a byte is kept;
- * PayloadTooLarge for a file over LIMIT_FILE_BYTES, and Unavailable where all that wait are too much.
+ * PayloadTooLarge for a file over LIMIT_FILE_BYTES, and RateLimited where the company's are too much.
  */
 export async function spool(ctx: Context, part: AsyncIterable<Buffer>): Promise<TemporaryFile> {
   const leave = await enter(ctx);
   try {
-    return await keepOnDisk(part, ctx.services.config.LIMIT_FILE_BYTES);
+    return await ctx.services.files.disk.keep(part, ctx.caller?.company ?? '');
   } finally {
     // From here on it is an upload like any other.
     leave();

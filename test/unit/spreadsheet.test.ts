@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import writeExcelFile from 'write-excel-file/node';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import { type CsvRow, readTable } from '../../src/core/imports/table.ts';
-import { openSource } from '../../src/core/imports/temporary-file.ts';
+import { Disk, openSource } from '../../src/core/imports/temporary-file.ts';
 import { workbookOf, zipOf } from '../support/zip.ts';
 
 const A = 'WVWZZZ1KZAW000001';
@@ -22,7 +22,7 @@ async function read(file: string | Buffer, limits: Partial<CsvLimits> = {}, size
   const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
     bytes.subarray(at * size, (at + 1) * size),
   );
-  const source = await openSource(Readable.from(chunks), { ...LIMITS, ...limits }.bytes);
+  const source = await openSource(Readable.from(chunks), new Disk({ ...LIMITS, ...limits }.bytes), 'acme');
   try {
     const file = 'workbook' in source ? source.workbook.fd : source.text;
     const table = await readTable(file, { ...LIMITS, ...limits });

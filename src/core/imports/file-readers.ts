@@ -7,7 +7,7 @@ import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../erro
 import type { CsvLayout } from './csv/layout.ts';
 import type { Refusal, Reply, Request, WorkerData } from './file-worker.ts';
 import type { Batch } from './table.ts';
-import { openSource, type Source } from './temporary-file.ts';
+import { Disk, openSource, type Source } from './temporary-file.ts';
 
 /** Threads in all: a file that arrives slowly has one, and hardly works. */
 const MOST_THREADS = 32;
@@ -34,6 +34,7 @@ export interface Reading {
  * Companies take turns at them piece by piece, so neither a large file nor a slow client holds up others.
  */
 export class FileReaders {
+  readonly disk: Disk;
   readonly #settings: Settings;
   readonly #supported: readonly string[];
   readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
@@ -43,13 +44,14 @@ export class FileReaders {
 
   /** `supported` are the brands that somebody can be asked about. */
   constructor(settings: Settings, supported: readonly string[]) {
+    this.disk = new Disk(settings.LIMIT_FILE_BYTES);
     this.#settings = settings;
     this.#supported = supported;
   }
 
-  /** Throws UnsupportedMediaType, PayloadTooLarge, ValidationFailed (also when `signal` aborts), and what `file` throws. */
+  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also when `signal` aborts), and what `file` throws. */
   async read(file: AsyncIterable<Buffer>, reading: Reading): Promise<void> {
-    const source = await openSource(file, this.#settings.LIMIT_FILE_BYTES);
+    const source = await openSource(file, this.disk, reading.company);
     try {
       await this.#threads.run(reading.company, () => this.#readApart(source, reading));
     } finally {

@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { noRoom } from '../database-errors.ts';
+import { RateLimited } from '../errors.ts';
 import { bounded } from './csv/limits.ts';
 import { isArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** All files that wait in a process take at most as much as so many of the largest. */
-const MOST_FILES = 2;
-
-let bytesKept = 0;
+const MOST_FILES = 8;
+const RETRY_SECONDS = 30;
 
 /** A file that nobody else can open: it has no name any more, and is gone when this process ends, however it does. */
 export interface TemporaryFile {
@@ -21,44 +20,71 @@ export interface TemporaryFile {
   discard(): Promise<void>;
 }
 
-/**
- * Writes what arrives to a temporary file. Throws PayloadTooLarge for more than `largest` bytes, and Unavailable where all
- * files that wait are too much.
- */
-export async function keepOnDisk(input: AsyncIterable<Buffer>, largest: number): Promise<TemporaryFile> {
-  let bytes = 0;
-  const free = () => {
-    bytesKept -= bytes;
-    bytes = 0;
-  };
-  async function* counted() {
-    for await (const piece of bounded(input, largest)) {
-      if (bytesKept + piece.length > MOST_FILES * largest) {
-        // At once, or all others would be rejected with it.
-        free();
-        throw noRoom();
+/** The room for files that wait, which companies share. */
+export class Disk {
+  readonly #largest: number;
+  readonly #kept = new Map<string, number>();
+  #total = 0;
+
+  /** `largest`: bytes of the largest file. */
+  constructor(largest: number) {
+    this.#largest = largest;
+  }
+
+  /**
+   * Writes what arrives to a temporary file. Throws PayloadTooLarge for too large a file, and RateLimited where there is no room
+   * for more of the company's files.
+   */
+  async keep(input: AsyncIterable<Buffer>, company: string): Promise<TemporaryFile> {
+    let bytes = 0;
+    const free = () => {
+      this.#add(company, -bytes);
+      bytes = 0;
+    };
+    const take = (more: number) => {
+      if (!this.#hasRoom(company, more)) throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
+      this.#add(company, more);
+      bytes += more;
+    };
+    async function* counted() {
+      for await (const piece of input) {
+        take(piece.length);
+        yield piece;
       }
-      bytes += piece.length;
-      bytesKept += piece.length;
-      yield piece;
+    }
+    try {
+      const file = await written(bounded(counted(), this.#largest));
+      return {
+        fd: file.fd,
+        bytes,
+        content: () => contentOf(file),
+        async discard() {
+          free();
+          await file.close();
+        },
+      };
+    } catch (error) {
+      free();
+      throw error;
     }
   }
-  try {
-    const file = await written(counted());
-    return {
-      fd: file.fd,
-      bytes,
-      content: () => contentOf(file),
-      async discard() {
-        free();
-        await file.close();
-      },
-    };
-  } catch (error) {
-    free();
-    throw error;
+
+  #hasRoom(company: string, more: number): boolean {
+    const room = MOST_FILES * this.#largest;
+    const total = this.#total + more;
+    // Half of the room is for companies that have no more than one file.
+    return total <= room / 2 || (total <= room && (this.#kept.get(company) ?? 0) + more <= this.#largest);
+  }
+
+  #add(company: string, bytes: number): void {
+    const left = (this.#kept.get(company) ?? 0) + bytes;
+    if (left > 0) this.#kept.set(company, left);
+    else this.#kept.delete(company);
+    this.#total += bytes;
   }
 }
+
+const TOO_MUCH = 'The files that wait to be read are too large together. Try again when one has been stored.';
 
 async function written(pieces: AsyncIterable<Buffer>): Promise<FileHandle> {
   const path = join(tmpdir(), `fleet-gateway-upload-${randomUUID()}`);
@@ -90,11 +116,11 @@ export type Source = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFil
 
 /**
  * Tells by its content whether a file is a workbook; if so, writes it to disk, since its table of contents is at its end.
- * Throws PayloadTooLarge and Unavailable for a workbook for which there is no room.
+ * Throws what `Disk.keep` throws.
  */
-export async function openSource(input: AsyncIterable<Buffer>, mostBytes: number): Promise<Source> {
+export async function openSource(input: AsyncIterable<Buffer>, disk: Disk, company: string): Promise<Source> {
   const { start, all } = await startOf(input);
-  return isArchive(start) ? { workbook: await keepOnDisk(all, mostBytes) } : { text: all };
+  return isArchive(start) ? { workbook: await disk.keep(all, company) } : { text: all };
 }
 
 async function startOf(input: AsyncIterable<Buffer>): Promise<{ start: Buffer; all: AsyncGenerator<Buffer> }> {

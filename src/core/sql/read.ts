@@ -29,7 +29,7 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, as
 
 /** Reads a page as objects, of a list whose order callers have no choice of. */
 export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
-  const json = wholeOf(of.members);
+  const json = wholeOf(of);
   const { limit } = asked.page;
   const { text, values, isLong } = listStatement(ctx, of, { columns: [json], select: json }, asked);
   const most = isLong ? ALL_ROWS : limit;
@@ -38,14 +38,9 @@ export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList)
   return { items: JSON.parse(`[${items.join()}]`), more: rows.length > limit };
 }
 
-const whole = new WeakMap<JsonTable, string>();
-
 /** All members as JSON. */
-function wholeOf(members: JsonTable): string {
-  const json = whole.get(members) ?? `${jsonText(members)} as json`;
-  whole.set(members, json);
-  return json;
-}
+const wholeOf = (of: Resource): string =>
+  keptText(of, '', 'whole', () => ({ json: `${jsonText(of.members)} as json` })).json;
 
 /** Reads the one row that meets these conditions; throws what the resource says where there is none. */
 export async function readOne<T>(
@@ -54,7 +49,7 @@ export async function readOne<T>(
   by: object,
   { company, send = of.primary ? onPrimary : onReplica }: { company: string | null; send?: typeof onReplica },
 ): Promise<T> {
-  const { text, values } = oneStatement(ctx, of, wholeOf(of.members), by, { company });
+  const { text, values } = oneStatement(ctx, of, wholeOf(of), by, { company });
   const [row] = values ? ((await send(ctx)(text, values)) as { json: string }[]) : [];
   if (!row) throw of.missing(by);
   return JSON.parse(row.json);

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { Disk } from '../../src/core/imports/temporary-file.ts';
+
+const LARGEST = 100;
+const file = (bytes: number) =>
+  (async function* () {
+    for (let at = 0; at < bytes; at += 10) yield Buffer.alloc(Math.min(10, bytes - at));
+  })();
+
+test('a company has room for one file in any case, and for more as long as half of the room is free', async () => {
+  const disk = new Disk(LARGEST);
+  const loud = [];
+  for (let at = 0; at < 4; at++) loud.push(await disk.keep(file(100), 'loud'));
+  await expect(disk.keep(file(1), 'loud')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  for (const quiet of ['a', 'b', 'c', 'd']) {
+    await disk.keep(file(100), quiet);
+    await expect(disk.keep(file(1), quiet)).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  }
+  await expect(disk.keep(file(1), 'e')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  await loud[0]?.discard();
+  await (await disk.keep(file(100), 'e')).discard();
+});
+
+test('a file that is refused half way leaves its room, and is not kept', async () => {
+  const disk = new Disk(LARGEST);
+  for (let again = 0; again < 5; again++) {
+    await expect(disk.keep(file(101), 'acme')).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  }
+  const kept = await disk.keep(file(100), 'acme');
+  expect(kept.bytes).toBe(100);
+  let bytes = 0;
+  for await (const piece of kept.content()) bytes += piece.length;
+  expect(bytes).toBe(100);
+  await kept.discard();
+});
