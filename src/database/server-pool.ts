@@ -110,7 +110,7 @@ class PooledConnection {
   /** The server says that it ends a connection before it does: nobody else is to get it in between. */
   #watched<T>(asked: Promise<T>): Promise<T> {
     return asked.catch((error) => {
-      this.#isEnding ||= /^57P/.test(error.code ?? '57P');
+      if (/^57P/.test(error.code ?? '57P')) this.#isEnding = true;
       throw error;
     });
   }
