@@ -16,6 +16,9 @@ const MANY = 200;
 const FEW = 5;
 const VEHICLES = 100;
 
+const warnings: string[] = [];
+process.on('warning', ({ message }) => warnings.push(message));
+
 /** One follower: the VINs that it has heard of, in their order, and what ended its stream. */
 interface Follower {
   vins: string[];
@@ -162,6 +165,10 @@ test.each(Object.entries(ways))('%s: followers share what is read', { timeout: 2
   const many = await statementsFor(open, `many ${name}`, MANY);
   // The pace of the answers makes the batches, not the followers.
   expect(many).toBeLessThan(2 * few + VEHICLES);
+});
+
+test('a stream waits for its client by one listener, however much it reads', async () => {
+  expect(warnings).toEqual([]);
 });
 
 /** Someone of this company, as the core knows callers. */

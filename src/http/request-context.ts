@@ -28,7 +28,12 @@ export async function openContext(services: HttpServices, req: Request, res: Res
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
   await countRequest(services, payerOf(caller, req), res);
-  return contextOf(services, localsOf(res).requestId, caller, () => leftOf(res));
+  // Made when first asked for, and once: a stream reads again and again.
+  let left: AbortSignal | undefined;
+  return contextOf(services, localsOf(res).requestId, caller, () => {
+    left ??= leftOf(res);
+    return left;
+  });
 }
 
 /** Counts one request against somebody's rate; throws RateLimited, after a moment. */
