@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { nodes } from '../src/core/reads/reads.ts';
-import { numbered } from '../src/core/sql/prepare.ts';
 import { type Fields, fromSql } from '../src/core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
+import { numbered } from '../src/core/sql/sql.ts';
 import { makeWorld } from './documents/world.ts';
 import { startGateway } from './support/gateway.ts';
 

@@ -4,9 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { everyText, prepare } from '../src/core/sql/prepare.ts';
 import { append, onPrimary, onReplica } from '../src/core/sql/send.ts';
-import { newId } from '../src/core/sql/sql.ts';
+import { everyText, newId, prepare } from '../src/core/sql/sql.ts';
 import { db } from '../src/core/sql/tables.ts';
 import { startGateway } from './support/gateway.ts';
 

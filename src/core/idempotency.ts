@@ -9,8 +9,8 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { prepare } from './sql/prepare.ts';
 import { onPrimary, transaction } from './sql/send.ts';
+import { prepare } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 /** An answer as it went out, so that it can go out again. */

@@ -9,10 +9,9 @@ import {
 } from 'kysely';
 import type { Context } from './context.ts';
 import { type By, byCaller, recording } from './events/record-events.ts';
-import { prepare } from './sql/prepare.ts';
 import { isoSql } from './sql/selection.ts';
 import { onPrimary } from './sql/send.ts';
-import { anyId } from './sql/sql.ts';
+import { anyId, prepare } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 /** Writes conditions on the contracts `c` that are to be deleted. */

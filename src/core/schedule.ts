@@ -1,9 +1,8 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { prepare } from './sql/prepare.ts';
 import { isoOf } from './sql/selection.ts';
 import { onPrimary } from './sql/send.ts';
-import { anyOf } from './sql/sql.ts';
+import { anyOf, prepare } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 // A company has an entry in the schedule that comes no later than any of its rows of a kind, so that background work finds

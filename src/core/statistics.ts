@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
-import { prepare } from './sql/prepare.ts';
 import { onPrimary } from './sql/send.ts';
+import { prepare } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 const tables: (keyof Tables)[] = [

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test, vi } from 'vitest';
-import { everyText } from '../../src/core/sql/prepare.ts';
+import { everyText } from '../../src/core/sql/sql.ts';
 import { Connection } from '../../src/database/connection.ts';
 import { randomDocument, randomFrom } from '../documents/generate.ts';
 import { openTrial } from '../documents/trial.ts';

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
 const known: Record<string, string> = {
   'core/sql/list-statement.ts kept': 'texts of statements, by resource and what they select',
   'core/sql/order.ts schemas': 'schemas, by orders',
-  'core/sql/prepare.ts registered': 'statements, for the test that has all of them planned',
+  'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
   'database/connection.ts names': 'names of statements, by text',

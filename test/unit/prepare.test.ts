@@ -1,6 +1,6 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import { expect, expectTypeOf, test } from 'vitest';
-import { type Prepared, prepare, prepareVariants, type Send } from '../../src/core/sql/prepare.ts';
+import { type Prepared, prepare, prepareVariants, type Send } from '../../src/core/sql/sql.ts';
 import { db, type Tables } from '../../src/core/sql/tables.ts';
 
 interface Sent {

@@ -6,12 +6,11 @@ import { itsFleetIsThere, ofFleets, ofFleetThatIsThere } from '../fleets/fleet.t
 import { contractFacts, namesOf, removed, removing } from '../remove-contracts.ts';
 import { scheduleOf } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
-import { prepare, prepareVariants } from '../sql/prepare.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { isId, prepare, prepareVariants } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';

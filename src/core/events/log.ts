@@ -1,9 +1,8 @@
 import { expressionBuilder, type QueryCreator, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onNewest, onPrimary, transaction } from '../sql/send.ts';
-import { anyOf } from '../sql/sql.ts';
+import { anyOf, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.

@@ -1,8 +1,8 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 /** Wire names: subscribers branch on them, so they never change. */

@@ -3,12 +3,11 @@ import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound } from '../errors.ts';
 import type { Page } from '../sql/page.ts';
-import { type Prepared, prepare } from '../sql/prepare.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonTable } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyId, anyOf, isId } from '../sql/sql.ts';
+import { anyId, anyOf, isId, type Prepared, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type Fleet, fleet, fleetFilter, fleetOrders } from './fleet.ts';
 

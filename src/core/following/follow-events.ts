@@ -6,11 +6,10 @@ import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { isHidden, whereSql } from '../sql/list-statement.ts';
-import { numbered } from '../sql/prepare.ts';
 import { givenOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId } from '../sql/sql.ts';
+import { isId, numbered } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 const READ_AT_ONCE = 100;

@@ -14,9 +14,8 @@ import {
 import { needFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { holdLock, newId } from '../sql/sql.ts';
+import { holdLock, newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { CsvLayout } from './csv/layout.ts';
 import {

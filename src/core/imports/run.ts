@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId } from '../sql/sql.ts';
+import { anyId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, oneImport, readImport } from './imports.ts';
 

@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
 import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { prepare, prepareVariants } from '../sql/prepare.ts';
+import { prepare, prepareVariants } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';

@@ -5,9 +5,8 @@ import { byCaller, record } from '../events/record-events.ts';
 
 import { holdFleet, isDeleting } from '../fleets/fleets.ts';
 import { comesDue } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { countWritten, onPrimary, transaction } from '../sql/send.ts';
-import { newId } from '../sql/sql.ts';
+import { newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { makeWay } from '../vehicles/delete-vehicles.ts';

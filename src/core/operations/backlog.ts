@@ -2,8 +2,8 @@ import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { companiesWithEntries } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */

@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import type { Place } from '../fleets/fleets.ts';
 import { removeFleet } from '../fleets/write-fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { removeFromFleet } from '../vehicles/delete-vehicles.ts';
 

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyText, firstIdOf, listRows } from '../sql/sql.ts';
+import { anyId, anyText, firstIdOf, listRows, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 

@@ -7,9 +7,9 @@ import type { Members, Part, Read } from './json-parts.ts';
 import { isHidden, madeIn, placesOf } from './list-statement.ts';
 import { readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
-import { numbered } from './prepare.ts';
 import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { readTexts } from './send.ts';
+import { numbered } from './sql.ts';
 import { mostLooks, needFewerRows, rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. Statements are written once for all that is given alike. */

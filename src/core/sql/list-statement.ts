@@ -3,8 +3,8 @@ import { readInput } from '../input.ts';
 import { firstRows, whereOf } from './list-rows.ts';
 import { type Order, type Prefix, sortOf, withoutRange } from './order.ts';
 import type { Page } from './page.ts';
-import { type Numbered, numbered } from './prepare.ts';
 import { givenOf, prefixOf, type Resource, type Under } from './resource.ts';
+import { type Numbered, numbered } from './sql.ts';
 
 /** Which rows of a resource; `company` null for those of all. */
 export interface Asked {

@@ -11,10 +11,10 @@ import {
 } from './list-statement.ts';
 import type { Place } from './order.ts';
 import type { Slice } from './page.ts';
-import { numbered } from './prepare.ts';
 import { fromSql, givenOf, type Resource } from './resource.ts';
 import { isValue, type JsonTable, jsonText, type RowValue } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica, readRows, readTexts } from './send.ts';
+import { numbered } from './sql.ts';
 
 /**
  * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.

@@ -6,7 +6,7 @@ import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 import { PAGE_MAX } from './page-size.ts';
-import type { Prepared, Send } from './prepare.ts';
+import type { Prepared, Send } from './sql.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 

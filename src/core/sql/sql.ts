@@ -1,8 +1,144 @@
 import { getRandomValues } from 'node:crypto';
-import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
+import {
+  type CompiledQuery,
+  type DeleteResult,
+  type Expression,
+  type InsertResult,
+  type MergeResult,
+  type QueryExecutorProvider,
+  type SelectQueryBuilder,
+  sql,
+  type UpdateResult,
+} from 'kysely';
 import { v7, validate } from 'uuid';
-import { prepare } from './prepare.ts';
 import { db } from './tables.ts';
+
+/** Sends a statement with its values and gives its rows: see send.ts. */
+export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+
+/** A typed query, or a text by `sql`. */
+interface Statement<Row> {
+  compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
+}
+/** What comes back: no rows from a statement that returns none. */
+type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
+export type Prepared<P, Row> = (send: Send, given: P) => Promise<Returned<Row>[]>;
+
+/** A statement as it is sent, with what gives each of its values. */
+interface Compiled<P> {
+  text: string;
+  values: ((given: P) => unknown)[];
+}
+
+/** Stands for a value while the statement is built, and cannot be taken for one. */
+class Parameter {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  [Symbol.toPrimitive](): never {
+    throw new TypeError(`The statement is written once for all values: ${this.name} has none yet.`);
+  }
+
+  toJSON(): never {
+    return this[Symbol.toPrimitive]();
+  }
+}
+
+const unnamed = (): never => {
+  throw new TypeError('The statement is written once for all values: name each that it takes.');
+};
+const standIns = new Proxy({}, { get: (_, name) => new Parameter(String(name)), ownKeys: unnamed, has: unnamed });
+
+/** Constant numbers stand in the text: planned for any number, a limit would be taken for a tenth of the table. */
+function compile<P extends object>(statement: Statement<unknown>): Compiled<P> {
+  const { sql, parameters } = statement.compile(db);
+  const values: Compiled<P>['values'] = [];
+  const text = sql.replaceAll(/\$(\d+)/g, (_, number) => {
+    const one = parameters[number - 1];
+    if (typeof one === 'number' && one >= 0) return String(one);
+    values.push(one instanceof Parameter ? (given) => given[one.name as keyof P] ?? null : () => one);
+    return `$${values.length}`;
+  });
+  return { text, values };
+}
+
+const registered: (() => string[])[] = [];
+
+/** Every statement of the modules that are loaded, in each of its variants: for the test that has all of them planned. */
+export const everyText = (): string[] => registered.flatMap((texts) => texts());
+
+function keep<P extends object, Row>(
+  variants: number,
+  write: (variant: number) => Compiled<P>,
+  variantOf: (given: P) => number,
+): Prepared<P, Row> {
+  const kept: Compiled<P>[] = [];
+  const compiled = (variant: number) => {
+    kept[variant] ??= write(variant);
+    return kept[variant];
+  };
+  registered.push(() => Array.from({ length: variants }, (_, variant) => compiled(variant).text));
+  return (send, given) => {
+    const { text, values } = compiled(variantOf(given));
+    return send(
+      text,
+      values.map((value) => value(given)),
+    ) as Promise<Returned<Row>[]>;
+  };
+}
+
+/**
+ * A statement that is written when it is first sent and kept as text; each call gives values only. `build` sees a
+ * stand-in for each value, so it can neither look at them nor compute with them. What a call leaves out is null.
+ */
+export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
+  keep(
+    1,
+    () => compile(build(standIns as P)),
+    () => 0,
+  );
+
+/** The values as `build` sees them: those that may be missing are there where it asks for them. */
+type Given<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
+type Has<Name extends string> = Readonly<Record<Name, boolean>>;
+
+/**
+ * Like `prepare`, for a statement that depends on which of the values of these names are given (neither null nor
+ * undefined): one text is kept for each combination that occurs.
+ */
+export const prepareVariants =
+  <P extends object>() =>
+  <const Name extends keyof P & string, Row>(
+    names: readonly Name[],
+    build: (p: Given<P, Name>, has: Has<Name>) => Statement<Row>,
+  ): Prepared<P, Row> =>
+    keep(
+      1 << names.length,
+      (variant) => {
+        const has = Object.fromEntries(names.map((name, at) => [name, (variant & (1 << at)) !== 0])) as Has<Name>;
+        return compile(build(standIns as Given<P, Name>, has));
+      },
+      (given) => names.reduce((variant, name, at) => (given[name] == null ? variant : variant | (1 << at)), 0),
+    );
+
+/** A text with values by number, and the names of these. */
+export interface Numbered {
+  text: string;
+  names: readonly string[];
+}
+
+/** Numbers the values that a text names: `$company` becomes `$1`, wherever it stands. */
+export function numbered(named: string): Numbered {
+  const names: string[] = [];
+  const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
+    const at = names.indexOf(name);
+    return `$${at < 0 ? names.push(name) : at + 1}`;
+  });
+  return { text, names };
+}
 
 /**
  * A number from 0 to 1 for each text, always the same: what is due is spread by it. Citus takes no `random()` in statements

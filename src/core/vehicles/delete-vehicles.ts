@@ -5,10 +5,9 @@ import { announceEvents, type By, byCaller, bySystem, inBatches, record, recordi
 import { fleetsOf, holdingFleet, needFleet, type Place } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { contractFacts, deletingContracts, removeContractsOfVehicles, removed } from '../remove-contracts.ts';
-import { prepare } from '../sql/prepare.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, anyText, isId } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, isId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';

@@ -2,10 +2,9 @@ import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyId, anyOf, anyText, spread } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, prepare, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vehiclesOf } from './vehicles.ts';
 

@@ -5,10 +5,9 @@ import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from
 import { Signal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
 import { onPrimary, onReplica, transaction } from '../sql/send.ts';
-import { anyText, spread } from '../sql/sql.ts';
+import { anyText, prepare, spread } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';

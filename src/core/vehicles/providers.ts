@@ -4,9 +4,9 @@ import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { isoOf } from '../sql/selection.ts';
 import { ALL_ROWS, onReplica } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** Processes know what they have asked themselves; so often each tells the others, and so long is it believed. */

@@ -1,8 +1,7 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { listRows } from '../sql/sql.ts';
+import { listRows, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 /** So many vehicles more, or fewer, of a status in a fleet. */

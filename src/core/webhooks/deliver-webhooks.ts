@@ -2,9 +2,8 @@ import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyText, firstIdOf, listRows } from '../sql/sql.ts';
+import { anyText, firstIdOf, listRows, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 

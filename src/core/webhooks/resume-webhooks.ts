@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
 import { deliveryColumns, holdPublishing, newDelivery, wanted } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import type { WebhookKey } from './webhook.ts';
 

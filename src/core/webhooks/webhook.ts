@@ -9,8 +9,8 @@ import { eventTypes, MOST_TYPES } from '../events/record-events.ts';
 import { asIn, field } from '../fields.ts';
 import { id, listOf, mustBe, storable } from '../input.ts';
 import { comesDue } from '../schedule.ts';
-import { prepare } from '../sql/prepare.ts';
 import { onPrimary } from '../sql/send.ts';
+import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 /** Types that can be subscribed to; a test is sent to whom it is for. */

@@ -5,12 +5,11 @@ import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '
 import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import type { Page, Slice } from '../sql/page.ts';
-import { prepare } from '../sql/prepare.ts';
 import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, newId } from '../sql/sql.ts';
+import { isId, newId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './sender.ts';
 import {
