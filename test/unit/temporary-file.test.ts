@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Disk } from '../../src/core/imports/temporary-file.ts';
+import { Disk, type TemporaryFile } from '../../src/core/imports/temporary-file.ts';
 
 const LARGEST = 100;
 const file = (bytes: number) =>
@@ -9,16 +9,17 @@ const file = (bytes: number) =>
 
 test('a company has room for one file in any case, and for more as long as half of the room is free', async () => {
   const disk = new Disk(LARGEST);
-  const loud = [];
-  for (let at = 0; at < 4; at++) loud.push(await disk.keep(file(100), 'loud'));
+  const kept: TemporaryFile[] = [];
+  for (let at = 0; at < 4; at++) kept.push(await disk.keep(file(100), 'loud'));
   await expect(disk.keep(file(1), 'loud')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   for (const quiet of ['a', 'b', 'c', 'd']) {
-    await disk.keep(file(100), quiet);
+    kept.push(await disk.keep(file(100), quiet));
     await expect(disk.keep(file(1), quiet)).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   }
   await expect(disk.keep(file(1), 'e')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
-  await loud[0]?.discard();
-  await (await disk.keep(file(100), 'e')).discard();
+  await kept.shift()?.discard();
+  kept.push(await disk.keep(file(100), 'e'));
+  for (const one of kept) await one.discard();
 });
 
 test('a file that is refused half way leaves its room, and is not kept', async () => {
