@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
 import type { Client, Json } from './support/client.ts';
-import { createFleet, fleetFields, newVins } from './support/factories.ts';
+import { createFleet, fleetFields, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
@@ -67,6 +67,44 @@ test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, requ
   ).toBe(true);
   await holder.query('rollback');
   await until(async () => (await request()).status < 300);
+});
+
+test.skipIf(!isServer)('files of two companies that are being stored for long', async () => {
+  const other = await gateway.as('other');
+  const worlds = [
+    { client: loud, company: 'loud', fleet: loudFleet },
+    { client: other, company: 'other', fleet: await createFleet(other) },
+  ];
+  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  const uploads: Promise<{ status: number }>[] = [];
+  for (const { client, company, fleet } of worlds) {
+    const vins = newVins(3);
+    // Each waits for whoever has added its vehicle and has not committed yet.
+    await holder.query(
+      `insert into vehicle (company, id, fleet_id, vin, created_at) select $1, gen_random_uuid(), $2, vin, now() from unnest($3::text[]) vin`,
+      [company, fleet.id, vins],
+    );
+    for (const vin of vins) uploads.push(client.post('/vehicles/file', uploadForm(fleet.id, `vin\n${vin}\n`)));
+  }
+  const storing = async () => (await gateway.execute(`select from import where state = 'STORING'`)).length;
+  await until(async () => (await storing()) === 4);
+  const leases = async () =>
+    (
+      await gateway.execute<{ due_at: string }>(`select due_at::text from import where due_at is not null order by id`)
+    ).map(({ due_at }) => due_at);
+  const before = await leases();
+  expect(before).toHaveLength(uploads.length);
+  await othersAreServed();
+  for (const { client, fleet } of worlds) {
+    expect((await client.patch(`/fleets/${fleet.id}`, { name: 'Busy' })).status).toBe(200);
+  }
+  // Nobody takes them for abandoned.
+  await until(async () => (await leases()).every((lease, at) => lease > (before[at] ?? '')));
+  await holder.query('rollback');
+  expect((await Promise.all(uploads)).map(({ status }) => status)).toEqual(uploads.map(() => 201));
 });
 
 /** A WebSocket that says what the protocol has it say first. */

@@ -97,6 +97,10 @@ export const contextOf = (
  */
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
+/** The same caller's work where it goes on without its client, and so takes no turn with requests. */
+export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
+  new CallContext({ services, requestId, caller, disclosure });
+
 /** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = callerOf(ctx);

@@ -167,7 +167,7 @@ async function migrateServer(url: string): Promise<string[]> {
 const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 
 /** Before that, 2 seconds for a connection, and half a second in a pipeline: nobody waits longer than 6 for nothing. */
-const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 10, connectionTimeoutMillis: 2_000 });
+const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
 
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string, settings: readonly string[] = []): ClientConfig {

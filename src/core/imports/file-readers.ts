@@ -35,6 +35,8 @@ export interface Reading {
  */
 export class FileReaders {
   readonly disk: Disk;
+  /** Files that are stored at a time, each on a connection of its own for as long as that takes. */
+  readonly storing = new Shares({ capacity: 4, reserve: 1 });
   readonly #settings: Settings;
   readonly #supported: readonly string[];
   readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });

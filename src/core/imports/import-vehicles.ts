@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, detached } from '../context.ts';
 import {
   DomainError,
   FleetIdMissing,
@@ -65,8 +65,14 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     if (hash.digest('hex') !== run.digest) throw new IdempotencyKeyReused();
     return reportOf(ctx, run, repeated);
   }
-  const release = keepAlive(ctx, run);
+  // What is stored for long, and what keeps it alive, neither waits for the company's requests nor holds them up.
+  const own = detached(ctx);
+  const release = keepAlive(own, run);
   const staging = new ImportStaging(ctx, run);
+  const store = async () => {
+    await staging.beginStoring();
+    return storeImport(own, run, staging, hash.digest('hex'));
+  };
   try {
     await ctx.services.files.read(bytes, {
       company,
@@ -75,14 +81,14 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
-    await staging.beginStoring();
-    return await reportOf(ctx, await storeImport(ctx, run, staging, hash.digest('hex')), repeated);
+    const stored = await ctx.services.files.storing.run(company, store, () => upload.signal);
+    return await reportOf(own, stored, repeated);
   } catch (error) {
     await staging.end().catch(() => {});
     const failure = error instanceof DomainError ? error.message : 'The upload was cut off.';
     // Where even this fails, the import's lease runs out and a worker does the same.
-    await failImport(ctx, run, failure).catch(() => {});
-    throw error;
+    await failImport(own, run, failure).catch(() => {});
+    throw error === upload.signal.reason ? new ValidationFailed([], failure) : error;
   } finally {
     release();
   }

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { brokenRule } from '../database-errors.ts';
 import { byCaller, record } from '../events/record-events.ts';
-
 import { holdFleet, isDeleting } from '../fleets/fleets.ts';
 import { comesDue } from '../schedule.ts';
 import { countWritten, onPrimary, transaction } from '../sql/send.ts';

@@ -10,7 +10,10 @@ import type { Prepared, Send } from './sql.ts';
 
 // Where statements go. Inside the open transaction all of them belong to it.
 
-/** Of the ten connections of a pool; the others are for jobs. A company that has none finds one of the reserved. */
+/**
+ * Of the fourteen connections of a pool; four are for files that are stored, the others for jobs. A company that has none finds
+ * one of the reserved.
+ */
 const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
