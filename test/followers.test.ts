@@ -31,7 +31,7 @@ interface Followed {
 }
 
 const CHANGED = `subscription ($fleetId: ID!) { eligibilityChanged(fleetId: $fleetId) {
-  status vehicle { vin fleet { name contracts { totalCount } } contracts { totalCount } } } }`;
+  eligibility { status } vehicle { vin fleet { name contracts { totalCount } } contracts { totalCount } } } }`;
 const EVENTS = `subscription ($fleetId: ID) { events(filter: { fleetId: $fleetId, types: ["eligibility.changed"] }) {
   id vehicles { vin } } }`;
 const EVERY_EVENT = 'subscription { events { id type vehicles { vin } } }';
@@ -40,7 +40,7 @@ const vinsIn = ({ data }: Json): string[] => {
   const { eligibilityChanged, events } = data;
   if (eligibilityChanged) {
     expect(eligibilityChanged).toMatchObject({
-      status: 'ELIGIBLE',
+      eligibility: { status: 'ELIGIBLE' },
       vehicle: { fleet: { contracts: { totalCount: 0 } } },
     });
     return [eligibilityChanged.vehicle.vin];

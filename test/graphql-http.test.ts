@@ -25,7 +25,7 @@ describe('who may ask', () => {
       '{ manufacturers { id } }',
       '{ contracts { totalCount } }',
       'mutation { deleteFleet(input: { id: "x" }) { fleet { id } } }',
-      'subscription { eligibilityChanged { vin } }',
+      'subscription { eligibilityChanged { eligibility { vin } } }',
       '{ ... on Query { __typename fleets { totalCount } } }',
       'query { ...F } fragment F on Query { __typename fleets { totalCount } }',
     ]) {

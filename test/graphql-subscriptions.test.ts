@@ -14,7 +14,7 @@ const globex = await gateway.as('globex');
 const { changes, followers } = gateway.services;
 
 const CHANGED =
-  'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status manufacturer { id } } }';
+  'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { eligibility { vin status manufacturer { id } } } }';
 const PROGRESS =
   'subscription ($importId: ID!) { importProgress(importId: $importId) { id state received created fleet { id } } }';
 
@@ -47,7 +47,7 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
   await addVehicles(acme, [vin], fleet);
   await addVehicles(acme, [other]);
   const event = (of: string, status: string) => ({
-    data: { eligibilityChanged: { vin: of, status, manufacturer: { id: 'bmw' } } },
+    data: { eligibilityChanged: { eligibility: { vin: of, status, manufacturer: { id: 'bmw' } } } },
   });
   await expect.poll(() => all.events.length).toBe(2);
   expect(all.events).toEqual(expect.arrayContaining([event(vin, 'ELIGIBLE'), event(other, 'INELIGIBLE')]));
@@ -57,13 +57,13 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
 
 test('names that mean something to JavaScript are names in events, too', async () => {
   const odd =
-    'subscription { eligibilityChanged { then: vin __proto__: status constructor: manufacturer { then: id } } }';
+    'subscription { eligibilityChanged { then: eligibility { then: vin __proto__: status constructor: manufacturer { then: id } } } }';
   const { events } = subscribe(acme, odd);
   await until(() => (listeners() > before ? true : null));
   const vin = newVin(0);
   await addVehicles(acme, [vin]);
   const event = await until(() => events[0] ?? null);
-  const told = `{"then":"${vin}","__proto__":"ELIGIBLE","constructor":{"then":"bmw"}}`;
+  const told = `{"then":{"then":"${vin}","__proto__":"ELIGIBLE","constructor":{"then":"bmw"}}}`;
   expect(JSON.stringify(event)).toBe(`{"data":{"eligibilityChanged":${told}}}`);
 });
 

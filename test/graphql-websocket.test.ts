@@ -13,7 +13,7 @@ const { changes, followers } = gateway.services;
 const listeners = () => followers.count;
 const before = listeners();
 
-const CHANGED = 'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status } }';
+const CHANGED = 'subscription ($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { eligibility { vin status } } }';
 const EVENTS = 'subscription { events { id } }';
 const wsUrl = (url: string) => `${url.replace('http', 'ws')}/graphql`;
 const tokenOf = (client: { headers: Record<string, string> }) => client.headers.authorization ?? '';
@@ -64,7 +64,9 @@ describe('an operation', () => {
     await expect.poll(listeners).toBe(before + 1);
     const vin = newVin(0);
     await addVehicles(acme, [vin], fleet);
-    await expect.poll(() => events).toEqual([{ data: { eligibilityChanged: { vin, status: 'ELIGIBLE' } } }]);
+    await expect
+      .poll(() => events)
+      .toEqual([{ data: { eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } } }]);
   });
 
   test('is a query or a mutation, too', async () => {
@@ -88,7 +90,7 @@ describe('an operation', () => {
     ['query ($id: ID!) { fleet(id: $id) { id } }', 'VALIDATION_FAILED'],
     ['{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }', 'COST_EXCEEDED'],
     [`${'{a'.repeat(21)}${'}'.repeat(21)}`, 'GRAPHQL_VALIDATION_FAILED'],
-    [`subscription { eligibilityChanged(fleetId: "${unknownId}") { vin } }`, 'FLEET_NOT_FOUND'],
+    [`subscription { eligibilityChanged(fleetId: "${unknownId}") { eligibility { vin } } }`, 'FLEET_NOT_FOUND'],
   ])('%s is refused with its code', async (query, code) => {
     const client = own(acme);
     await expect(run(client, query).ended).rejects.toMatchObject([
@@ -116,7 +118,7 @@ describe('an operation', () => {
     expect(result.errors).toMatchObject([{ extensions: { code: 'VEHICLE_NOT_FOUND' } }]);
     changes.emit('eligibility', { company: 'acme', vehicles: [[vehicle.id, vehicle.vin]] });
     const theirs = await addVehicle(await gateway.as('globex'), newVin(0));
-    await expect.poll(() => events.map(({ data }) => data.eligibilityChanged.vin)).toEqual([theirs.vin]);
+    await expect.poll(() => events.map(({ data }) => data.eligibilityChanged.eligibility.vin)).toEqual([theirs.vin]);
   });
 
   test('ends when it is stopped, and with its socket', async () => {
@@ -184,7 +186,7 @@ describe('a connection', () => {
     await expect.poll(() => codes).toEqual([4403]);
     await expect.poll(() => [connected, mine()]).toEqual([2, idle + 1]);
     const { vin } = await addVehicle(await secured.as('acme'), newVin(0));
-    await expect.poll(() => events.map(({ data }) => data.eligibilityChanged.vin)).toEqual([vin]);
+    await expect.poll(() => events.map(({ data }) => data.eligibilityChanged.eligibility.vin)).toEqual([vin]);
   });
   const tokenOfClient = (client: { headers: Record<string, string> }) => ({ Authorization: tokenOf(client) });
 

@@ -97,7 +97,7 @@ test('what happens elsewhere reaches no subscription: the first thing told is on
   const { changes, followers } = gateway.services;
   const before = followers.count;
   const [eligibility, events] = [
-    await follow(globex.client, 'subscription { eligibilityChanged { vin } }'),
+    await follow(globex.client, 'subscription { eligibilityChanged { eligibility { vin } } }'),
     await follow(globex.client, 'subscription { events { company type fleetId } }'),
   ];
   await until(() => followers.count >= before + 2);
@@ -107,7 +107,9 @@ test('what happens elsewhere reaches no subscription: the first thing told is on
   const { body: own } = await globex.client.post('/fleets', fleetFields);
   changes.emit('eligibility', { company: 'globex', vehicles: [[globex.otherId, globex.otherVin]] });
   await publish();
-  expect((await eligibility.next()).data).toEqual({ data: { eligibilityChanged: { vin: globex.otherVin } } });
+  expect((await eligibility.next()).data).toEqual({
+    data: { eligibilityChanged: { eligibility: { vin: globex.otherVin } } },
+  });
   const told = { company: 'globex', type: 'fleet.created', fleetId: own.id };
   expect((await events.next()).data).toEqual({ data: { events: told } });
   eligibility.close();

@@ -30,7 +30,10 @@ const streams: Record<string, [path: string, init?: RequestInit]> = {
   'GET /events/stream': ['/events/stream'],
   'GET /imports/{id}/events': [`/imports/${randomUUID()}/events`],
   'subscription events': ['/graphql', subscribe('subscription { events { id } }')],
-  'subscription eligibilityChanged': ['/graphql', subscribe('subscription { eligibilityChanged { vin } }')],
+  'subscription eligibilityChanged': [
+    '/graphql',
+    subscribe('subscription { eligibilityChanged { eligibility { vin } } }'),
+  ],
   'subscription importProgress': [
     '/graphql',
     subscribe(`subscription { importProgress(importId: "${randomUUID()}") { id } }`),

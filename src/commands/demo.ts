@@ -37,7 +37,7 @@ Their manufacturers are being asked, some of them slowly. Try this in GraphiQL, 
 
 and this, to see answers come:
 
-  subscription { eligibilityChanged { vin status manufacturer { name } } }`);
+  subscription { eligibilityChanged { eligibility { vin status manufacturer { name } } } }`);
   return 0;
 }
 

@@ -93,7 +93,7 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       await run('AddVehicles');
       expect(await result('"addVehicles"')).toMatch(/"created": 3,\s*"existing": 0,\s*"rejected": 1/);
       await run('WatchEligibility');
-      await result(/"eligibilityChanged": \{\s*"vin": "WBA00000000000008",\s*"status": "ELIGIBLE"/);
+      await result(/"eligibilityChanged": \{\s*"eligibility": \{\s*"vin": "WBA00000000000008",\s*"status": "ELIGIBLE"/);
     });
 
     test('follows the upload that its curl command sends', async () => {

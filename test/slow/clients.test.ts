@@ -39,7 +39,8 @@ const fleetsText = `query Fleets($first: Int) {
 const createText = 'mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name } } }';
 const updateText = 'mutation Update($input: UpdateFleetInput!) { updateFleet(input: $input) { fleet { id name } } }';
 const fleetText = 'query Fleet($id: ID!) { fleet(id: $id) { id name } }';
-const watchText = 'subscription Watch($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { vin status } }';
+const watchText =
+  'subscription Watch($fleetId: ID) { eligibilityChanged(fleetId: $fleetId) { eligibility { vin status } } }';
 const uploadText = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) { summary { created rejected } } }`;
 
@@ -147,7 +148,7 @@ describe('Apollo Client', () => {
       const subscription = answers.subscribe(({ data }) => seen.push(data));
       onTestFinished(() => subscription.unsubscribe());
     });
-    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } }]);
   });
 
   test('subscribes by WebSocket', async () => {
@@ -157,7 +158,7 @@ describe('Apollo Client', () => {
       const subscription = answers.subscribe(({ data }) => seen.push(data));
       onTestFinished(() => subscription.unsubscribe());
     });
-    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } }]);
   });
 
   test('uploads through apollo-upload-client', async () => {
@@ -217,7 +218,7 @@ describe('urql', () => {
       const answers = client.subscription<Json>(watchText, variables);
       onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
     });
-    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } }]);
   });
 
   test.each(['graphql-ws', 'graphql-sse'])('subscribes by its subscriptionExchange over %s', async (library) => {
@@ -242,7 +243,7 @@ describe('urql', () => {
       const answers = own.subscription<Json>(watchText, variables);
       onTestFinished(answers.subscribe(({ data }) => seen.push(data)).unsubscribe);
     });
-    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { vin, status: 'ELIGIBLE' } }]);
+    await expect.poll(() => seen).toMatchObject([{ eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } }]);
   });
 
   test('uploads', async () => {
@@ -282,7 +283,9 @@ describe('graphql-sse', () => {
       const answers = client.iterate<Json>({ query: watchText, variables });
       first = answers.next();
     });
-    expect(await first).toMatchObject({ value: { data: { eligibilityChanged: { vin, status: 'ELIGIBLE' } } } });
+    expect(await first).toMatchObject({
+      value: { data: { eligibilityChanged: { eligibility: { vin, status: 'ELIGIBLE' } } } },
+    });
   });
 });
 

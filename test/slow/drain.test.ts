@@ -53,7 +53,7 @@ describe('SIGTERM', () => {
       await openStream(client, '/events/stream'),
       await openStream(client, `/imports/${crypto.randomUUID()}/events`),
       await openStream(client, '/graphql', { query: 'subscription { events { id } }' }),
-      await openStream(client, '/graphql', { query: 'subscription { eligibilityChanged { vin } }' }),
+      await openStream(client, '/graphql', { query: 'subscription { eligibilityChanged { eligibility { vin } } }' }),
     ];
     // A break would be an error here.
     const texts = Promise.all(streams.map((stream) => stream.text()));

@@ -599,7 +599,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     ),
   },
   'Subscription.eligibilityChanged': {
-    ...subscription('eligibilityChanged', '$fleetId: ID', 'vin status'),
+    ...subscription('eligibilityChanged', '$fleetId: ID', 'eligibility { vin status }'),
     only: 'REST clients wait with Prefer: wait, or follow /events/stream.',
     others: 'FLEET_NOT_FOUND',
     cases: { 'of a fleet': ({ fleetId }) => ({ path: '', variables: { fleetId } }) },

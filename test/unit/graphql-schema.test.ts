@@ -6,6 +6,7 @@ import {
   isInterfaceType,
   isNonNullType,
   isObjectType,
+  isScalarType,
   specifiedScalarTypes,
 } from 'graphql';
 import { expect, test } from 'vitest';
@@ -27,6 +28,11 @@ test('every type, field, argument and enum value has a description', () => {
       .filter(({ description }) => !description)
       .map(({ place }) => place),
   ).toEqual([]);
+});
+
+test('every scalar names its specification', () => {
+  const scalars = own.filter(isScalarType).map(({ name, specifiedByURL }) => [name, specifiedByURL?.slice(0, 8)]);
+  expect(scalars.toSorted()).toEqual(['DateTime', 'JSON', 'Upload'].map((name) => [name, 'https://']));
 });
 
 test('every id is non-null', () => {

@@ -16,6 +16,7 @@ builder.scalarType('DateTime', {
 
 builder.scalarType('JSON', {
   description: 'Any JSON value, given as it is: its shape follows from what stands beside it.',
+  specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc8259',
   serialize: (value) => value,
 });
 
@@ -25,6 +26,7 @@ builder.addScalarType(
     ...GraphQLUpload.toConfig(),
     description:
       'A file, sent as a part of a multipart request (GraphQL multipart request specification) and read as it arrives.',
+    specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   }),
 );
 

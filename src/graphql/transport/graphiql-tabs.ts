@@ -86,10 +86,12 @@ mutation AddVehicles($fleetId: ID!) {
 # 3. Right after that: answers as they come.
 subscription WatchEligibility($fleetId: ID!) {
   eligibilityChanged(fleetId: $fleetId) {
-    vin
-    status
-    manufacturer { name }
-    reason { message }
+    eligibility {
+      vin
+      status
+      manufacturer { name }
+      reason { message }
+    }
   }
 }
 
