@@ -12,7 +12,7 @@ vi.useFakeTimers({ toFake: ['Date'], now });
 afterAll(() => void vi.useRealTimers());
 const clock = `'${now.toISOString()}'::timestamptz`;
 const ctx = contextOf(services, 'test', null);
-const reason = { code: 'HELD', message: 'Held back.', actor: 'MANUFACTURER', retryable: true } as const;
+const reason = { code: 'PROVIDER_BUSY', message: 'Held back.', actor: 'MANUFACTURER', retryable: true } as const;
 
 interface Row {
   company: string;
@@ -102,7 +102,7 @@ describe('vehicles that have come due', () => {
           const told = dueRows(rows, 'globex').length - left;
           const [count] = await execute<{ left: number; told: number }>(
             `select count(*) filter (where v.due_at <= now())::int as left,
-               count(*) filter (where v.reason->>'code' = 'HELD' and v.due_at > now() + interval '50 seconds')::int as told
+               count(*) filter (where v.reason->>'code' = 'PROVIDER_BUSY' and v.due_at > now() + interval '50 seconds')::int as told
              from vehicle v join fleet f on f.company = v.company and f.id = v.fleet_id
              where v.company = 'globex' and f.deletion is null`,
           );

@@ -274,6 +274,26 @@ describe('eligibility', () => {
   });
 });
 
+test('a code of a reason that another version stored is OTHER, however it is read', async () => {
+  const { vin } = await addVehicle(acme, newVin(9));
+  const reasons = 'reason { code message }';
+  const shown = async (code: string) => {
+    const reason = JSON.stringify({ code, message: 'Why.', actor: 'OPERATOR', retryable: true });
+    await gateway.execute(
+      `update vehicle set reason = '${reason}', due_at = now() + interval '1 day' where vin = '${vin}'`,
+    );
+    const { eligibility } = await read(acme, `{ eligibility(vin: "${vin}") { ${reasons} } }`);
+    const input = { vins: [vin] };
+    const { verifyEligibility } = await read(acme, change('verifyEligibility', `eligibilities { ${reasons} }`), {
+      input,
+    });
+    expect(verifyEligibility.eligibilities).toEqual([eligibility]);
+    return eligibility.reason;
+  };
+  expect(await shown('PROVIDER_BUSY')).toEqual({ code: 'PROVIDER_BUSY', message: 'Why.' });
+  expect(await shown('NEW_IN_2030')).toEqual({ code: 'OTHER', message: 'Why.' });
+});
+
 describe('contracts', () => {
   const selection = `id company name description vin from to pack status createdAt manufacturer { id }
     fleet { id } vehicle { id eligibility { status } }`;

@@ -1,14 +1,23 @@
 import type { Slots } from './slots.ts';
 
+/** Subscribers branch on them, so they never change; what they mean stands in GraphQL's schema. */
+export const reasonCodes = [
+  ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'NOT_ELIGIBLE', 'NO_SERVICE_AVAILABLE'] as const),
+  ...(['VIN_REFUSED', 'REFUSED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
+  ...(['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER', 'PROVIDER_BUSY'] as const),
+  ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
+] as const;
+export type ReasonCode = (typeof reasonCodes)[number];
+
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {
-  code: string;
+  code: ReasonCode;
   message: string;
   actor: 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
   retryable: boolean;
 }
 
-export const reason = (code: string, actor: Reason['actor'], message: string, retryable = true): Reason => ({
+export const reason = (code: ReasonCode, actor: Reason['actor'], message: string, retryable = true): Reason => ({
   code,
   message,
   actor,

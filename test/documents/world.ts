@@ -49,7 +49,7 @@ const states = [
   `update vehicle v set status = s.status, attempts = s.n, verified_at = to_timestamp(1767261600.5 + get_byte(uuid_send(v.id), 14) % 3),
      reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
      claimed_by = case when s.n = 3 then v.id end
-   from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NO","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
+   from (values (1, 'ELIGIBLE', null, array['PULL','PUSH'], 'ACTIVATED'), (2, 'INELIGIBLE', '{"code":"NOT_ELIGIBLE","message":"no","actor":"CUSTOMER","retryable":false}', '{}', null),
      (3, 'FAILED', '{"code":"X","message":"“x”","actor":"OPERATOR","retryable":true}', '{}', 'UNKNOWN')) s(n, status, reason, ways, connected)
    where get_byte(uuid_send(v.id), 15) % 5 = s.n`,
   recount,
@@ -115,7 +115,7 @@ export function poolsOf(rows: Rows): Pools {
     ids: some(anyIds),
     fleetId: some(idsOf('fleet')),
     fleetIds: some(idsOf('fleet')),
-    reasonCode: mostly(['NO', 'X', 'x', ''], '\0'),
+    reasonCode: mostly(['NOT_ELIGIBLE', 'X', 'x', ''], '\0'),
     verifiedBefore: mostly(VERIFIED, 'yesterday'),
     verifiedAfter: VERIFIED,
     contractId: some(idsOf('contract')),

@@ -4,6 +4,7 @@ import {
   buildSchema,
   type ExecutionResult,
   execute,
+  type GraphQLEnumType,
   type GraphQLResolveInfo,
   parse,
   responsePathAsArray,
@@ -305,6 +306,8 @@ const called =
   (name: string): Field =>
   (source) =>
     source[name];
+const isValueOf = (type: string, value: string) =>
+  (schema.getType(type) as GraphQLEnumType).getValues().some(({ name }) => name === value);
 const itself: Field = (source) => source;
 const eventVehicles: Field = ({ vehicleIds, vins }) =>
   vehicleIds.map((id: string, at: number) => ({ id, vin: vins[at] }));
@@ -369,6 +372,7 @@ const fields: Record<string, Field> = {
   'Eligibility.eligible': ({ status }) => (status === 'ELIGIBLE' ? true : status === 'INELIGIBLE' ? false : null),
   'Eligibility.manufacturer': (vehicle, _args, rows) => makerOf(vehicle, rows),
   'Eligibility.nextAttemptAt': ({ claimedBy, dueAt }) => (claimedBy ? null : dueAt),
+  'EligibilityReason.code': ({ code }) => (isValueOf('ReasonCode', code) ? code : 'OTHER'),
   'Contract.fleet': fleetOf,
   'Contract.vehicle': (contract, _args, rows) => vehicleOf(contract, rows),
   'Contract.vin': (contract, _args, rows) => vehicleOf(contract, rows).vin,

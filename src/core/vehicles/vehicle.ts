@@ -1,27 +1,14 @@
 import { z } from 'zod';
-import { actors, connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
+import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
 import { field } from '../fields.ts';
 import { listOf, storable, time } from '../input.ts';
+import { actor, reason } from '../reason.ts';
 import type { Orders } from '../sql/order.ts';
 
 export const eligibilityStatus = z.enum(eligibilityStatuses);
 export type EligibilityStatus = z.output<typeof eligibilityStatus>;
 export const dataDelivery = z.enum(dataDeliveries);
 export const connectivityStatus = z.enum(connectivityStatuses);
-export const actor = z.enum(actors);
-
-export const reason = z
-  .object({
-    code: field(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
-    message: field(z.string(), 'The same for people, in English.', 'The manufacturer does not admit this vehicle.'),
-    actor: field(actor, 'Who must act.', 'MANUFACTURER'),
-    retryable: field(
-      z.boolean(),
-      'Whether asking again may change it. While there is no answer yet, the gateway asks again by itself.',
-      false,
-    ),
-  })
-  .meta({ id: 'Reason', description: 'Why a vehicle is not eligible, or not verified yet.' });
 
 const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
 

@@ -3,10 +3,11 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { needFleet } from '../fleets/fleets.ts';
+import { reasonMembers } from '../reason.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { type Conditions, type Fields, type IndexColumn, idOrNull, type Resource } from '../sql/resource.ts';
-import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
+import { json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -14,7 +15,6 @@ import { vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
   eligibility,
-  reason,
   type Vehicle,
   type VehiclesFilter,
   vehicle,
@@ -79,12 +79,9 @@ export const vehiclesOf = (company: string) =>
   db.selectFrom('vehicle as v').where('v.company', '=', company).where(ofFleetThatIsThere('v', company));
 
 const manufacturer = { kind: 'manufacturer', slug: 'v.manufacturer' } as const;
-const reasonJson: JsonTable = Object.fromEntries(
-  Object.keys(reason.shape).map((name) => [name, { sql: `coalesce((v.reason -> '${name}')::text, 'null')` }]),
-);
 const eligibilityFields: Fields = {
   manufacturer,
-  reason: { kind: 'object', unless: 'v.reason is null', members: reasonJson },
+  reason: { kind: 'object', unless: 'v.reason is null', members: reasonMembers('v.reason') },
 };
 
 /** Vehicles are looked up for each fleet of the company. */

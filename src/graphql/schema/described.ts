@@ -30,7 +30,7 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
 }
 
 /** What a field has beside its description: `false` leaves it out. */
-type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object };
+type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object; resolve?: object };
 export type Except<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: Own };
 
 function optionsOf(
@@ -55,7 +55,11 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
       Object.fromEntries(
         optionsOf(schema, except).map(([member, field, options]) => [
           member,
-          t.expose(member as never, { nullable: field.safeParse(null).success, ...options } as never),
+          t.field({
+            nullable: field.safeParse(null).success,
+            resolve: (source: z.output<Schema>) => source[member as Members<Schema>],
+            ...options,
+          } as never),
         ]),
       ),
   });

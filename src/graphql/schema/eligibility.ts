@@ -1,13 +1,7 @@
 import { z } from 'zod';
+import { actor, reason, reasonCode, reasonCodeOf } from '../../core/reason.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
-import {
-  actor,
-  connectivityStatus,
-  dataDelivery,
-  eligibility,
-  eligibilityStatus,
-  reason,
-} from '../../core/vehicles/vehicle.ts';
+import { connectivityStatus, dataDelivery, eligibility, eligibilityStatus } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
 import { type Planned, read } from '../execution/reads.ts';
@@ -42,7 +36,29 @@ enumOf('ReasonActor', actor, 'Who must act for a verification to succeed.', {
   OPERATOR: 'Who runs this gateway.',
 });
 
-objectOf('EligibilityReason', reason);
+const ReasonCode = enumOf('ReasonCode', reasonCode, 'Why a vehicle is not eligible, or not verified yet.', {
+  CONNECTIVITY_DEACTIVATED: 'The vehicle’s connectivity is deactivated. Its driver or holder can activate it.',
+  PRIMARY_USER_MISSING: 'The vehicle has no primary user. Its driver or holder can be assigned.',
+  NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, and not why.',
+  NO_SERVICE_AVAILABLE: 'The manufacturer offers no data service for the vehicle.',
+  VIN_REFUSED: 'The manufacturer does not accept the VIN.',
+  REFUSED: 'The manufacturer’s service refused to check the vehicle.',
+  MANUFACTURER_UNKNOWN: 'The VIN does not tell the manufacturer.',
+  MANUFACTURER_NOT_SUPPORTED: 'No configured provider answers for the manufacturer.',
+  PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer in time.',
+  PROVIDER_UNREACHABLE: 'The manufacturer’s service could not be reached.',
+  PROVIDER_ERROR: 'The manufacturer’s service reported a fault of its own.',
+  PROVIDER_BAD_ANSWER: 'The manufacturer’s service gave an unreadable answer.',
+  PROVIDER_BUSY: 'The manufacturer’s service asked the gateway to come back later.',
+  PROVIDER_CREDENTIALS: 'The manufacturer’s service refused the gateway’s credentials.',
+  PROVIDER_UNEXPECTED: 'The manufacturer’s service answered in a way that the gateway does not know.',
+  PROVIDER_ENROLMENT_PENDING: 'The vehicle was added to the manufacturer’s account and is not known there yet.',
+  OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
+});
+
+objectOf('EligibilityReason', reason, {
+  code: { type: ReasonCode, resolve: ({ code }: { code: string }) => reasonCodeOf(code) },
+});
 
 export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacturer: false });
 

@@ -31,7 +31,8 @@ import {
 } from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
 import { duplicateRow, rejectedRow } from '../../core/imports/imports.ts';
-import { eligibilityStatus, reason } from '../../core/vehicles/vehicle.ts';
+import { reason } from '../../core/reason.ts';
+import { eligibilityStatus } from '../../core/vehicles/vehicle.ts';
 import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
 import { statusOf } from '../../http/body.ts';
 import { internalProblem, problemOf } from '../problem.ts';
