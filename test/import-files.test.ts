@@ -83,6 +83,22 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body).toMatchObject({ summary: { created: 1, rejected: 1 }, rejected: [{ value: '\ufffd1' }] });
   });
 
+  test('may call the column of VINs NIV, Numéro de série, VIN (17) or VIN / …, as a CSV file may', async () => {
+    const cell = (text: string) => `<c t="inlineStr"><is><t>${text}</t></is></c>`;
+    for (const name of ['NIV', 'Numéro de série', 'VIN (17)', 'VIN / Châssis']) {
+      const rows = [
+        ['Kenteken', name],
+        ['x', newVin()],
+      ];
+      const sheet = workbookOf(rows.map((cells) => `<row>${cells.map(cell).join('')}</row>`).join(''));
+      const csv = Buffer.from(rows.map((cells) => cells.join(';')).join('\r\n'), 'latin1');
+      for (const [file, type] of [[sheet, XLSX] as const, [csv, 'text/csv'] as const]) {
+        const [{ body }] = await upload(file, type);
+        expect([name, body.summary]).toEqual([name, { received: 1, created: 1, existing: 0, rejected: 0 }]);
+      }
+    }
+  });
+
   test('is told by its content: under the label of CSV, or none that says anything', async () => {
     for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
       const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);

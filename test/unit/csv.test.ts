@@ -87,6 +87,49 @@ describe('shapes of a file', () => {
     expect(await values(`plate,${name},model\nx,${A},y\n`)).toEqual([A]);
   });
 
+  const others = [
+    ['NIV', 'niv.', 'N° NIV', 'Numéro de série', 'NUMERO DE SERIE', 'N° de série', 'Nº de série du véhicule'],
+    ['Número de Identificación Vehicular', 'Châssis n°', 'VIN N°', '№ VIN'],
+    ['VIN (17)', 'VIN 17', 'FIN (17-stellig)', 'VIN (17 caractères)', 'NIV [17 car.]', 'VIN\u00a0(17)', '*VIN*'],
+    ['VIN / FIN', 'Vin/Chassis No.', 'VIN / Bemerkung', 'vin - old', 'VIN (required)', 'Fahrgestellnummer (FIN)'],
+    ['"VIN\n(17)"', 'Numéro de série (VIN)', 'E (VIN)', 'Chassis – full number', 'VIN / NIV / FIN', 'VIN & plate'],
+  ].flat();
+  test.each(others)('the column may be called "%s", alone and among others', async (name) => {
+    for (const [before, after] of [
+      ['', ''],
+      ['plate;', ''],
+      ['', ';model'],
+      ['plate;', ';model (2026)'],
+    ]) {
+      const row = (cell: string) => `${before && 'x;'}${cell}${after && ';y'}\n`;
+      expect(await values(`${before}${name}${after}\n${row(A)}${row('WVW1')}`)).toEqual([A, 'WVW1']);
+    }
+  });
+
+  test.each(['Plate', 'VIN status', 'Vinyl', 'Finance', 'Niveau', 'Invoice no.', '17', '(17)', 'series', 'Fin. year'])(
+    'a column called "%s" is not taken for that of the VINs',
+    async (name) => {
+      const error = await refusal(`${name};model\nx;Golf\n`);
+      expect(error).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
+    },
+  );
+
+  test.each([
+    ['Numéro de série', 'N° de châssis'],
+    ['NIV', 'Fahrgestellnummer'],
+    ['Chassis', 'VIN (17)'],
+    ['Chassis', 'VIN / Chassis'],
+    ['VIN (old)', 'VIN'],
+    ['VIN / remark', 'Chassis no.'],
+    ['Plate / VIN', 'FIN'],
+    ['Status (VIN)', 'VIN (17)'],
+    ['Keys (VIN)', 'VIN / remark'],
+    ['Numéro de série', 'VIN / plaque'],
+  ])('"%s" beside "%s": the second is the better name, on either side', async (worse, better) => {
+    expect(await values(`x;${worse};${better}\n1;4711;${A}\n`)).toEqual([A]);
+    expect(await values(`${better};${worse};x\n${A};4711;1\n`)).toEqual([A]);
+  });
+
   test('of several fitting columns, vin is meant before chassis', async () => {
     expect(await values(`chassis,VIN\n4711,${A}\n`)).toEqual([A]);
   });
@@ -134,6 +177,8 @@ describe('where the header is, and the column of the VINs', () => {
     ['a title that may be read as a VIN', `Fleet Augsburg 2026\n\nplate|fin\nx|${A}\n`],
     ['titles with other separators', `Fleet | all, as of 21.11.2026\n"Berlin; Hamburg"\nplate;vin\nx;${A}\n`],
     ['numbers and words', `1;2;3\n4711\nPlate;Chassis Number\nx;${A}\n`],
+    ['a title that names VINs', `List of vehicles (VIN)\n\nplate;VIN\nx;${A}\n`],
+    ['a title that names VINs, the header too', `VIN / all vehicles;\nplate;VIN (17)\nx;${A}\n`],
     ['nineteen lines', `${'x;1\n'.repeat(19)}vin\n${A}\n`],
     ['a separator line and a title', `sep=|\nFleet; 2026\nplate|vin\nx|${A}\n`],
   ])('above the header: %s', async (_, content) => {
@@ -191,6 +236,7 @@ describe('where the header is, and the column of the VINs', () => {
     ['a title, and no name that is known', `Fleet 2026\nNr;Fahrgestell\n1;${A}\n`, ['Nr', 'Fahrgestell']],
     ['no header, and no VIN', '1;Golf;Berlin\n2;Polo;Hamburg\n', ['1', 'Golf', 'Berlin']],
     ['a title, and no VIN', 'Fleet 2026\n1;Golf\n2;Polo\n', ['1', 'Golf']],
+    ['a title with a name, and a header without one', `Fleet (VIN);\nNr;Fahrgestell\n1;${A}\n`, ['Nr', 'Fahrgestell']],
     ['a header too far below', `${'x;1\n'.repeat(20)}vin;a\n${A};x\n`, ['x', '1']],
   ])('%s: one refusal, which says what was found', async (_, content, found) => {
     expect(await refusal(content)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }], details: { found } });

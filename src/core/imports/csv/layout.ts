@@ -1,73 +1,7 @@
 import { readVin } from '../../vin.ts';
 import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
+import { UNCERTAIN, VIN_COLUMNS, vinNamePreference } from './header-names.ts';
 import { type CsvLimits, unreadableFile, unreadableRow } from './limits.ts';
-
-/** Names of a VIN's column by preference, as they are told to those whose file has none of them. */
-const VIN_COLUMNS: readonly string[] = [
-  'vin',
-  'vin_number',
-  'vehicle_identification_number',
-  'vehicle_id_number',
-  'fin',
-  'fahrgestellnummer',
-  'fahrzeug_ident_nr',
-  'numéro_de_châssis',
-  'numero_di_telaio',
-  'número_de_bastidor',
-  'chassisnummer',
-  'chassis_number',
-  'chassis',
-];
-
-/** How people in some countries say "number of": in full, shortened, or as a sign. */
-const numberOf = (parts: readonly string[], things: readonly string[]): string[] =>
-  ['numero', 'num', 'nr', 'no', 'n'].flatMap((number) =>
-    parts.flatMap((part) => things.map((thing) => number + part + thing)),
-  );
-const numbered = (things: readonly string[], endings: readonly string[]): string[] =>
-  things.flatMap((thing) => endings.map((ending) => thing + ending));
-
-/** Other words, and the languages of most fleets, as bareName leaves them. */
-const OTHER_NAMES: readonly string[] = [
-  // English
-  ...numbered(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code']),
-  ...['vehiclevin', 'finvin', 'vinfin', 'vincode'],
-  // German
-  ...numbered(
-    ['fahrgestell', 'fahrzeugident', 'fahrzeugidentifizierungs', 'fahrzeugidentifikations'],
-    ['nr', 'nummer'],
-  ),
-  ...numbered(['fgst', 'fzident', 'fzgident', 'fin', 'vin'], ['nr', 'nummer']),
-  // French
-  ...numberOf(['', 'de', 'du'], ['chassis', 'vin', 'serieduvehicule']),
-  ...numberOf(['didentification', 'identification'], ['duvehicule', 'vehicule']),
-  // Italian
-  ...['telaio', 'codicetelaio', ...numberOf(['', 'di'], ['telaio'])],
-  ...numberOf(['di', ''], ['identificazionedelveicolo', 'identificazioneveicolo']),
-  // Spanish
-  ...['bastidor', 'chasis', ...numberOf(['', 'de'], ['bastidor', 'chasis'])],
-  ...numberOf(['de', ''], ['identificaciondelvehiculo', 'identificacionvehiculo']),
-  // Dutch
-  ...numbered(['chassis', 'voertuigidentificatie', 'voertuigident'], ['nr', 'nummer']),
-];
-
-/** A name without what does not count: case, accents, spaces, and signs of every kind. */
-const bareName = (name: string): string =>
-  name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]/gu, '');
-
-const preferences = new Map(
-  // The first place of a name counts.
-  [...VIN_COLUMNS, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
-);
-
-const LONGEST_NAME = 80;
-
-/** How well a column's name says that it holds VINs: the less the better; infinite where it does not. */
-const vinNamePreference = (name: string): number =>
-  name.length > LONGEST_NAME ? Number.POSITIVE_INFINITY : (preferences.get(bareName(name)) ?? Number.POSITIVE_INFINITY);
 
 export interface CsvLayout {
   /** The header's cells as in the file; null without a header, but for a file whose VIN is not first: made up, then. */
@@ -95,36 +29,56 @@ export async function readStart(
 ): Promise<Start> {
   const head = new Head(pieces, limits, delimiter);
   const above: Line[] = [];
+  let uncertain: Header | undefined;
   for (let line = await head.next(); line; line = await head.next()) {
-    const header = find(line, vinColumn);
-    if (header) {
-      const { cells: columns, delimiter, vinAt } = narrow(header, line, limits);
-      return { layout: { columns, delimiter }, vinAt, ...head.after(line) };
-    }
+    const named = find(line, vinColumn);
+    if (named && named.rank < UNCERTAIN) return belowHeader(head, { ...named, line }, limits);
+    if (named && (!uncertain || named.rank < uncertain.rank)) uncertain = { ...named, line };
     above.push(line);
-    const data = find(line, (cells) => cells.findIndex(isVin));
+    const data = find(line, (cells) => firstCell(cells, isVin));
+    if (data && uncertain?.vinAt === data.vinAt && uncertain.delimiter === data.delimiter) break;
     if (data) return withoutHeader(head, above, narrow(data, line, limits));
     if (above.length === HEADER_WITHIN) break;
   }
+  if (uncertain) return belowHeader(head, uncertain, limits);
   const [first] = above;
   if (!first) throw unreadableFile('NO_ROWS', 'The file holds no rows.');
   return withoutHeader(head, above, narrow(wrongVins(above, first), first, limits));
 }
 
-interface Found extends Reading {
+/** A column of a row; the lower its rank, the more likely it is the VIN's. */
+interface Column {
   vinAt: number;
+  rank: number;
 }
 
-/** The reading of a row in which `place` finds a column: the leftmost, and of such the one with most cells. */
-function find({ readings }: Line, place: (cells: readonly string[]) => number): Found | undefined {
+interface Found extends Reading, Column {}
+
+interface Header extends Found {
+  line: Line;
+}
+
+/** The reading of a row in which `place` finds the column of the lowest rank, and of such the one with most cells. */
+function find({ readings }: Line, place: (cells: readonly string[]) => Column | undefined): Found | undefined {
   let best: Found | undefined;
   for (const reading of readings) {
-    const vinAt = place(reading.cells);
-    if (vinAt === -1 || (best && vinAt > best.vinAt)) continue;
-    if (best && vinAt === best.vinAt && reading.cells.length <= best.cells.length) continue;
-    best = { ...reading, vinAt };
+    const column = place(reading.cells);
+    if (!column || (best && column.rank > best.rank)) continue;
+    if (best && column.rank === best.rank && reading.cells.length <= best.cells.length) continue;
+    best = { ...reading, ...column };
   }
   return best;
+}
+
+/** The leftmost cell of a kind. */
+function firstCell(cells: readonly string[], isMeant: (cell: string) => boolean): Column | undefined {
+  const vinAt = cells.findIndex(isMeant);
+  return vinAt === -1 ? undefined : { vinAt, rank: vinAt };
+}
+
+function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
+  const { cells: columns, delimiter, vinAt } = narrow(header, header.line, limits);
+  return { layout: { columns, delimiter }, vinAt, ...head.after(header.line) };
 }
 
 function narrow(found: Found, { row }: Line, limits: CsvLimits): Found {
@@ -135,12 +89,12 @@ function narrow(found: Found, { row }: Line, limits: CsvLimits): Found {
 /** Rows without a single VIN: a list of wrong ones, which is reported row by row, or no list of VINs at all. */
 function wrongVins(lines: readonly Line[], first: Line): Found {
   for (const line of lines) {
-    const found = find(line, (cells) => cells.findIndex(isNearlyVin));
+    const found = find(line, (cells) => firstCell(cells, isNearlyVin));
     if (found) return found;
   }
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1);
-  const found = alone && find(first, ([cell = '']) => (isMeantAsVin(cell) ? 0 : -1));
+  const found = alone && find(first, (cells) => firstCell(cells.slice(0, 1), isMeantAsVin));
   if (found) return found;
   throw noVinColumn(readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells);
 }
@@ -159,10 +113,10 @@ function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, v
 export const numberedColumns = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
-function vinColumn(cells: readonly string[]): number {
+function vinColumn(cells: readonly string[]): Column | undefined {
   const preferences = cells.map((cell) => vinNamePreference(unmarked(cell)));
-  const best = Math.min(...preferences);
-  return Number.isFinite(best) ? preferences.indexOf(best) : -1;
+  const rank = Math.min(...preferences);
+  return Number.isFinite(rank) ? { vinAt: preferences.indexOf(rank), rank } : undefined;
 }
 
 /**

@@ -1,0 +1,95 @@
+/** Names of a VIN's column by preference, as they are told to those whose file has none of them. */
+export const VIN_COLUMNS: readonly string[] = [
+  'vin',
+  'vin_number',
+  'vehicle_identification_number',
+  'vehicle_id_number',
+  'fin',
+  'fahrgestellnummer',
+  'fahrzeug_ident_nr',
+  'numéro_de_châssis',
+  'numero_di_telaio',
+  'número_de_bastidor',
+  'chassisnummer',
+  'chassis_number',
+  'chassis',
+];
+
+/** How people in some countries say "number of": in full, shortened, or as a sign. */
+const numberOf = (parts: readonly string[], things: readonly string[]): string[] =>
+  ['numero', 'num', 'nr', 'no', 'n'].flatMap((number) =>
+    parts.flatMap((part) => things.map((thing) => number + part + thing)),
+  );
+const numbered = (things: readonly string[], endings: readonly string[]): string[] =>
+  things.flatMap((thing) => endings.map((ending) => thing + ending));
+
+/** Other words, and the languages of most fleets, as bareName leaves them. */
+const OTHER_NAMES: readonly string[] = [
+  // English
+  ...numbered(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code', 'n']),
+  ...['vehiclevin', 'finvin', 'vinfin', 'vincode'],
+  // German
+  ...numbered(
+    ['fahrgestell', 'fahrzeugident', 'fahrzeugidentifizierungs', 'fahrzeugidentifikations'],
+    ['nr', 'nummer'],
+  ),
+  ...numbered(['fgst', 'fzident', 'fzgident', 'fin', 'vin'], ['nr', 'nummer']),
+  // French
+  ...numberOf(['', 'de', 'du'], ['chassis', 'vin']),
+  ...numberOf(['didentification', 'identification'], ['duvehicule', 'vehicule']),
+  // Italian
+  ...['telaio', 'codicetelaio', ...numberOf(['', 'di'], ['telaio'])],
+  ...numberOf(['di', ''], ['identificazionedelveicolo', 'identificazioneveicolo']),
+  // Spanish
+  ...['bastidor', 'chasis', ...numberOf(['', 'de'], ['bastidor', 'chasis'])],
+  ...numberOf(['de', ''], ['identificaciondelvehiculo', 'identificacionvehiculo', 'identificacionvehicular']),
+  // Dutch
+  ...numbered(['chassis', 'voertuigidentificatie', 'voertuigident'], ['nr', 'nummer']),
+];
+
+/** A vehicle's equipment has serial numbers, too, and `niv` may be a level: the rows below have to confirm these names. */
+const AMBIGUOUS_NAMES: readonly string[] = [
+  ...['niv', ...numberOf(['', 'de', 'du'], ['niv'])],
+  ...numberOf(['', 'de'], ['serieduvehicule', 'serievehicule', 'serieduchassis', 'seriedelvehiculo', 'serie']),
+];
+
+/** A name without what does not count: case, accents, spaces, and signs of every kind. */
+const bareName = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+/** Preferences from here on are uncertain: a part of the name says something else, or the whole name may. */
+export const UNCERTAIN = 1000;
+const AMBIGUOUS = 1500;
+const BEHIND_ANOTHER_PART = 2000;
+/** `VIN / FIN` comes after `VIN`, and before all other names. */
+const SEVERAL_PARTS = 0.5;
+
+const preferences = new Map([
+  ...AMBIGUOUS_NAMES.map((name, at): [string, number] => [name, AMBIGUOUS + at]),
+  // The first place of a name counts.
+  ...[...VIN_COLUMNS, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
+]);
+
+const LONGEST_NAME = 80;
+/** Without `,`, `;` and `|`, which separate the cells of files. */
+const BETWEEN_PARTS = /[/\\()[\]{}:+&\n]|\s[-–—]\s/;
+/** The length of a VIN says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
+const LENGTH = '17';
+
+/**
+ * How well a column's name says that it holds VINs: the less the better; infinite where it does not. A name may have
+ * parts: `VIN / Chassis`, `Numéro de série (VIN)`.
+ */
+export function vinNamePreference(name: string): number {
+  if (name.length > LONGEST_NAME) return Number.POSITIVE_INFINITY;
+  const whole = preferences.get(bareName(name));
+  if (whole !== undefined) return whole;
+  const parts = name.split(BETWEEN_PARTS).map((part) => bareName(part).split(LENGTH, 1)[0]);
+  const known = parts.flatMap((part) => (part ? [preferences.get(part) ?? Number.POSITIVE_INFINITY] : []));
+  const best = Math.min(...known);
+  if (known.every(Number.isFinite)) return known.length > 1 ? best + SEVERAL_PARTS : best;
+  return best + (known[0] === best ? UNCERTAIN : BEHIND_ANOTHER_PART);
+}
