@@ -454,6 +454,18 @@ describe('connections', async () => {
   });
 });
 
+test('totalCount says whether it is exact, at 100,000 and beyond', async () => {
+  const client = await gateway.as('eventful');
+  const addEvents = (count: number) =>
+    gateway.execute(`insert into event (type, company, actor, at, data, position)
+      select 'fleet.created', 'eventful', 'test', now(), '{}', (select count(*) from event) + n from generate_series(1, ${count}) n`);
+  const counts = async () => (await read(client, '{ events(first: 1) { totalCount totalCountIsExact } }')).events;
+  await addEvents(100_000);
+  expect(await counts()).toEqual({ totalCount: 100_000, totalCountIsExact: true });
+  await addEvents(1);
+  expect(await counts()).toEqual({ totalCount: 100_000, totalCountIsExact: false });
+});
+
 describe('statements', async () => {
   const nested = `query ($first: Int!, $size: Int) { fleets(first: $first) { totalCount nodes {
     name eligibilitySummary { pending } contracts(first: 2) { totalCount nodes { vehicle { vin } } }
@@ -515,6 +527,13 @@ describe('statements', async () => {
       for (const text of statements) texts.add(text);
     }
     expect(texts.size).toBe(1);
+  });
+
+  test('totalCount and whether it is exact are counted once', async () => {
+    const query = '{ events { totalCount again: totalCount totalCountIsExact } }';
+    const { result, statements } = await statementsOf(() => read(client, query));
+    expect(result.events).toMatchObject({ totalCount: expect.any(Number), totalCountIsExact: true });
+    expect(statements.map((text) => text.split('count(*)').length - 1)).toEqual([1]);
   });
 
   test('totalCount is counted only where it is asked for', async () => {

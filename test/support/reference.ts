@@ -273,6 +273,7 @@ const list =
       nodes,
       edges: nodes.map((node) => ({ node, cursor: cursorOf(node, order) })),
       totalCount: all.length,
+      totalCountIsExact: true,
       pageInfo: {
         startCursor: first ? cursorOf(first, order) : null,
         endCursor: last ? cursorOf(last, order) : null,

@@ -80,7 +80,7 @@ export class Writer {
       case 'fact':
         return list?.fact(part.fact) ?? '';
       case 'count':
-        return list?.count() ?? '';
+        return list?.count(part.of) ?? '';
       default:
         throw new Error(`a ${part.kind} is no expression`);
     }

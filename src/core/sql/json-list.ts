@@ -17,6 +17,7 @@ export class ListSql {
   /** What the order's columns are called among what was read. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
+  #total: string | null = null;
 
   /** `where` are the conditions of its rows beside the prefix and the filter, `wherever` the same without that of being there. */
   constructor(
@@ -46,7 +47,15 @@ export class ListSql {
     return `p.j${this.#items.push(object) - 1}`;
   }
 
-  count(): string {
+  /** How many rows the list has, or whether that is exact. */
+  count(of?: 'isExact'): string {
+    const kept = this.#keptCount();
+    if (kept) return of ? `'true'` : kept;
+    this.#total = this.#rowsCounted();
+    return of ? `(total.n <= ${COUNTED_MOST})::text` : `least(total.n, ${COUNTED_MOST})`;
+  }
+
+  #keptCount(): string | null {
     const { kept } = this.#part.field;
     const { names } = this.#given;
     if (kept?.all && names.length === 0) return kept.all;
@@ -54,6 +63,10 @@ export class ListSql {
       const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
     }
+    return null;
+  }
+
+  #rowsCounted(): string {
     const those = this.#counted(this.#list);
     const { whereForAll } = this.#of;
     if (this.#wherever.length === this.#list.conditions.length || !whereForAll) return those;
@@ -62,7 +75,7 @@ export class ListSql {
   }
 
   #counted(list: ListRows): string {
-    return `(select count(*) from (${countedRows(list, COUNTED_MOST)}) n)`;
+    return `(select count(*) from (${countedRows(list, COUNTED_MOST + 1)}) n)`;
   }
 
   /** A fact of the page `p` as JSON. */
@@ -124,8 +137,12 @@ export class ListSql {
       ...[...this.#aggregates].map((key) => `array_agg(i.${key}) as ${key}`),
       ...this.#items.map((_, at) => `string_agg(i.j${at}, ',') as j${at}`),
     ];
-    if (aggregates.length === 0) return object;
-    return `(select ${object} from (select ${aggregates.join(', ')} from ${this.#page()} i) p)`;
+    const from = [
+      ...(aggregates.length > 0 ? [`(select ${aggregates.join(', ')} from ${this.#page()} i) p`] : []),
+      // With `offset`, it is counted once, however often it is mentioned.
+      ...(this.#total ? [`(select ${this.#total} as n offset 0) total`] : []),
+    ];
+    return from.length > 0 ? `(select ${object} from ${from.join(' cross join ')})` : object;
   }
 
   /**

@@ -19,11 +19,11 @@ export type Part =
   | { kind: 'manufacturer'; field: LookupField; members: Members }
   | { kind: 'member'; name: string }
   | { kind: 'list'; field: ListField; read: number; members: Members }
-  /** In a list: its items, each an object; what is known of its page; and how many it has in all. */
+  /** In a list: its items, each an object; what is known of its page; how many it has in all; and whether that is exact. */
   | { kind: 'items'; members: Members }
   | { kind: 'fact'; fact: PageFact }
   | { kind: 'cursor' }
-  | { kind: 'count' };
+  | { kind: 'count'; of?: 'isExact' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
 /** What a field was given, as far as the statement's text depends on it. */

@@ -165,6 +165,9 @@ export class Planner {
         case 'totalCount':
           this.#relate();
           return { kind: 'count' };
+        case 'totalCountIsExact':
+          this.#relate();
+          return { kind: 'count', of: 'isExact' };
         default:
           this.#relate();
           return { kind: 'object', members: this.#members(nodes.type, nodes.sets, factOf) };

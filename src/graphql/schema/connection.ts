@@ -75,6 +75,10 @@ export function connectionType<Item>(name: string, node: ReturnType<typeof build
 that are more. Vehicles are counted to the last one without a filter, and by \`eligibility\` and fleets.`,
         resolve: read,
       }),
+      totalCountIsExact: t.boolean({
+        description: `Whether \`totalCount\` is all of them; false where there are more than were counted.`,
+        resolve: read,
+      }),
     }),
   });
   return connection;
