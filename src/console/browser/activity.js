@@ -19,12 +19,12 @@ const byId = (list) => new Map(list?.map(({ id, name }) => [id, name]));
 
 const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
 
-/** What happened, the last first: in the company, in one fleet, or to one vehicle. */
-export function Activity({ fleetId, vehicleId }) {
+/** What happened, the last first: in the company, in one fleet, to one vehicle or one contract. */
+export function Activity({ fleetId, vehicleId, contractId }) {
   const { parts, query } = route.value;
-  const filter = { ...(fleetId && { fleetId }), ...(vehicleId && { vehicleId }) };
+  const filter = { ...(fleetId && { fleetId }), ...(vehicleId && { vehicleId }), ...(contractId && { contractId }) };
   const variables = { last: PAGE, before: query.before, filter };
-  const whole = !fleetId && !vehicleId;
+  const whole = Object.keys(filter).length === 0;
   const { data, error, loading, reload } = useQuery(
     eventsQuery,
     variables,

@@ -1,50 +1,61 @@
-import { useState } from 'preact/hooks';
-import { ask, fieldError } from './api.js';
-import { Dialog, Field, Form } from './dialog.js';
+import { fieldError } from './api.js';
+import { openDialog } from './dialog.js';
 import { html } from './html.js';
-import { toast } from './toast.js';
+import { RefusedTable } from './refused.js';
 import { counted } from './words.js';
 
 const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
-  addVehicles(input: $input) { summary { created existing rejected } rejected { value message } }
+  addVehicles(input: $input) {
+    summary { created existing rejected }
+    rejected { index value message }
+    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+  }
 }`;
 
-/** Takes VINs as people have them: one on a line, or parted by commas. Those that are refused stay, with why. */
-export function AddVins({ fleetId, close }) {
-  const [refused, setRefused] = useState([]);
-  const send = async ({ vins: text }) => {
-    const vins = text
-      .split(/[\n,;\t]+/)
-      .map((vin) => vin.trim())
-      .filter(Boolean);
-    setRefused([]);
-    const { summary, rejected } = await add(fleetId, vins);
-    if (rejected.length === 0) {
-      toast(
-        `${counted(summary.created, 'vehicle')} added${summary.existing ? `, ${summary.existing} already there` : ''}.`,
-      );
-      return close();
-    }
-    setRefused(rejected);
-    throw fieldError('vins', refusal(summary));
-  };
-  const fields = (error) => html`<${Field} name="vins" label="VINs" area rows="6" class="vin" spellcheck="false"
-    autocapitalize="characters" error=${error} hint="One on each line. Spaces and dashes do not matter." />`;
-  return html`<${Dialog} title="Add VINs" close=${close}>
-    <${Form} verb="Add vehicles" send=${send} close=${close} fields=${fields}>
-      ${refused.length > 0 && html`<${Refused} rows=${refused} />`}
-    <//>
-  <//>`;
-}
+const fields = [
+  {
+    name: 'vins',
+    label: 'VINs',
+    type: 'area',
+    rows: 6,
+    class: 'vin',
+    spellcheck: false,
+    autocapitalize: 'characters',
+    hint: 'One on each line. Spaces and dashes do not matter.',
+  },
+  { name: 'atomic', label: 'Add none if one is refused', type: 'check' },
+  { name: 'dryRun', label: 'Only try it, and store nothing', type: 'check' },
+];
 
-const Refused = ({ rows }) => html`<ul class="refused" tabindex="0" aria-label="Refused">
-  ${rows.slice(0, 20).map(({ value, message }, at) => html`<li key=${at}><code>${value}</code> ${message}</li>`)}
-</ul>`;
+/** Takes VINs as people have them: one on a line, or parted by commas. Those that are refused are shown, with why. */
+export const addVins = (fleetId) =>
+  openDialog({
+    title: 'Add VINs',
+    fields,
+    verb: 'Add vehicles',
+    send: async ({ vins: text, atomic, dryRun }, run) => {
+      const vins = text
+        .split(/[\n,;\t]+/)
+        .map((vin) => vin.trim())
+        .filter(Boolean);
+      if (vins.length === 0) throw fieldError('vins', 'Type or paste at least one VIN.');
+      const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
+      const { summary, rejected } = await add(input, run);
+      const would = dryRun ? 'would be ' : '';
+      if (rejected.length === 0) {
+        const { created, existing } = summary;
+        return `${counted(created, 'vehicle')} ${would}added${existing ? `, ${existing} already there` : ''}.`;
+      }
+      const rows = rejected.map(({ index, value, message }) => ({ id: index, row: index + 1, value, message }));
+      throw Object.assign(fieldError('vins', refusal(summary, would)), {
+        report: html`<${RefusedTable} rows=${rows} />`,
+      });
+    },
+  });
 
-async function add(fleetId, vins) {
-  if (vins.length === 0) throw fieldError('vins', 'Type or paste at least one VIN.');
+async function add(input, run) {
   try {
-    return (await ask(addVehicles, { input: { fleetId, vins } })).addVehicles;
+    return (await run(addVehicles, { input })).addVehicles;
   } catch (error) {
     // Where all are refused, that is an error, with the same report.
     if (error.details?.rejected) return error.details;
@@ -52,5 +63,5 @@ async function add(fleetId, vins) {
   }
 }
 
-const refusal = ({ created, rejected }) =>
-  `${counted(rejected, 'VIN')} refused${created ? `; ${counted(created, 'vehicle')} added` : '; nothing was added'}.`;
+const refusal = ({ created, rejected }, would) =>
+  `${counted(rejected, 'VIN')} refused${created ? `; ${counted(created, 'vehicle')} ${would}added` : '; nothing was added'}.`;

@@ -1,4 +1,8 @@
+import { signal } from '@preact/signals';
 import { signOut, token } from './session.js';
+
+/** Whether the last request got no answer of the gateway. */
+export const away = signal(false);
 
 /** An answer that is an error: `code` is for programs and stable, `errors` has the fields that are wrong, by path. */
 export class ApiError extends Error {
@@ -14,11 +18,15 @@ export class ApiError extends Error {
 export const fieldError = (path, message) =>
   new ApiError('VALIDATION_FAILED', message, { errors: [{ path, message }] });
 
-export const unreachable = () => new ApiError('UNREACHABLE', 'The gateway does not answer.');
+export const unreachable = () => {
+  away.value = true;
+  return new ApiError('UNREACHABLE', 'The gateway does not answer.');
+};
 
-/** Sends a document, and gives what fetch does; throws ApiError where nobody answers. */
-export async function send(query, variables, { accept = 'application/json', signal, as } = {}) {
+/** Sends a document, and gives what fetch does; `key` is its Idempotency-Key. Throws ApiError where nobody answers. */
+export async function send(query, variables, { accept = 'application/json', signal, as, key } = {}) {
   const headers = { accept, 'content-type': 'application/json', ...authorization(as) };
+  if (key) headers['idempotency-key'] = key;
   try {
     return await fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }), signal });
   } catch (error) {
@@ -31,16 +39,18 @@ export const authorization = (as = token.value) => ({ authorization: `Bearer ${a
 /** The data of a query or a mutation. Throws ApiError. */
 export async function ask(query, variables, options) {
   const answer = await send(query, variables, options);
-  return dataOf(await answer.text());
+  const text = await answer.text().catch((error) => {
+    throw options?.signal?.aborted ? error : unreachable();
+  });
+  return dataOf(text);
 }
 
 /** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
 export function dataOf(text) {
   const { data, errors } = readJson(text);
-  if (!errors?.length) {
-    if (data) return data;
-    throw unreachable();
-  }
+  if (!data && !errors?.length) throw unreachable();
+  away.value = false;
+  if (!errors?.length) return data;
   const [{ message, extensions = {} }] = errors;
   if (extensions.code === 'UNAUTHENTICATED' && token.value) signOut(message);
   throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);

@@ -1,10 +1,14 @@
 import { render } from 'preact';
 import { Activity } from './activity.js';
 import { Attention } from './attention.js';
+import { Contract } from './contract.js';
+import { Contracts } from './contracts.js';
+import { Dialogs } from './dialog.js';
 import { Fleet } from './fleet.js';
 import { Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
+import { Manufacturers } from './manufacturers.js';
 import { Page } from './page.js';
 import { Empty } from './parts.js';
 import { route } from './router.js';
@@ -21,10 +25,15 @@ const pages = {
   '': Fleets,
   fleets: Fleet,
   vehicles: Vehicle,
+  contracts: Contracts,
   attention: Attention,
   activity: Activity,
   webhooks: Webhooks,
+  manufacturers: Manufacturers,
 };
+
+/** One of those that a page lists. */
+const details = { contracts: Contract, webhooks: Webhook };
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">
@@ -33,7 +42,8 @@ function Nowhere() {
 }
 
 function pageAt([name = '', id, side]) {
-  const component = name === 'webhooks' && id ? Webhook : Object.hasOwn(pages, name) && pages[name];
+  const known = id && Object.hasOwn(details, name) ? details : pages;
+  const component = Object.hasOwn(known, name) && known[name];
   return component
     ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
     : html`<${Nowhere} key="nowhere" />`;
@@ -41,7 +51,7 @@ function pageAt([name = '', id, side]) {
 
 function App() {
   if (!token.value) return html`<${SignIn} /><${Toast} />`;
-  return html`<${Shell} key=${token.value}>${pageAt(route.value.parts)}<//><${Toast} />`;
+  return html`<${Shell} key=${token.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Toast} />`;
 }
 
 // A file that misses its place must not take the page away.

@@ -1,48 +1,64 @@
 import { html } from './html.js';
+import { List } from './list.js';
 import { Page, Sides } from './page.js';
-import { Empty, Failure, Pager, Waiting } from './parts.js';
-import { useQuery } from './query.js';
-import { hrefOf, pageOf, route } from './router.js';
-import { VehicleTable } from './vehicle-list.js';
-import { turns } from './words.js';
+import { Empty, Turn } from './parts.js';
+import { hrefOf, route } from './router.js';
+import { vehicleColumns } from './vehicle-columns.js';
+import { vehicleVerbs } from './vehicle-verbs.js';
+import { counted, turns } from './words.js';
 
-const PAGE = 25;
-
-const attentionQuery = `query Attention($filter: VehiclesFilter!, $first: Int, $after: String, $last: Int, $before: String) {
-  vehicles(filter: $filter, orderBy: { field: VERIFIED_AT, direction: DESC }, first: $first, after: $after, last: $last, before: $before) {
+const attentionQuery = `query Attention($filter: VehiclesFilter!, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
+  vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
       id vin fleet { id name } manufacturer { name }
-      eligibility { status verifiedAt reason { message actor } }
+      eligibility { status verifiedAt reason { code message actor } }
     }
   }
 }`;
 
 const actors = [['', 'All'], ...Object.entries(turns)];
+const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
-/** The vehicles of all fleets whose data cannot be had, by whose turn it is. */
+const filterOf = ({ actor, reason }) => ({
+  eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
+  ...(actor && { actor }),
+  ...(reason && { reasonCode: reason }),
+});
+
+/** Vehicles that share a reason stand together, below it. */
+function reasonOf({ eligibility: { reason } }, group) {
+  const { code = '', message = 'No reason is known', actor } = reason ?? {};
+  const { query } = route.value;
+  const more =
+    code && (query.reason ? { name: 'All reasons', reason: '' } : { name: 'Only this reason', reason: code });
+  return {
+    key: `${code} ${message}`,
+    head:
+      group &&
+      html`<div class="row apart">
+        <span>${message} ${actor && html`<${Turn} actor=${actor} />`}</span>
+        <span class="dim">
+          ${counted(group.length, 'vehicle')} on this page${more && html` · <a href=${hrefOf(['attention'], { actor: query.actor, reason: more.reason })}>${more.name}</a>`}
+        </span>
+      </div>`,
+  };
+}
+
+/** The vehicles of all fleets whose data cannot be had, by whose turn it is and why. */
 export function Attention() {
   const { query } = route.value;
-  const filter = { eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'], ...(query.actor && { actor: query.actor }) };
-  const { data, error, loading, reload } = useQuery(attentionQuery, { filter, ...pageOf(query, PAGE) });
   const sides = actors.map(([actor, name]) => ({
     name,
     href: hrefOf(['attention'], { actor }),
     here: actor === (query.actor ?? ''),
   }));
-  const vehicles = data?.vehicles;
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">
     <${Sides} label="Whose turn" sides=${sides} />
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!vehicles && !error && html`<${Waiting} rows=${8} />`}
-    ${vehicles?.totalCount === 0 && html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`}
-    ${
-      vehicles?.totalCount > 0 &&
-      html`<div>
-        <${VehicleTable} vehicles=${vehicles.nodes} dim=${loading} withFleet />
-        <${Pager} info=${vehicles.pageInfo} total=${vehicles.totalCount} what="vehicle" parts=${['attention']} query=${query} />
-      </div>`
-    }
+    <${List} label="Vehicles" what="vehicle" size=${50} document=${attentionQuery} filterOf=${filterOf} order="-VERIFIED_AT"
+      connectionOf=${({ vehicles }) => vehicles} columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
+      groupOf=${reasonOf} verbs=${vehicleVerbs}
+      empty=${() => html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`} />
   <//>`;
 }

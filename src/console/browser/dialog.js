@@ -1,60 +1,84 @@
+import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Form } from './form.js';
 import { html } from './html.js';
-import { Failure } from './parts.js';
+import { token } from './session.js';
+import { toast } from './toast.js';
+import { explain } from './words.js';
 
-/** A question that stands before the page until it is answered or left; the browser keeps the focus in it. */
-export function Dialog({ title, close, children }) {
+/** The question that stands before the page. */
+const question = signal(null);
+let questions = 0;
+
+/**
+ * Asks for something to be done: `title`, `about`, `fields` and `verb` say what, `send` does it as in form.js. A text that
+ * `send` returns is told when the dialog has gone; an object with `title`, `body` and `verb` is shown in its place.
+ */
+export function openDialog(asked) {
+  questions += 1;
+  question.value = { ...asked, at: questions };
+}
+
+const close = () => {
+  question.value = null;
+};
+
+// What one company was asked is nothing for the next one.
+effect(() => {
+  if (!token.value) close();
+});
+
+/** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */
+export const attempt = (deed) => async () => {
+  try {
+    await deed();
+  } catch (error) {
+    toast(explain(error));
+  }
+};
+
+export const Dialogs = () => question.value && html`<${Asked} key=${question.value.at} asked=${question.value} />`;
+
+function Asked({ asked: { title, about, fields, verb, danger, send, wide } }) {
+  const [result, setResult] = useState(null);
+  const sent = async (values, run) => {
+    const outcome = await send(values, run);
+    if (outcome?.body) return setResult(outcome);
+    close();
+    if (outcome) toast(outcome);
+  };
+  return html`<${Dialog} title=${result?.title ?? title} wide=${wide}>
+    ${
+      result
+        ? html`${result.body}
+          <div class="row end"><button type="button" class="primary" onClick=${close}>${result.verb ?? 'Done'}</button></div>`
+        : html`${about && html`<p class="about">${about}</p>`}
+          <${Form} fields=${fields} verb=${verb} danger=${danger} send=${sent} close=${close} />`
+    }
+  <//>`;
+}
+
+/** Holds the focus until it is answered or left by Escape, and gives it back. A click beside it does nothing: text stays. */
+function Dialog({ title, wide, children }) {
   const ref = useRef();
+  const left = useRef(false);
   useEffect(() => {
     const dialog = ref.current;
+    const opener = document.activeElement;
     dialog.showModal();
-    dialog.querySelector('input, textarea')?.focus();
-    return () => dialog.close();
+    return () => {
+      // Its event comes later, when another question may stand there.
+      left.current = true;
+      dialog.close();
+      if (opener?.isConnected && opener !== document.body) opener.focus();
+      else document.querySelector('h1')?.focus({ preventScroll: true });
+    };
   }, []);
-  return html`<dialog ref=${ref} aria-labelledby="dialog-title" onClose=${close} onCancel=${close}
-    onMouseDown=${({ target, currentTarget }) => target === currentTarget && close()}>
-    <div class="sheet">
-      <h2 id="dialog-title">${title}</h2>
-      ${children}
-    </div>
+  useEffect(() => {
+    const first = (what) => ref.current.querySelector(what);
+    (first('input, textarea, select') ?? first('button')).focus();
+  }, [title]);
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onClose=${() => left.current || close()}>
+    <div class="sheet"><h2 id="dialog-title">${title}</h2>${children}</div>
   </dialog>`;
-}
-
-/** A form whose answer takes a moment: `fields` writes them with the last error; `send` gets what they hold. */
-export function Form({ send, verb, close, fields, children }) {
-  const [error, setError] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(null);
-    try {
-      await send(Object.fromEntries(new FormData(event.target)));
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
-  };
-  return html`<form onSubmit=${submit} novalidate>
-    ${fields(error)}${children}
-    ${error && error.errors?.length === 0 && html`<${Failure} error=${error} />`}
-    <div class="row end">
-      ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
-      <button class="primary" disabled=${busy}>${busy ? 'One moment …' : verb}</button>
-    </div>
-  </form>`;
-}
-
-/** One line of a form; what is wrong with it stands below. */
-export function Field({ name, label, error, hint, area = false, ...rest }) {
-  const wrong = error?.errors?.find(({ path }) => path.split('.').at(-1) === name);
-  const told = wrong ? `${name}-wrong` : hint ? `${name}-hint` : undefined;
-  const shared = { id: name, name, 'aria-describedby': told, 'aria-invalid': wrong ? 'true' : undefined, ...rest };
-  return html`<div class="field">
-    <label for=${name}>${label}</label>
-    ${area ? html`<textarea ...${shared} />` : html`<input ...${shared} />`}
-    ${hint && !wrong && html`<p class="hint" id=${`${name}-hint`}>${hint}</p>`}
-    ${wrong && html`<p class="wrong" id=${`${name}-wrong`}>${wrong.message}</p>`}
-  </div>`;
 }

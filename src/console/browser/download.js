@@ -1,16 +1,53 @@
 import { ApiError, authorization, unreachable } from './api.js';
 
-/** Saves the refused rows of an import, as the file that the gateway makes of them. Throws ApiError. */
-export async function saveRefused(importId, name) {
-  const answer = await fetch(`/imports/${importId}/rejected.csv`, { headers: authorization() }).catch(() => {
+/** Saves what the gateway answers at an address of REST, such as a list as CSV. Throws ApiError. */
+export async function saveAnswer(address, name, accept = 'text/csv') {
+  const answer = await askFor(address, accept);
+  save(await answer.blob(), name);
+}
+
+/** The refused rows of an import, as the file that the gateway makes of them. Throws ApiError. */
+export const saveRefused = (importId, name) => saveAnswer(`/imports/${importId}/rejected.csv`, name);
+
+/** The first bytes of what the gateway answers at an address of REST, as text; it may end anywhere. Throws ApiError. */
+export async function startOf(address, bytes) {
+  const { body } = await askFor(address, 'text/csv');
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (text.length < bytes) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += value;
+  }
+  reader.cancel().catch(() => {});
+  return text;
+}
+
+async function askFor(address, accept) {
+  const answer = await fetch(address, { headers: { accept, ...authorization() } }).catch(() => {
     throw unreachable();
   });
-  if (!answer.ok) {
-    const { code, detail } = await answer.json().catch(() => ({}));
-    throw code ? new ApiError(code, detail) : unreachable();
-  }
+  if (answer.ok) return answer;
+  const { code, detail } = await answer.json().catch(() => ({}));
+  throw code ? new ApiError(code, detail) : unreachable();
+}
+
+/** Saves rows as CSV; `columns` make a cell of a row, by the names of their columns. */
+export function saveTable(columns, rows, name) {
+  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((cell) => cell(row)))];
+  const text = lines.map((line) => line.map(quoted).join(',')).join('\n');
+  save(new Blob([`\ufeff${text}\n`], { type: 'text/csv' }), name);
+}
+
+/** A spreadsheet reads some beginnings as a formula. */
+const quoted = (value) =>
+  `"${String(value ?? '')
+    .replace(/^[=+\-@\t]/, "'$&")
+    .replaceAll('"', '""')}"`;
+
+function save(blob, name) {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(await answer.blob());
+  link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

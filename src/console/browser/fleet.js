@@ -1,7 +1,8 @@
-import { useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { Activity } from './activity.js';
-import { AddVins } from './add-vins.js';
+import { addVins } from './add-vins.js';
 import { DropZone } from './drop-zone.js';
+import { editFleet, removeFleet } from './fleet-verbs.js';
 import { html } from './html.js';
 import { Imports } from './imports.js';
 import { Page, Sides } from './page.js';
@@ -26,7 +27,6 @@ const none = { eligible: 0, ineligible: 0, pending: 0, unsupported: 0, failed: 0
 /** One fleet: its vehicles, its uploads, and what happened to it. */
 export function Fleet({ id, side = '' }) {
   const { data, error, reload } = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
-  const [adding, setAdding] = useState(false);
   const chooser = useRef();
   const fleet = data?.fleet;
   if (error && !fleet) {
@@ -35,7 +35,9 @@ export function Fleet({ id, side = '' }) {
   const take = (files) => {
     for (const file of files) startUpload(id, file);
   };
-  const actions = html`<button type="button" onClick=${() => setAdding(true)}>Add VINs</button>
+  const actions = html`<button type="button" disabled=${!fleet} onClick=${() => editFleet(fleet)}>Edit</button>
+    <button type="button" onClick=${() => removeFleet(id)}>Delete …</button>
+    <button type="button" onClick=${() => addVins(id)}>Add VINs</button>
     <button type="button" class="primary" onClick=${() => chooser.current.click()}>Upload a file</button>
     <input ref=${chooser} type="file" accept=".csv,.xlsx,.json,.txt,.tsv,text/csv,application/json" hidden multiple
       onChange=${({ currentTarget }) => {
@@ -48,9 +50,9 @@ export function Fleet({ id, side = '' }) {
     ['uploads', 'Uploads'],
     ['activity', 'Activity'],
   ].map(([path, name]) => ({ name, href: hrefOf(['fleets', id, path].filter(Boolean)), here: path === side }));
+  sides.push({ name: 'Contracts', href: hrefOf(['contracts'], { fleet: id }), here: false });
   return html`<${Page} title=${fleet?.name} back=${back} actions=${actions} about=${about ?? html`<span class="blank word" />`}>
     <${DropZone} name=${fleet?.name} take=${take} />
-    ${adding && html`<${AddVins} fleetId=${id} close=${() => setAdding(false)} />`}
     <${Summary} id=${id} fleet=${fleet} />
     <${UploadPanel} fleetId=${id} />
     <${Sides} label="Fleet" sides=${sides} />

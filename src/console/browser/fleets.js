@@ -1,5 +1,4 @@
-import { useState } from 'preact/hooks';
-import { FleetForm } from './fleet-form.js';
+import { newFleet } from './fleet-verbs.js';
 import { html } from './html.js';
 import { Page } from './page.js';
 import { Bar, Empty, Failure, Legend, Pager, Waiting } from './parts.js';
@@ -24,21 +23,19 @@ const fleetsQuery = `query Fleets($first: Int, $after: String, $last: Int, $befo
 export function Fleets() {
   const { query } = route.value;
   const { data, error, loading, reload } = useQuery(fleetsQuery, pageOf(query, PAGE));
-  const [making, setMaking] = useState(false);
-  const actions = html`<button type="button" class="primary" onClick=${() => setMaking(true)}>New fleet</button>`;
+  const actions = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
   return html`<${Page} title="Fleets" actions=${actions} about="Your vehicles, and whether their manufacturers share their data.">
-    ${making && html`<${FleetForm} close=${() => setMaking(false)} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!data && !error && html`<${Waiting} rows=${4} kind="card" />`}
-    ${data && html`<${List} fleets=${data.fleets} loading=${loading} query=${query} make=${() => setMaking(true)} />`}
+    ${data && html`<${List} fleets=${data.fleets} loading=${loading} query=${query} />`}
   <//>`;
 }
 
-function List({ fleets, loading, query, make }) {
+function List({ fleets, loading, query }) {
   if (fleets.totalCount === 0) {
     return html`<${Empty} title="No fleets yet">
       <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or drop a file on it.</p>
-      <button type="button" class="primary" onClick=${make}>Create your first fleet</button>
+      <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
     <//>`;
   }
   return html`<ul class=${loading ? 'cards dim' : 'cards'}>${fleets.nodes.map((fleet) => html`<${Card} key=${fleet.id} fleet=${fleet} />`)}</ul>

@@ -1,10 +1,10 @@
-import { saveRefused } from './download.js';
+import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
+import { RefusedRows, SaveRefused } from './refused.js';
 import { Time } from './time.js';
-import { toast } from './toast.js';
-import { counted, explain } from './words.js';
+import { counted } from './words.js';
 
 const LAST = 50;
 
@@ -33,18 +33,27 @@ export function Imports({ fleetId }) {
 }
 
 function Import({ id, state, received, created, existing, rejected, startedAt }) {
-  const save = () => saveRefused(id, `${id}.rejected.csv`).catch((error) => toast(explain(error)));
+  const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
     `${created} added`,
     existing > 0 && `${existing} already there`,
     rejected > 0 && `${rejected} refused`,
   ];
-  return html`<li class="row apart">
-    <div>
-      <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
-      <p>${parts.filter(Boolean).join(' · ')}</p>
+  return html`<li>
+    <div class="row apart">
+      <div>
+        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
+        <p>${parts.filter(Boolean).join(' · ')}</p>
+      </div>
+      ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${`${id}.rejected.csv`} />`}
     </div>
-    ${rejected > 0 && html`<button type="button" onClick=${save}>Download refused rows</button>`}
+    ${
+      rejected > 0 &&
+      html`<details onToggle=${({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>Refused rows</summary>
+        ${open && html`<${RefusedRows} importId=${id} total=${rejected} />`}
+      </details>`
+    }
   </li>`;
 }

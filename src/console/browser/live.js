@@ -47,9 +47,9 @@ async function follow(signal) {
     try {
       const opened = () => {
         live.value = true;
+        // What happened before this moment nobody has told us; queries that failed meanwhile are asked again.
+        if (!after || failures > 0) tell(null);
         failures = 0;
-        // What happened before this moment nobody has told us.
-        if (!after) tell(null);
       };
       for await (const { events } of subscribe(document_, { after }, { signal, opened })) {
         after = events.id;

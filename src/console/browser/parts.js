@@ -33,10 +33,18 @@ export const Why = ({ reason }) =>
 
 export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
 
+const formKept =
+  'The gateway does not answer. What you typed is kept, and sent again until there is an answer; it is carried out ' +
+  'once. If you cancel, it may have been carried out already.';
+
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
-export const Failure = ({ error, retry }) => html`<div class="failure" role="alert">
-  <p>${explain(error)}</p>
+/** An error, with what it says of fields; in a form also with what becomes of the form while the gateway is away. */
+export const Failure = ({ error, retry, form }) => html`<div class="failure" role="alert">
+  <div>
+    <p>${form && error.code === 'UNREACHABLE' ? formKept : explain(error)}</p>
+    ${error.errors?.map(({ path, message }) => html`<p key=${path}>${path}: ${message}</p>`)}
+  </div>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
 </div>`;
 
@@ -46,11 +54,12 @@ export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting
 </div>`;
 
 /** To the pages before and after this one; `parts` and `query` are where we are. */
-export function Pager({ info, total, what, parts, query }) {
+export function Pager({ info, total, what, parts, query, children }) {
   const { hasPreviousPage, hasNextPage, startCursor, endCursor } = info;
   const rest = { ...query, after: '', before: '' };
   return html`<div class="pager">
     <p>${counted(total, what)}</p>
+    ${children}
     ${
       (hasPreviousPage || hasNextPage) &&
       html`<nav aria-label="Pages">

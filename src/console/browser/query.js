@@ -5,6 +5,37 @@ import { onEvents } from './live.js';
 /** At most one look in so many milliseconds, however much happens. */
 const PAUSE_MS = 800;
 
+/** While the gateway is away, it is asked again at this pace. */
+const REPEAT_MS = 3_000;
+
+/** Queries that are shown: each takes what a mutation has answered. */
+const shown = new Set();
+
+/**
+ * Shows a mutation's answer: objects that are on the page take what it says of the same id, and everything is read anew, since
+ * an answer that was on its way may be older.
+ */
+export function changed(answer) {
+  const known = new Map();
+  collect(answer, known);
+  for (const take of shown) take(known);
+}
+
+function collect(value, known) {
+  if (typeof value !== 'object' || value === null) return;
+  if (value.id) known.set(value.id, value);
+  for (const member of Object.values(value)) collect(member, known);
+}
+
+function merged(value, known) {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => merged(one, known));
+  const newer = known.get(value.id) ?? {};
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, name in newer ? newer[name] : merged(member, known)]),
+  );
+}
+
 /**
  * The data of a query, read anew when an event comes that `wakes` says yes to. Until other variables have their answer the
  * last one stays, with `loading`. `reload` reads anew at once.
@@ -17,31 +48,42 @@ export function useQuery(document, variables, wakes = () => true) {
 
   useEffect(() => {
     const gone = new AbortController();
-    let [timer, lookedAt, looking, again] = [undefined, 0, false, false];
+    let [timer, lookedAt, looking, again, version] = [undefined, 0, false, false, 0];
     const look = async () => {
       if (looking) {
         again = true;
         return;
       }
       [looking, again, lookedAt] = [true, false, performance.now()];
+      const begun = version;
       try {
         const data = await ask(document, variables, { signal: gone.signal });
-        setState({ key, data });
+        if (begun === version) setState({ key, data });
       } catch (error) {
-        if (!gone.signal.aborted) setState((before) => ({ ...before, key, error }));
+        if (gone.signal.aborted) return;
+        setState((before) => ({ ...before, key, error }));
+        if (error.code === 'UNREACHABLE') timer = setTimeout(look, REPEAT_MS);
       }
       looking = false;
-      if (again) soon();
+      if (begun !== version) look();
+      else if (again) soon();
     };
     const soon = () => {
       clearTimeout(timer);
       timer = setTimeout(look, Math.max(100, lookedAt + PAUSE_MS - performance.now()));
     };
+    const take = (known) => {
+      version += 1;
+      setState((before) => ({ ...before, data: merged(before.data, known) }));
+      look();
+    };
     current.current.look = look;
     const stop = onEvents((event) => (event === null || current.current.wakes(event)) && soon());
+    shown.add(take);
     look();
     return () => {
       stop();
+      shown.delete(take);
       clearTimeout(timer);
       gone.abort();
     };

@@ -1,3 +1,5 @@
+import { useEffect } from 'preact/hooks';
+import { away } from './api.js';
 import { html } from './html.js';
 import { live } from './live.js';
 import { route } from './router.js';
@@ -5,14 +7,18 @@ import { company, signOut } from './session.js';
 
 const places = [
   { name: 'Fleets', href: '#/', of: ['', 'fleets', 'vehicles'] },
+  { name: 'Contracts', href: '#/contracts', of: ['contracts'] },
   { name: 'Attention', href: '#/attention', of: ['attention'] },
   { name: 'Activity', href: '#/activity', of: ['activity'] },
   { name: 'Webhooks', href: '#/webhooks', of: ['webhooks'] },
+  { name: 'Manufacturers', href: '#/manufacturers', of: ['manufacturers'] },
 ];
 
 /** What stands around every page. */
 export function Shell({ children }) {
   const [here = ''] = route.value.parts;
+  // Where there is no room, the places scroll sideways.
+  useEffect(() => document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here]);
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <header class="top">
       <div class="inner">
@@ -30,6 +36,10 @@ export function Shell({ children }) {
         </div>
       </div>
     </header>
+    ${
+      away.value &&
+      html`<p class="banner" role="alert">The gateway is away. What you see may be out of date; the page goes on by itself when it is back.</p>`
+    }
     <main id="main" tabindex="-1">${children}</main>`;
 }
 

@@ -1,5 +1,5 @@
 import { ask, fieldError } from './api.js';
-import { Field, Form } from './dialog.js';
+import { Form } from './form.js';
 import { html } from './html.js';
 import { demoToken, ended, signIn } from './session.js';
 import { Mark } from './shell.js';
@@ -23,10 +23,17 @@ const Demo = () => html`<button type="button" class="primary wide" onClick=${() 
   </button>
   <p class="or"><span>or with a token of your own</span></p>`;
 
-const fields = (
-  error,
-) => html`<${Field} name="token" label="Access token" area rows="4" spellcheck="false" autocomplete="off"
-  error=${error} hint="It stays in this tab, and goes to this gateway only." />`;
+const fields = [
+  {
+    name: 'token',
+    label: 'Access token',
+    type: 'area',
+    rows: 4,
+    spellcheck: false,
+    autocomplete: 'off',
+    hint: 'It stays in this tab, and goes to this gateway only.',
+  },
+];
 
 async function enter({ token: typed }) {
   const value = typed.trim().replace(/^bearer\s+/i, '');

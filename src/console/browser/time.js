@@ -28,3 +28,6 @@ function spoken(at) {
   if (!unit) return seconds > 5 ? 'in a moment' : 'just now';
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
 }
+
+/** A moment as fields for a day and a time take it: that of this place. */
+export const localTime = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

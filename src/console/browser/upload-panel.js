@@ -1,7 +1,6 @@
-import { saveRefused } from './download.js';
 import { html } from './html.js';
-import { toast } from './toast.js';
-import { dismiss, uploads } from './uploads.js';
+import { RefusedTable, SaveRefused } from './refused.js';
+import { dismiss, sendAgain, uploads } from './uploads.js';
 import { bytes, count, counted, explain } from './words.js';
 
 /** The files of a fleet that are on their way, or have just arrived. */
@@ -21,7 +20,7 @@ function Upload(upload) {
     </div>
     ${running && html`<${Running} ...${upload} />`}
     ${phase === 'done' && html`<${Report} id=${id} name=${name} ...${upload} />`}
-    ${phase === 'failed' && html`<p role="alert">${explain(upload.error)} Nothing was stored.</p>`}
+    ${phase === 'failed' && html`<${Failed} ...${upload} />`}
   </section>`;
 }
 
@@ -35,10 +34,15 @@ function Running({ phase, share, size, rows }) {
     <p class="dim" aria-live="off">${text}</p>`;
 }
 
+/** Where the answer was lost, nobody knows whether the file was stored; sent again under its id, it is stored once. */
+function Failed({ id, error }) {
+  const lost = error.code === 'UNREACHABLE';
+  return html`<p role="alert">${lost ? 'The gateway does not answer. Send the file again when it is back: it is stored once.' : `${explain(error)} Nothing was stored.`}</p>
+    ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
+}
+
 function Report({ id, name, summary, rejected }) {
   const { received, created, existing, rejected: refused } = summary;
-  const save = () =>
-    saveRefused(id, `${name.replace(/\.\w+$/, '')}.rejected.csv`).catch((error) => toast(explain(error)));
   return html`<dl class="facts">
       <${Count} name="Rows" value=${received} />
       <${Count} name="Added" value=${created} />
@@ -49,12 +53,10 @@ function Report({ id, name, summary, rejected }) {
       refused > 0 &&
       html`<details>
           <summary>Why ${refused === 1 ? 'it was' : 'they were'} refused</summary>
-          <ul class="refused">
-            ${rejected.slice(0, 20).map(({ row, value, message }) => html`<li key=${row}><span class="dim">Row ${row}</span> <code>${value}</code> ${message}</li>`)}
-          </ul>
-          ${refused > 20 && html`<p class="dim">… and ${count(refused - 20)} more in the file.</p>`}
+          <${RefusedTable} rows=${rejected.map((one) => ({ id: one.row, ...one }))} />
+          ${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}
         </details>
-        <button type="button" onClick=${save}>Download refused rows</button>`
+        <${SaveRefused} importId=${id} name=${`${name.replace(/\.\w+$/, '')}.rejected.csv`} />`
     }`;
 }
 

@@ -2,7 +2,7 @@ import { ApiError, authorization, dataOf, unreachable } from './api.js';
 
 const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) {
-    import { id }
+    import { id fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } } }
     summary { received created existing rejected }
     rejected { row value message }
   }

@@ -1,6 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import { newId } from './ids.js';
 import { csvOf } from './json-file.js';
+import { changed } from './query.js';
 import { token } from './session.js';
 import { subscribe } from './stream.js';
 import { sendFile } from './upload.js';
@@ -26,21 +27,25 @@ export const dismiss = (id) => {
 };
 
 /** Sends a file to a fleet, and follows what becomes of it. */
-export async function startUpload(fleetId, chosen) {
+export function startUpload(fleetId, file) {
   const id = newId();
+  uploads.value = [{ id, fleetId, file, name: file.name, size: file.size }, ...uploads.value];
+  return sendAgain(id);
+}
+
+/** Sends a file under the id that it has: what the gateway has stored by that id it does not store twice. */
+export async function sendAgain(id) {
   const over = new AbortController();
-  const { name, size } = chosen;
-  uploads.value = [
-    { id, fleetId, name, size, phase: 'sending', share: 0, rows: null, stop: () => over.abort() },
-    ...uploads.value,
-  ];
+  change(id, { phase: 'sending', share: 0, rows: null, stop: () => over.abort() });
+  const { fleetId, file: chosen, name } = uploads.value.find((one) => one.id === id);
   try {
     const isJson = /\.json$/i.test(name) || chosen.type === 'application/json';
     const file = isJson ? await csvOf(chosen) : chosen;
     follow(id, over.signal);
     const sent = (share) => change(id, { share, phase: share < 1 ? 'sending' : 'storing' });
-    const { summary, rejected } = await sendFile({ fleetId, importId: id, file, name }, { sent, signal: over.signal });
-    change(id, { phase: 'done', summary, rejected });
+    const answer = await sendFile({ fleetId, importId: id, file, name }, { sent, signal: over.signal });
+    changed(answer);
+    change(id, { phase: 'done', summary: answer.summary, rejected: answer.rejected });
   } catch (error) {
     // A file of which every row is refused has its report, too.
     const { summary, rejected = [] } = error.details ?? {};

@@ -1,14 +1,14 @@
-import { useState } from 'preact/hooks';
 import { Activity } from './activity.js';
-import { ask } from './api.js';
+import { contractColumns } from './contract-columns.js';
+import { newContract } from './contract-verbs.js';
 import { html } from './html.js';
 import { Page } from './page.js';
 import { Badge, Fact, Failure, Turn, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf } from './router.js';
+import { go, hrefOf } from './router.js';
+import { Table } from './table.js';
 import { Day, Time } from './time.js';
-import { toast } from './toast.js';
-import { explain } from './words.js';
+import { moveToFleet, removeVehicles, verifyAgain } from './vehicle-verbs.js';
 
 const vehicleQuery = `query Vehicle($id: ID!) {
   vehicle(by: { id: $id }) {
@@ -21,11 +21,8 @@ const vehicleQuery = `query Vehicle($id: ID!) {
     }
   }
 }`;
-const contractsQuery = `query Contracts($id: ID!) {
-  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to } } }
-}`;
-const verify = `mutation Verify($vin: String!) {
-  verifyEligibility(input: { vins: [$vin] }) { eligibilities { status } }
+const contractsQuery = `query ContractsOfVehicle($id: ID!) {
+  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to vehicle { id vin } } } }
 }`;
 
 const words = {
@@ -34,10 +31,10 @@ const words = {
   ACTIVATED: 'Connected',
   DEACTIVATED: 'Not connected',
   UNKNOWN: 'Unknown',
-  ACTIVE: 'In force',
-  SCHEDULED: 'Scheduled',
-  ENDED: 'Ended',
 };
+
+const { name, pack, from, to, status } = contractColumns;
+const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, status];
 
 /** One vehicle: what its manufacturer says, its contracts, and what happened to it. */
 export function Vehicle({ id }) {
@@ -49,7 +46,7 @@ export function Vehicle({ id }) {
   const { fleet, vin, manufacturer } = vehicle ?? {};
   const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/', name: fleet?.name ?? 'Fleets' };
   return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? 'Unknown manufacturer') : html`<span class="blank word" />`}
-    actions=${vehicle && html`<${AskAgain} vin=${vin} done=${reload} />`}>
+    actions=${vehicle && html`<${Verbs} vehicle=${vehicle} />`}>
     ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}
     <h2>Contracts</h2>
     <${Contracts} id=${id} />
@@ -58,20 +55,12 @@ export function Vehicle({ id }) {
   <//>`;
 }
 
-function AskAgain({ vin, done }) {
-  const [busy, setBusy] = useState(false);
-  const again = async () => {
-    setBusy(true);
-    try {
-      await ask(verify, { vin });
-      toast('The manufacturer is being asked again.');
-      done();
-    } catch (error) {
-      toast(explain(error));
-    }
-    setBusy(false);
-  };
-  return html`<button type="button" onClick=${again} disabled=${busy}>Ask again</button>`;
+function Verbs({ vehicle }) {
+  const leave = () => go(hrefOf(['fleets', vehicle.fleet.id]));
+  return html`<button type="button" onClick=${() => verifyAgain([vehicle])}>Ask again</button>
+    <button type="button" onClick=${() => moveToFleet([vehicle])}>Move …</button>
+    <button type="button" onClick=${() => removeVehicles([vehicle], leave)}>Delete …</button>
+    <button type="button" class="primary" onClick=${() => newContract(vehicle)}>New contract</button>`;
 }
 
 function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
@@ -101,12 +90,5 @@ function Contracts({ id }) {
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!contracts) return html`<${Waiting} rows=${1} />`;
   if (contracts.length === 0) return html`<p class="dim">It has no contracts.</p>`;
-  return html`<ul class="list">
-    ${contracts.map(
-      ({ id: key, name, pack, status, from, to }) => html`<li key=${key} class="row apart">
-        <div><p><b>${name}</b> <span class="dim">${pack}</span></p><p class="dim"><${Day} at=${from} /> – <${Day} at=${to} /></p></div>
-        <span class=${`badge ${status.toLowerCase()}`}>${words[status]}</span>
-      </li>`,
-    )}
-  </ul>`;
+  return html`<${Table} label="Contracts" columns=${columns} rows=${contracts.toReversed()} />`;
 }

@@ -4,9 +4,10 @@ import { html } from './html.js';
 import { Page, Sides } from './page.js';
 import { Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, route } from './router.js';
+import { go, hrefOf, route } from './router.js';
 import { Time } from './time.js';
 import { toast } from './toast.js';
+import { editWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
 import { webhookStates } from './webhooks.js';
 import { counted, explain } from './words.js';
 
@@ -27,10 +28,6 @@ const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $stat
 const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
   redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
 }`;
-const update = `mutation SetState($id: ID!, $state: WebhookState!) {
-  updateWebhook(input: { id: $id, state: $state }) { webhook { id state } }
-}`;
-
 const states = { SUCCEEDED: 'Delivered', PENDING: 'Waiting', FAILED: 'Failed' };
 const sides = [
   ['', 'All'],
@@ -58,21 +55,22 @@ export function Webhook({ id }) {
       .filter(Boolean)
       .join(' · ');
   return html`<${Page} title=${webhook?.url} back=${{ href: '#/webhooks', name: 'Webhooks' }} about=${about ?? html`<span class="blank word" />`}
-    actions=${webhook && html`<${State} webhook=${webhook} done=${reload} />`}>
+    actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
     ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
     <${Sides} label="Deliveries" sides=${sides.map(([state, name]) => ({ name, href: hrefOf(['webhooks', id], { state }), here: state === (query.state ?? '') }))} />
     ${webhook ? html`<${Deliveries} webhook=${webhook} loading=${loading} reload=${reload} query=${query} />` : html`<${Waiting} rows=${5} />`}
   <//>`;
 }
 
-function State({ webhook: { id, state }, done }) {
-  const set = (wanted) => ask(update, { id, state: wanted }).then(done, (error) => toast(explain(error)));
+function Verbs({ webhook }) {
+  const { state } = webhook;
+  const [name, wanted] = state === 'ACTIVE' ? ['Pause', 'PAUSED'] : ['Activate', 'ACTIVE'];
   return html`<span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
-    ${
-      state === 'ACTIVE'
-        ? html`<button type="button" onClick=${() => set('PAUSED')}>Pause</button>`
-        : html`<button type="button" onClick=${() => set('ACTIVE')}>Activate</button>`
-    }`;
+    <button type="button" onClick=${() => setState(webhook, wanted)}>${name}</button>
+    <button type="button" onClick=${() => sendTest(webhook)}>Test</button>
+    <button type="button" onClick=${() => editWebhook(webhook)}>Edit</button>
+    <button type="button" onClick=${() => rollSecret(webhook)}>New secret</button>
+    <button type="button" onClick=${() => removeWebhook(webhook, () => go('#/webhooks'))}>Delete …</button>`;
 }
 
 function Deliveries({ webhook, loading, reload, query }) {

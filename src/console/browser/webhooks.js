@@ -1,10 +1,9 @@
-import { useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Page } from './page.js';
 import { Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
-import { WebhookForm } from './webhook-form.js';
+import { newWebhook } from './webhook-verbs.js';
 import { counted } from './words.js';
 
 const webhooksQuery = `{
@@ -22,19 +21,16 @@ export const webhookStates = { ACTIVE: 'Active', PAUSED: 'Paused', DISABLED: 'Di
 /** The addresses that events are sent to. */
 export function Webhooks() {
   const { data, error, reload } = useQuery(webhooksQuery, {});
-  const [making, setMaking] = useState(false);
   const webhooks = data?.webhooks.nodes;
-  const make = () => setMaking(true);
   return html`<${Page} title="Webhooks" about="Addresses of yours that are told of every change."
-    actions=${html`<button type="button" class="primary" onClick=${make}>New webhook</button>`}>
-    ${making && html`<${WebhookForm} close=${() => setMaking(false)} done=${reload} />`}
+    actions=${html`<button type="button" class="primary" onClick=${newWebhook}>New webhook</button>`}>
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!webhooks && !error && html`<${Waiting} rows=${3} kind="line" />`}
     ${
       webhooks?.length === 0 &&
       html`<${Empty} title="No webhooks yet">
         <p>A webhook sends each event to an address of yours, signed, and tries again where that fails.</p>
-        <button type="button" class="primary" onClick=${make}>Add your first webhook</button>
+        <button type="button" class="primary" onClick=${newWebhook}>Add your first webhook</button>
       <//>`
     }
     ${webhooks?.length > 0 && html`<ul class="list">${webhooks.map((one) => html`<${Row} key=${one.id} ...${one} />`)}</ul>`}

@@ -1,0 +1,34 @@
+import { html } from './html.js';
+import { hrefOf } from './router.js';
+import { Day } from './time.js';
+
+/** Where the period of a contract stands. */
+export const contractStates = { ACTIVE: 'In force', SCHEDULED: 'Scheduled', ENDED: 'Ended' };
+
+export const ContractBadge = ({ status }) =>
+  html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
+
+export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
+
+/** Columns of tables of contracts, by what they show. */
+export const contractColumns = {
+  name: {
+    name: 'Name',
+    kind: 'main',
+    cell: ({ id, name }) => html`<a href=${hrefOf(['contracts', id])}>${name}</a>`,
+  },
+  vehicle: {
+    name: 'Vehicle',
+    kind: 'vin',
+    cell: ({ vehicle }) => html`<a href=${hrefOf(['vehicles', vehicle.id])}>${vehicle.vin}</a>`,
+  },
+  fleet: {
+    name: 'Fleet',
+    kind: 'fleet',
+    cell: ({ fleet }) => html`<a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a>`,
+  },
+  pack: { name: 'Pack', kind: 'note', cell: ({ pack }) => pack },
+  from: { name: 'From', kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
+  to: { name: 'To', kind: 'day', sort: 'TO', cell: ({ to }) => html`<${Day} at=${to} />` },
+  status: { name: 'Status', kind: 'tag', cell: ({ status }) => html`<${ContractBadge} status=${status} />` },
+};

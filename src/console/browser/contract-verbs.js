@@ -1,0 +1,117 @@
+import { ask, fieldError } from './api.js';
+import { openDialog } from './dialog.js';
+import { html } from './html.js';
+import { Table } from './table.js';
+import { localTime } from './time.js';
+import { counted, explain } from './words.js';
+
+const createContract = `mutation CreateContract($input: CreateContractInput!) {
+  createContract(input: $input) { contract { id } }
+}`;
+const deleteContract = `mutation DeleteContract($id: ID!) {
+  deleteContract(input: { id: $id }) { contract { id name } }
+}`;
+const vehicleByVin = `query VehicleByVin($vin: String!) {
+  vehicle(by: { vin: $vin }) { vin fleet { id } }
+}`;
+
+const YEAR_MS = 365 * 86_400_000;
+
+function contractFields() {
+  const from = new Date();
+  from.setHours(24, 0, 0, 0);
+  return [
+    { name: 'name', label: 'Name' },
+    { name: 'pack', label: 'Pack of data services', hint: 'A vehicle has one contract for a pack at a time.' },
+    { name: 'description', label: 'What it is for', type: 'area', rows: 2 },
+    { name: 'from', label: 'From', type: 'datetime-local', value: localTime(from) },
+    { name: 'to', label: 'To', type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
+  ];
+}
+
+/** Times of a form are those of this place. Throws ApiError where one is missing. */
+function inputOf({ from, to, ...values }) {
+  const times = Object.entries({ from, to }).map(([name, value]) => {
+    if (!value) throw fieldError(name, 'Choose a day and a time.');
+    return [name, new Date(value).toISOString()];
+  });
+  return { ...values, ...Object.fromEntries(times) };
+}
+
+/** Asks for a contract; without a vehicle, also for its VIN. */
+export const newContract = (vehicle) =>
+  openDialog({
+    title: vehicle ? `New contract for ${vehicle.vin}` : 'New contract',
+    fields: [...(vehicle ? [] : [{ name: 'vin', label: 'VIN', class: 'vin', spellcheck: false }]), ...contractFields()],
+    verb: 'Create contract',
+    send: async ({ vin, ...values }, run) => {
+      const input = inputOf(values);
+      const { vin: own, fleet } = vehicle ?? (await vehicleWith(vin));
+      await run(createContract, { input: { ...input, vin: own, fleetId: fleet.id } });
+      return `“${input.name}” is there.`;
+    },
+  });
+
+async function vehicleWith(vin) {
+  if (!vin.trim()) throw fieldError('vin', 'Type the VIN of a vehicle.');
+  const { vehicle } = await ask(vehicleByVin, { vin }).catch((error) => {
+    throw ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED'].includes(error.code) ? fieldError('vin', explain(error)) : error;
+  });
+  return vehicle;
+}
+
+/** Asks for one contract for each of these vehicles, and tells which got none and why; `done` is called at the end. */
+export const createContracts = (vehicles, done) =>
+  openDialog({
+    title: `New contracts for ${counted(vehicles.length, 'vehicle')}`,
+    about: 'Each vehicle gets a contract like this one.',
+    fields: contractFields(),
+    verb: 'Create contracts',
+    wide: true,
+    send: async (values, run) => {
+      const input = inputOf(values);
+      const outcomes = [];
+      for (const { id, vin, fleet } of vehicles) {
+        outcomes.push({ id, vin, error: await createOne({ ...input, vin, fleetId: fleet.id }, run, id) });
+      }
+      const failed = outcomes.filter(({ error }) => error);
+      done();
+      const made = `${counted(vehicles.length - failed.length, 'contract')} created`;
+      return failed.length === 0 ? `${made}.` : { title: `${made}, ${failed.length} not`, body: refusedTable(failed) };
+    },
+  });
+
+/** Gives the error of a vehicle alone; one of the form or of the gateway concerns all, and is thrown. */
+async function createOne(input, run, part) {
+  try {
+    await run(createContract, { input }, part);
+    return null;
+  } catch (error) {
+    if (!['CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND'].includes(error.code)) throw error;
+    return error;
+  }
+}
+
+const refusedColumns = [
+  { name: 'VIN', kind: 'vin main', cell: ({ vin }) => vin },
+  { name: 'Why', kind: 'note', cell: ({ error }) => explain(error) },
+];
+const refusedTable = (rows) =>
+  html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
+
+/** Asks whether contracts are to be deleted; `done` is called when they are. */
+export function removeContracts(contracts, done = () => {}) {
+  const [{ name, vehicle }] = contracts;
+  const one = contracts.length === 1;
+  openDialog({
+    title: one ? `Delete the contract “${name}”?` : `Delete ${counted(contracts.length, 'contract')}?`,
+    about: `${one ? `It is that of ${vehicle.vin}. ` : ''}This cannot be undone.`,
+    verb: 'Delete',
+    danger: true,
+    send: async (_, run) => {
+      for (const { id } of contracts) await run(deleteContract, { id }, id);
+      done();
+      return `${counted(contracts.length, 'contract')} deleted.`;
+    },
+  });
+}

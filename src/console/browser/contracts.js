@@ -1,0 +1,53 @@
+import { contractColumns, contractStates } from './contract-columns.js';
+import { newContract, removeContracts } from './contract-verbs.js';
+import { useFleetOptions } from './fleet-choice.js';
+import { html } from './html.js';
+import { List } from './list.js';
+import { Page } from './page.js';
+import { Empty } from './parts.js';
+
+const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
+  contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
+    nodes { id name pack status from to vehicle { id vin } fleet { id name } }
+  }
+}`;
+
+const orders = [
+  ['', 'Oldest first'],
+  ['-CREATED_AT', 'Newest first'],
+  ['FROM', 'By beginning'],
+  ['-FROM', 'Latest beginning first'],
+  ['TO', 'By end'],
+  ['-TO', 'Latest end first'],
+];
+const { name, vehicle, fleet, pack, from, to, status } = contractColumns;
+
+const filterOf = (query) => ({
+  ...(query.status && { status: query.status }),
+  ...(query.fleet && { fleetId: query.fleet }),
+});
+
+/** The contracts of all vehicles. */
+export function Contracts() {
+  const filters = [
+    { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(contractStates)] },
+    { name: 'fleet', label: 'Fleet', options: [['', 'Any fleet'], ...useFleetOptions()] },
+    { name: 'order', label: 'Order', options: orders },
+  ];
+  const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
+  return html`<${Page} title="Contracts" about="What ties your vehicles to packs of data services." actions=${make}>
+    <${List} label="Contracts" what="contract" document=${contractsQuery} connectionOf=${({ contracts }) => contracts}
+      wakes=${({ type }) => /^(contract|vehicle|fleet)/.test(type)} filters=${filters} filterOf=${filterOf}
+      columns=${[name, vehicle, fleet, pack, from, to, status]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
+      verbs=${[{ name: 'Delete …', run: removeContracts, danger: true }]} empty=${nothing} />
+  <//>`;
+}
+
+const nothing = (query) =>
+  query.status || query.fleet
+    ? html`<${Empty} title="No contract fits"><p>None is like that. <a href="#/contracts">Show all contracts</a></p><//>`
+    : html`<${Empty} title="No contracts yet">
+        <p>Create one here by a VIN, on a vehicle’s page, or for all vehicles that you select in a fleet.</p>
+      <//>`;

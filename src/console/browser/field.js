@@ -1,0 +1,58 @@
+import { html } from './html.js';
+
+/**
+ * A field is described by `name`, `label` and `type`: those of inputs, or `area`, `select` and `checks` with `options` as
+ * pairs of value and name, or `check`. `value` is what it holds at first; other members are attributes.
+ */
+export function Field({ name, label, type = 'text', wrong, hint, options = [], value, ...rest }) {
+  const told = wrong ? `${name}-wrong` : hint ? `${name}-hint` : undefined;
+  const shared = { 'aria-describedby': told, 'aria-invalid': wrong ? 'true' : undefined };
+  const own = { id: name, name, ...shared, ...rest };
+  const below = html`${hint && !wrong && html`<p class="hint" id=${`${name}-hint`}>${hint}</p>`}
+    ${wrong && html`<p class="wrong" id=${`${name}-wrong`}>${wrong}</p>`}`;
+  if (type === 'checks') {
+    return html`<fieldset class="field" ...${shared}>
+      <legend>${label}</legend>
+      <div class="checks">
+        ${options.map(
+          ([one, said]) =>
+            html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${value?.includes(one)} /> ${said}</label>`,
+        )}
+      </div>
+      ${below}
+    </fieldset>`;
+  }
+  if (type === 'check') {
+    return html`<div class="field">
+      <label class="check"><input type="checkbox" ...${own} defaultChecked=${value} /> ${label}</label>${below}
+    </div>`;
+  }
+  return html`<div class="field"><label for=${name}>${label}</label>${control(type, own, options, value)}${below}</div>`;
+}
+
+function control(type, own, options, value) {
+  if (type === 'area') return html`<textarea ...${own} defaultValue=${value ?? ''} />`;
+  if (type !== 'select') return html`<input type=${type} autocomplete="off" ...${own} defaultValue=${value ?? ''} />`;
+  return html`<select ...${own}>
+    ${options.map(([one, said]) => html`<option key=${one} value=${one} selected=${one === (value ?? '')}>${said}</option>`)}
+  </select>`;
+}
+
+/** What the fields of a form hold, by their names: a list for `checks`, whether it is ticked for `check`, else the text. */
+export function valuesOf(form, fields) {
+  const data = new FormData(form);
+  const read = {
+    checks: (name) => data.getAll(name),
+    check: (name) => data.has(name),
+  };
+  return Object.fromEntries(fields.map(({ name, type }) => [name, read[type]?.(name) ?? data.get(name) ?? '']));
+}
+
+/** What an error says of the field with this name: paths are those of the input, such as `types.0`. */
+export const wrongIn = (error, name) => error?.errors?.find(({ path }) => path.split('.').includes(name))?.message;
+
+/** The fields that hold something else than at first, of those that an object has. */
+export function changesOf(values, before) {
+  const differs = ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]);
+  return Object.fromEntries(Object.entries(values).filter(differs));
+}

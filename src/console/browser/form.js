@@ -1,0 +1,70 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { Field, valuesOf, wrongIn } from './field.js';
+import { html } from './html.js';
+import { newId } from './ids.js';
+import { Failure } from './parts.js';
+import { changed } from './query.js';
+
+/** While no answer comes, the same request is repeated at this pace. */
+const REPEAT_MS = 3_000;
+const repeated = ['UNREACHABLE', 'IDEMPOTENCY_IN_PROGRESS'];
+
+/** The console's one form. `fields` are described as in field.js; `send` gets their values and a function that runs documents. */
+export function Form({ fields = [], send, verb, danger, close, children }) {
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const form = useRef();
+  const gone = useRef(false);
+  useEffect(() => () => (gone.current = true), []);
+  useEffect(() => {
+    if (error) form.current.querySelector('[aria-invalid]')?.focus();
+  }, [error]);
+  const submit = async (event) => {
+    event.preventDefault();
+    if (busy) return;
+    const values = valuesOf(form.current, fields);
+    const run = runner();
+    setBusy(true);
+    setError(null);
+    while (!gone.current && (await attempt(() => send(values, run), setError, gone))) await pause();
+    if (!gone.current) setBusy(false);
+  };
+  const wrongs = fields.map(({ name }) => wrongIn(error, name));
+  return html`<form ref=${form} onSubmit=${submit} novalidate>
+    ${fields.map((field, at) => html`<${Field} key=${field.name} ...${field} wrong=${wrongs[at]} />`)}
+    ${children}
+    ${error?.report}
+    ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} form />`}
+    <div class="row end">
+      ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
+      <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy ? 'One moment …' : verb}</button>
+    </div>
+  </form>`;
+}
+
+/** Whether it must be tried again, since nobody knows what became of it. */
+async function attempt(once, setError, gone) {
+  try {
+    await once();
+    return false;
+  } catch (error) {
+    if (!gone.current) setError(error);
+    return repeated.includes(error.code);
+  }
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
+
+/**
+ * Runs the documents of one submission. Repetitions carry the same Idempotency-Key, so that the gateway acts once; `part`
+ * tells several requests of one submission apart. Answers are shown wherever the same objects are.
+ */
+function runner() {
+  const key = newId();
+  return async (document, variables, part = '') => {
+    const data = await ask(document, variables, { key: key + part });
+    changed(data);
+    return data;
+  };
+}

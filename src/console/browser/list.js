@@ -1,0 +1,73 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { html } from './html.js';
+import { Failure, Pager, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { pageOf, route } from './router.js';
+import { Search } from './search.js';
+import { SelectionBar, useSelection } from './selection.js';
+import { Table } from './table.js';
+
+/**
+ * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `document` asks for it
+ * with `filter`, `orderBy` and a page, `connectionOf` finds it in the answer, `filters` are the fields above it (search.js)
+ * and `filterOf` makes them a filter; `verbs` are for chosen rows. `order` is that of an address without one; `save` makes a file of the whole list. The rest is
+ * the table's.
+ */
+export function List({
+  document,
+  variables,
+  connectionOf,
+  wakes,
+  filters,
+  filterOf,
+  size = 25,
+  what,
+  verbs,
+  empty,
+  order,
+  save,
+  ...table
+}) {
+  const { parts, query } = route.value;
+  const asked = {
+    ...variables,
+    filter: filterOf(query),
+    orderBy: orderOf(query.order || order),
+    ...pageOf(query, size),
+  };
+  const { data, error, loading, reload } = useQuery(document, asked, wakes);
+  const selection = useSelection();
+  const top = useTop(query);
+  const list = data && connectionOf(data);
+  return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${table.label}>
+    ${filters && html`<${Search} fields=${filters} parts=${parts} query=${query} />`}
+    ${error && html`<${Failure} error=${error} retry=${reload} />`}
+    ${!list && !error && html`<${Waiting} rows=${8} />`}
+    ${list?.totalCount === 0 && empty(query)}
+    ${
+      list?.totalCount > 0 &&
+      html`<${Table} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
+        <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
+          ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}
+        <//>`
+    }
+    ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} />`}
+  </section>`;
+}
+
+const orderOf = (order) =>
+  order && { field: order.replace('-', ''), direction: order.startsWith('-') ? 'DESC' : 'ASC' };
+
+/** Another page of a list begins at its top, for the eye and for the keyboard. */
+function useTop({ after = '', before = '' }) {
+  const top = useRef();
+  const page = after + before;
+  const shown = useRef(page);
+  useEffect(() => {
+    if (shown.current === page) return;
+    shown.current = page;
+    top.current.focus({ preventScroll: true });
+    top.current.scrollIntoView({ block: 'start' });
+  }, [page]);
+  return top;
+}

@@ -1,0 +1,58 @@
+import { html } from './html.js';
+import { Page } from './page.js';
+import { Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { Table } from './table.js';
+import { Time } from './time.js';
+
+const manufacturersQuery = `query Manufacturers {
+  manufacturers { id name provider supported }
+  providers { name state since askedLastMinute oldestWaiting brands { id state since } }
+}`;
+
+const States = { OK: 'Asked', HELD_BACK: 'Held back', NONE: 'Not asked' };
+const tones = { OK: 'active', HELD_BACK: 'failed', NONE: 'unsupported' };
+const dash = html`<span class="dim">–</span>`;
+
+const columns = [
+  { name: 'Manufacturer', kind: 'main', cell: ({ name }) => name },
+  { name: 'Asked through', kind: 'note', cell: ({ provider }) => provider?.name ?? dash },
+  {
+    name: 'State',
+    kind: 'tag',
+    cell: ({ state }) => html`<span class=${`badge ${tones[state]}`}>${States[state]}</span>`,
+  },
+  { name: 'Since', kind: 'when', cell: ({ since }) => (since ? html`<${Time} at=${since} />` : '') },
+];
+
+/** Whether each manufacturer answers at all, for those who wonder why no answer comes. */
+export function Manufacturers() {
+  const { data, error, reload } = useQuery(manufacturersQuery, {}, () => false);
+  return html`<${Page} title="Manufacturers" about="Who is asked about vehicles, and whether it answers.">
+    ${error && html`<${Failure} error=${error} retry=${reload} />`}
+    ${!data && !error && html`<${Waiting} rows=${8} />`}
+    ${
+      data &&
+      html`<${Providers} providers=${data.providers} />
+      <${Table} label="Manufacturers" columns=${columns} rows=${rowsOf(data)} />`
+    }
+  <//>`;
+}
+
+function rowsOf({ manufacturers, providers }) {
+  return manufacturers.map((maker) => {
+    const provider = providers.find(({ name }) => name === maker.provider);
+    const brand = provider?.brands.find(({ id }) => id === maker.id);
+    const { state = 'NONE', since } = provider?.state === 'HELD_BACK' ? provider : (brand ?? provider ?? {});
+    return { ...maker, provider, state: maker.supported ? state : 'NONE', since };
+  });
+}
+
+const Providers = ({ providers }) => html`<ul class="list">
+  ${providers.map(
+    ({ name, askedLastMinute, oldestWaiting }) => html`<li key=${name} class="row apart">
+      <b>${name}</b>
+      <span class="dim">asked ${askedLastMinute} times in the last minute${oldestWaiting && html` · a vehicle waits since <${Time} at=${oldestWaiting} />`}</span>
+    </li>`,
+  )}
+</ul>`;

@@ -1,0 +1,37 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { html } from './html.js';
+import { go, hrefOf } from './router.js';
+
+/** So that not every letter is a question. */
+const TYPED_MS = 250;
+
+/** The fields above a list, whose values stand in the address: `name`, `label`, and `options` for one of several. */
+export function Search({ fields, parts, query }) {
+  const look = (changed) => go(hrefOf(parts, { ...query, after: '', before: '', ...changed }), { replace: true });
+  return html`<form class="search" role="search" onSubmit=${(event) => event.preventDefault()}>
+    ${fields.map(({ name, ...field }) => {
+      const part = { ...field, value: query[name] ?? '', set: (value) => look({ [name]: value }) };
+      return field.options ? html`<${Choice} key=${name} ...${part} />` : html`<${Typed} key=${name} ...${part} />`;
+    })}
+  </form>`;
+}
+
+const Choice = ({ label, options, value, set }) =>
+  html`<select aria-label=${label} value=${value} onChange=${({ currentTarget }) => set(currentTarget.value)}>
+    ${options.map(([one, name]) => html`<option key=${one} value=${one} selected=${one === value}>${name}</option>`)}
+  </select>`;
+
+function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
+  const timer = useRef();
+  const field = useRef();
+  // The address may change by a link, too.
+  useEffect(() => {
+    if (document.activeElement !== field.current) field.current.value = value;
+  }, [value]);
+  const type = ({ currentTarget }) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set(read(currentTarget.value)), TYPED_MS);
+  };
+  return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck="false"
+    autocomplete="off" onInput=${type} ...${rest} />`;
+}

@@ -1,0 +1,28 @@
+import { useState } from 'preact/hooks';
+import { html } from './html.js';
+import { count } from './words.js';
+
+/** Rows that somebody has chosen; they stay so on other pages of their list. */
+export function useSelection() {
+  const [chosen, setChosen] = useState(new Map());
+  const set = (rows, on) => {
+    const next = new Map(chosen);
+    for (const row of rows) {
+      if (on) next.set(row.id, row);
+      else next.delete(row.id);
+    }
+    setChosen(next);
+  };
+  return { rows: [...chosen.values()], has: ({ id }) => chosen.has(id), set, clear: () => setChosen(new Map()) };
+}
+
+/** What can be done with the chosen rows: `verbs` have a `name` and a `run` that gets the rows and what ends the selection. */
+export const SelectionBar = ({ selection: { rows, clear }, verbs }) =>
+  rows.length > 0 &&
+  html`<section class="selected" aria-label="Selected">
+    <b role="status">${count(rows.length)} selected</b>
+    <div class="actions">
+      ${verbs.map(({ name, run, danger }) => html`<button key=${name} type="button" class=${danger ? 'dangerous' : ''} onClick=${() => run(rows, clear)}>${name}</button>`)}
+      <button type="button" class="quiet" onClick=${clear}>Clear</button>
+    </div>
+  </section>`;

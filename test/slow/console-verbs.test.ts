@@ -1,0 +1,310 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+describe.skipIf(!inBrowser)('the verbs of the console', async () => {
+  const gateway = await startGateway({ workers: true });
+  const receiver = await WebhookReceiver.start();
+  const open = browserPages();
+  const demo = await gateway.as('demo');
+
+  const openConsole = (path = '', options = {}) => open(`${gateway.url}/console${path}`, options);
+  const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+  const dialog = (page: Page) => page.getByRole('dialog');
+  const answer = (page: Page, name: string) => dialog(page).getByRole('button', { name, exact: true }).click();
+  const row = (page: Page, text: string) => page.locator('table.rows tbody tr').filter({ hasText: text });
+  const select = (page: Page, vin: string) => page.getByLabel(`Select ${vin}`).check();
+
+  test('a fleet is edited, and what is wrong stands at its field', async () => {
+    const fleet = await createFleet(demo, { name: 'Before' });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await page.getByRole('heading', { name: 'Before' }).waitFor();
+    await button(page, 'Edit').click();
+    await page.getByLabel('E-mail').fill('nobody');
+    await answer(page, 'Save');
+    await page.getByText('is not an e-mail address').waitFor();
+    expect(await page.evaluate('document.activeElement.name')).toBe('email');
+    await page.getByLabel('E-mail').fill('after@acme.example');
+    await page.getByLabel('Name', { exact: true }).fill('After');
+    await answer(page, 'Save');
+    await page.getByRole('heading', { name: 'After' }).waitFor();
+    const { body } = await demo.get(`/fleets/${fleet.id}`);
+    expect(body).toMatchObject({ name: 'After', email: 'after@acme.example', vat: fleet.vat });
+    const events = () => demo.get(`/events?fleetId=${fleet.id}&type=fleet.updated`);
+    const changed = await until(async () => (await events()).body[0]);
+    expect(Object.keys(changed.data.changes ?? changed.data).sort()).toEqual(['email', 'name']);
+  });
+
+  test('a fleet is deleted when its name is typed, and the question names what goes', async () => {
+    const fleet = await createFleet(demo, { name: 'To be deleted' });
+    const [vehicle] = await addVehicles(demo, newVins(12), fleet);
+    await createContract(demo, { ...vehicle, fleetId: fleet.id });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await button(page, 'Delete …').click();
+    await dialog(page).getByText('12 vehicles and 1 contract are deleted with it.').waitFor();
+    await answer(page, 'Delete fleet');
+    await page.getByText('This is not the fleet’s name.').waitFor();
+    expect((await demo.get(`/fleets/${fleet.id}`)).status).toBe(200);
+    await page.getByLabel('Type the fleet’s name').fill('To be deleted');
+    await answer(page, 'Delete fleet');
+    await page.getByText('“To be deleted” is deleted.').waitFor();
+    await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();
+    expect((await demo.get(`/fleets/${fleet.id}`)).status).toBe(404);
+  });
+
+  test('chosen vehicles get contracts, are moved, saved and deleted', async () => {
+    const fleet = await createFleet(demo, { name: 'Chosen from' });
+    const other = await createFleet(demo, { name: 'Moved to' });
+    const vins = newVins(4);
+    const [first = '', second = '', third = '', fourth = ''] = vins;
+    const [vehicle] = await addVehicles(demo, vins, fleet);
+    await createContract(demo, { ...vehicle, fleetId: fleet.id }, { pack: 'basic' });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await page.getByLabel('Select this page').check();
+    await page.getByText('4 selected').waitFor();
+
+    await button(page, 'New contracts …').click();
+    await page.getByLabel('Name', { exact: true }).fill('Basic');
+    await page.getByLabel('Pack').fill('basic');
+    await page.getByLabel('What it is for').fill('A test');
+    await page.getByLabel('From').fill('2030-06-01T00:00');
+    await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
+    await answer(page, 'Create contracts');
+    await dialog(page).getByText('3 contracts created, 1 not').waitFor();
+    expect(await row(page, first).last().innerText()).toMatch(/contract/);
+    await answer(page, 'Done');
+    await page.getByText('4 selected').waitFor({ state: 'detached' });
+
+    await select(page, second);
+    await select(page, third);
+    const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download CSV').click()]);
+    const lines = (await readFile(await saved.path(), 'utf8')).trim().split('\n');
+    expect(lines.map((line) => line.split(',')[0])).toEqual(['"vin"', `"${second}"`, `"${third}"`]);
+    const [all] = await Promise.all([page.waitForEvent('download'), button(page, 'Download all as CSV').click()]);
+    expect((await readFile(await all.path(), 'utf8')).trim().split('\n').length).toBe(5);
+
+    await button(page, 'Move …').click();
+    await page.getByLabel('To the fleet').selectOption('Moved to');
+    await answer(page, 'Move');
+    await page.getByText('2 vehicles moved to “Moved to”.').waitFor();
+    await row(page, second).waitFor({ state: 'detached' });
+    expect((await demo.get(`/fleets/${other.id}`)).body.vehicleCount).toBe(2);
+
+    await select(page, first);
+    await button(page, 'Ask again').click();
+    await page.getByText('The manufacturer is being asked again.').waitFor();
+    await select(page, fourth);
+    await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
+    await dialog(page)
+      .getByText(/Delete \d vehicles? and \d contracts?\?/)
+      .waitFor();
+    await answer(page, 'Delete');
+    await row(page, fourth).waitFor({ state: 'detached' });
+  });
+
+  test('vehicles are sorted by the heads of their columns, and the next page begins at the top', async () => {
+    const fleet = await createFleet(demo, { name: 'Sorted' });
+    const vins = newVins(30);
+    await addVehicles(demo, vins, fleet);
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    await page.getByRole('link', { name: 'VIN' }).click();
+    await page.locator('[aria-sort=ascending]').waitFor();
+    await page.getByRole('link', { name: 'VIN' }).click();
+    await page.locator('[aria-sort=descending]').waitFor();
+    const [last = ''] = vins.toReversed();
+    await page.locator('tbody tr').first().getByText(last).waitFor();
+    await page.reload();
+    await page.locator('tbody tr').first().getByText(last).waitFor();
+    await page.getByRole('link', { name: 'Next' }).click();
+    await row(page, vins[0] ?? '').waitFor();
+    const top = () => page.evaluate<number>('document.querySelector(".listing").getBoundingClientRect().top');
+    await until(async () => (await top()) >= 0);
+    expect(await page.evaluate('document.activeElement.className')).toBe('listing');
+  });
+
+  test('contracts are created by a VIN, filtered and deleted', async () => {
+    const fleet = await createFleet(demo, { name: 'Under contract' });
+    const [vin, unknown] = newVins(2);
+    await addVehicles(demo, [vin ?? ''], fleet);
+    const page = await openConsole('#/contracts', { mayFail: true });
+    await button(page, 'New contract').click();
+    await page.getByLabel('VIN', { exact: true }).fill(unknown ?? '');
+    await page.getByLabel('Name', { exact: true }).fill('By VIN');
+    await page.getByLabel('Pack').fill('charging');
+    await answer(page, 'Create contract');
+    await page.locator('#vin-wrong').waitFor();
+    await page.getByLabel('VIN', { exact: true }).fill(vin ?? '');
+    await answer(page, 'Create contract');
+    await page.locator('#description-wrong').waitFor();
+    await page.getByLabel('What it is for').fill('A test');
+    await answer(page, 'Create contract');
+    await page.getByText('“By VIN” is there.').waitFor();
+    await page.getByLabel('Fleet').selectOption('Under contract');
+    await page.getByText('1 contract', { exact: true }).waitFor();
+    await page.getByLabel('Status').selectOption('Ended');
+    await page.getByText('No contract fits').waitFor();
+    await page.getByLabel('Status').selectOption('Scheduled');
+    await row(page, vin ?? '')
+      .getByRole('link', { name: 'By VIN' })
+      .click();
+    await page.getByRole('heading', { name: 'By VIN' }).waitFor();
+    await button(page, 'Delete …').click();
+    await dialog(page).getByText('Delete the contract “By VIN”?').waitFor();
+    await answer(page, 'Delete');
+    await page.getByText('1 contract deleted.').waitFor();
+    await page.getByRole('heading', { name: 'Contracts', exact: true }).waitFor();
+  });
+
+  test('a webhook is made for some events, edited, tested, given a new secret and deleted', async () => {
+    const page = await openConsole('#/webhooks', { mayFail: true });
+    await button(page, 'New webhook').click();
+    await page.getByLabel('Address').fill('nowhere');
+    await answer(page, 'Create webhook');
+    await page.locator('#url-wrong').waitFor();
+    await page.getByLabel('Address').fill(receiver.url('/verbs'));
+    await page.getByLabel('Fleets created').check();
+    await answer(page, 'Create webhook');
+    const secret = dialog(page).locator('code.secret');
+    const first = await secret.innerText();
+    await dialog(page).getByText('It is shown this once.').waitFor();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await answer(page, 'Copy');
+    await expect.poll(() => page.evaluate<string>('navigator.clipboard.readText()')).toBe(first);
+    await answer(page, 'I have kept it');
+
+    await page.getByRole('link', { name: receiver.url('/verbs') }).click();
+    await page.getByText('fleet.created').waitFor();
+    await button(page, 'Edit').click();
+    expect(await page.getByLabel('Fleets created').isChecked()).toBe(true);
+    await page.getByLabel('Contracts created').check();
+    await page.getByLabel('Description').fill('Told of contracts');
+    await answer(page, 'Save');
+    await page.getByText('Told of contracts').waitFor();
+    await button(page, 'Test').click();
+    await page.getByText('webhook.test', { exact: true }).waitFor();
+    await button(page, 'New secret').click();
+    await answer(page, 'Make a new secret');
+    expect(await secret.innerText()).not.toBe(first);
+    await answer(page, 'I have kept it');
+    await button(page, 'Pause').click();
+    await page.getByText('Paused', { exact: true }).waitFor();
+    await button(page, 'Activate').click();
+    await page.getByText('Active', { exact: true }).waitFor();
+    await button(page, 'Delete …').click();
+    await answer(page, 'Delete');
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
+    await page.getByRole('link', { name: receiver.url('/verbs') }).waitFor({ state: 'detached' });
+  });
+
+  test('refused rows of an earlier file are shown with its own columns', async () => {
+    const fleet = await createFleet(demo, { name: 'Refused' });
+    const csv = `Plate;VIN\n"B;A ""1""";WBA123\nB-A 2;${newVin()}\nB-A 3;WBA456\n`;
+    const form = new FormData();
+    form.set('fleetId', fleet.id);
+    form.set('vins', new Blob([csv], { type: 'text/csv' }), 'cars.csv');
+    expect((await demo.post('/vehicles/file', form)).status).toBe(201);
+    const page = await openConsole(`#/fleets/${fleet.id}/uploads`);
+    await page.getByText('Refused rows', { exact: true }).click();
+    const table = page.getByRole('table', { name: 'Refused' });
+    await table.getByText('B;A "1"').waitFor();
+    expect(await table.locator('thead th').allInnerTexts()).toEqual(['Plate', 'VIN', 'Why']);
+    expect(await table.locator('tbody tr').count()).toBe(2);
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test('a form keeps what was typed, and gives the focus back', async () => {
+    const page = await openConsole();
+    await button(page, 'New fleet').click();
+    await page.getByLabel('Name', { exact: true }).fill('Half a fleet');
+    await page.mouse.click(20, 450);
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half a fleet');
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('New fleet');
+  });
+
+  test('a form whose answer is lost is sent again, and carried out once', async () => {
+    const page = await openConsole('', { mayFail: true });
+    await page.getByText('Live', { exact: true }).waitFor();
+    await button(page, 'New fleet').click();
+    const fields = {
+      Name: 'Sent twice',
+      'Company address': 'Berlin',
+      'E-mail': 'a@b.example',
+      'VAT number': 'DE123456789',
+    };
+    for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+    let lost = 0;
+    await page.route('**/graphql', async (route) => {
+      if (lost > 0 || !route.request().postData()?.includes('createFleet')) return route.fallback();
+      lost += 1;
+      await route.fetch();
+      return route.abort();
+    });
+    await answer(page, 'Create fleet');
+    await dialog(page).getByText('What you typed is kept, and sent again').waitFor();
+    await page.getByRole('heading', { name: 'Sent twice' }).waitFor();
+    const { body } = await demo.get('/fleets');
+    expect(body.filter(({ name }: { name: string }) => name === 'Sent twice').length).toBe(1);
+  });
+
+  test('what was added shows at once, by the answer itself', async () => {
+    const fleet = await createFleet(demo, { name: 'At once' });
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    await page.getByText('No vehicles yet').waitFor();
+    // Nothing is read anew: the page has the answer alone.
+    await page.route('**/graphql', (route) =>
+      route.request().postData()?.includes('query Fleet(') ? new Promise(() => {}) : route.fallback(),
+    );
+    await button(page, 'Add VINs').click();
+    await page.getByRole('textbox', { name: 'VINs' }).fill(newVins(3).join('\n'));
+    await answer(page, 'Add vehicles');
+    await page.getByRole('img', { name: /3 pending|3 eligible|\d eligible, \d pending/ }).waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'axe finds nothing in questions and chosen rows, in %s',
+    async (colorScheme) => {
+      const fleet = await createFleet(demo, { name: 'Judged' });
+      const [vehicle] = await addVehicles(demo, newVins(3), fleet);
+      const contract = await createContract(demo, { ...vehicle, fleetId: fleet.id });
+      const page = await openConsole(`#/fleets/${fleet.id}`, { colorScheme, mayFail: true });
+      const judge = async (place: string) => {
+        for (const width of [390, 820, 1440]) {
+          await page.setViewportSize({ width, height: 900 });
+          expect(await axeFindings(page), `${place} at ${width}`).toEqual([]);
+          const wide = await page.evaluate('document.documentElement.scrollWidth');
+          expect(wide, `${place} at ${width}`).toBeLessThanOrEqual(width);
+        }
+      };
+      await page.getByLabel('Select this page').check();
+      await judge('chosen rows');
+      const places = [
+        [`#/fleets/${fleet.id}`, 'Edit'],
+        [`#/fleets/${fleet.id}`, 'Delete …'],
+        [`#/fleets/${fleet.id}`, 'Add VINs'],
+        ['#/contracts', 'New contract'],
+        [`#/contracts/${contract.id}`, 'Delete …'],
+        ['#/webhooks', 'New webhook'],
+        ['#/manufacturers', ''],
+      ] as const;
+      for (const [place, verb] of places) {
+        await page.goto(`${gateway.url}/console${place}`);
+        await page.reload();
+        await page.locator('main h1').waitFor();
+        await page.locator('.blank').first().waitFor({ state: 'detached' });
+        await judge(place);
+        if (!verb) continue;
+        await button(page, verb).first().click();
+        await dialog(page).waitFor();
+        await judge(`${place}: ${verb}`);
+      }
+    },
+  );
+});

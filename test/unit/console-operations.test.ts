@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { subscribableTypes } from '../../src/core/webhooks/webhook.ts';
+
+const folder = new URL('../../src/console/browser/', import.meta.url);
+const openapi = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
+
+/** Where the console has an operation: a file, and what it asks the gateway. */
+const places: Record<string, readonly [file: string, asks: string]> = {
+  listFleets: ['fleets.js', 'fleets(first:'],
+  createFleet: ['fleet-verbs.js', 'createFleet(input:'],
+  getFleet: ['fleet.js', 'fleet(id:'],
+  updateFleet: ['fleet-verbs.js', 'updateFleet(input:'],
+  deleteFleet: ['fleet-verbs.js', 'deleteFleet(input:'],
+  getEligibility: ['vehicle.js', 'eligibility {'],
+  refreshEligibility: ['vehicle-verbs.js', 'verifyEligibility(input:'],
+  importVehicles: ['upload.js', 'importVehicles(input:'],
+  getImport: ['imports.js', 'imports(last:'],
+  followImport: ['uploads.js', 'importProgress(importId:'],
+  getRejectedRows: ['refused.js', '/rejected.csv`'],
+  listVehicles: ['vehicle-list.js', 'vehicles(filter:'],
+  listAllVehicles: ['attention.js', 'vehicles(filter:'],
+  addVehicles: ['add-vins.js', 'addVehicles(input:'],
+  deleteVehicles: ['vehicle-verbs.js', 'deleteVehicles(input:'],
+  moveVehicles: ['vehicle-verbs.js', 'moveVehicles(input:'],
+  getVehicle: ['vehicle.js', 'vehicle(by:'],
+  deleteVehicle: ['vehicle.js', 'removeVehicles([vehicle]'],
+  createContract: ['contract-verbs.js', 'createContract(input:'],
+  listContracts: ['contracts.js', 'contracts(filter:'],
+  getContract: ['contract.js', 'contract(id:'],
+  deleteContract: ['contract-verbs.js', 'deleteContract(input:'],
+  listManufacturers: ['manufacturers.js', 'manufacturers {'],
+  listProviders: ['manufacturers.js', 'providers {'],
+  listEvents: ['activity.js', 'events(last:'],
+  getEvent: ['activity.js', 'events(last:'],
+  streamEvents: ['live.js', 'events(after:'],
+  createWebhook: ['webhook-verbs.js', 'createWebhook(input:'],
+  listWebhooks: ['webhooks.js', 'webhooks(first:'],
+  getWebhook: ['webhook.js', 'webhook(id:'],
+  updateWebhook: ['webhook-verbs.js', 'updateWebhook(input:'],
+  deleteWebhook: ['webhook-verbs.js', 'deleteWebhook(input:'],
+  rotateWebhookSecret: ['webhook-verbs.js', 'rotateWebhookSecret(input:'],
+  testWebhook: ['webhook-verbs.js', 'testWebhook(input:'],
+  listDeliveries: ['webhook.js', 'deliveries(last:'],
+  redeliver: ['webhook.js', 'redeliver(input:'],
+};
+
+/** Operations that the console has not, and why. */
+const absent: Record<string, string> = {
+  deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
+  getLiveness: 'for orchestrators',
+  getReadiness: 'for load balancers',
+  getMetrics: 'for Prometheus',
+  getOpenApi: 'for programmers; /docs shows it',
+};
+
+test('the console has every operation of the API, or there is a reason why not', () => {
+  const operations = Object.values<Record<string, { operationId?: string }>>(openapi.paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap(({ operationId }) => operationId ?? []);
+  expect(operations.length).toBeGreaterThan(40);
+  expect([...Object.keys(places), ...Object.keys(absent)].sort()).toEqual(operations.sort());
+  for (const [operation, [file, asks]] of Object.entries(places)) {
+    expect(readFileSync(new URL(file, folder), 'utf8'), operation).toContain(asks);
+  }
+});
+
+test('webhooks can be sent every type of event that there is', async () => {
+  const { eventTypes } = await import(new URL('event-types.js', folder).href);
+  expect(Object.keys(eventTypes).sort()).toEqual([...subscribableTypes].sort());
+});
