@@ -99,6 +99,34 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     }
   });
 
+  test('whose formulas have no value, or an error, says so of each row, and what to do', async () => {
+    const cells = ['<f>B2&amp;C2</f>', '<f>B3</f><v></v>', '<f>B4</f><v>#N/A</v>', `<f>B5</f><v>${newVin()}</v>`];
+    const rows = cells.map((cell, at) => `<row><c t="${['n', 'n', 'e', 'str'][at]}">${cell}</c></row>`);
+    const [sheet] = await upload(
+      workbookOf(`<row><c t="inlineStr"><is><t>VIN</t></is></c></row>${rows.join('')}`),
+      XLSX,
+    );
+    const [csv] = await upload(Buffer.from(`VIN\n=B2&C2\n=B3\n#N/A\n${newVin()}\n`), 'text/csv');
+    for (const { body } of [sheet, csv]) {
+      expect(body.summary).toEqual({ received: 4, created: 1, existing: 0, rejected: 3 });
+      expect(body.rejected).toEqual([
+        {
+          row: 2,
+          value: '=B2&C2',
+          code: 'VIN_FORMULA_ERROR',
+          message: expect.stringMatching(/no stored value.*save it/),
+        },
+        { row: 3, value: '=B3', code: 'VIN_FORMULA_ERROR', message: expect.stringMatching(/no stored value.*save it/) },
+        {
+          row: 4,
+          value: '#N/A',
+          code: 'VIN_FORMULA_ERROR',
+          message: expect.stringMatching(/#N\/A\. Mend the formula/),
+        },
+      ]);
+    }
+  });
+
   test('is told by its content: under the label of CSV, or none that says anything', async () => {
     for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
       const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);

@@ -1,6 +1,6 @@
 /** Why a value is not a VIN: `message` names the place, `suggestion` is a VIN it was probably meant to be. */
 export interface VinError {
-  code: 'VIN_INVALID_LENGTH' | 'VIN_INVALID_CHARACTER' | 'VIN_SPREADSHEET_DAMAGE';
+  code: 'VIN_INVALID_LENGTH' | 'VIN_INVALID_CHARACTER' | 'VIN_SPREADSHEET_DAMAGE' | 'VIN_FORMULA_ERROR';
   message: string;
   suggestion?: string;
 }
@@ -34,8 +34,41 @@ const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
 
 /** Spaces and dashes of every kind, and characters without width, as copied from documents and web pages. */
 const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
-/** What is left of a VIN such as 1234567E890123456 once a spreadsheet has read it as a number: `1.0E+16`, `1,23E+16`. */
-const SPREADSHEET_NUMBER = /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i;
+
+interface SpreadsheetFault {
+  pattern: RegExp;
+  code: VinError['code'];
+  message(value: string): string;
+}
+
+/** Values that spreadsheets leave in the place of a VIN. */
+const SPREADSHEET_FAULTS: readonly SpreadsheetFault[] = [
+  {
+    // A VIN such as 1234567E890123456, read as a number: `1.0E+16`, `1,23E+16`.
+    pattern: /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i,
+    code: 'VIN_SPREADSHEET_DAMAGE',
+    message: (value) =>
+      `A spreadsheet has turned this VIN into the number ${value}. Format the column as text and enter the VIN again.`,
+  },
+  {
+    pattern: /^##+$/,
+    code: 'VIN_SPREADSHEET_DAMAGE',
+    message: (value) =>
+      `The column was too narrow to show the value, which is ${value} now. Widen the column, save the file and send it again.`,
+  },
+  {
+    pattern: /^=/,
+    code: 'VIN_FORMULA_ERROR',
+    message: (value) =>
+      `The formula ${value} has no stored value. Open the file in a spreadsheet program, save it there so that values are stored, and send it again.`,
+  },
+  {
+    // In any language: `#REF!`, `#NOMBRE?`, `#NV`; and those of LibreOffice.
+    pattern: /^(?:#[¡¿]?[\p{L}/0]+[!?]|#N\/?[ABDV]|#GETTING_DATA|Err:\d+)$/iu,
+    code: 'VIN_FORMULA_ERROR',
+    message: (value) => `The formula of this cell gives the error ${value}. Mend the formula, or enter the VIN itself.`,
+  },
+];
 
 /** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as an error, not thrown. */
 export function readVin(value: string): Vin | VinError {
@@ -76,10 +109,8 @@ function checkDigit(vin: string): string {
 
 function errorOf(vin: string, value: string): VinError {
   const trimmed = value.trim();
-  if (SPREADSHEET_NUMBER.test(trimmed)) {
-    const message = `A spreadsheet has turned this VIN into the number ${shortened(trimmed)}. Format the column as text and enter the VIN again.`;
-    return { code: 'VIN_SPREADSHEET_DAMAGE', message };
-  }
+  const fault = SPREADSHEET_FAULTS.find(({ pattern }) => pattern.test(trimmed));
+  if (fault) return { code: fault.code, message: fault.message(shortened(trimmed)) };
   const characters = [...vin];
   if (characters.length !== LENGTH) {
     const found = characters.length === 0 ? 'this one is empty' : `this one has ${characters.length}`;

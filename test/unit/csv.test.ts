@@ -152,7 +152,7 @@ describe('shapes of a file', () => {
     expect(await read(A)).toEqual({ columns: null, delimiter: ',', rows: [{ row: 1, value: A, cells: null }] });
   });
 
-  test.each(['BADVIN1', 'WVWZZZ1KZAW00000O', '1.0E+16', '1,23E+16', '12'])(
+  test.each(['BADVIN1', 'WVWZZZ1KZAW00000O', '1.0E+16', '1,23E+16', '12', '#N/A', '#REF!', '=B2', '=TRIM(X)'])(
     'without a header, a first row "%s" is a bad row, not a header',
     async (bad) => {
       expect(await values(`${bad}\n${A}\n`)).toEqual([bad, A]);

@@ -140,6 +140,33 @@ describe('what stands in its parts', () => {
     expect((await read(file)).rows).toEqual([{ row: 2, value: A, cells: ['x', A] }]);
   });
 
+  test('a formula without a stored value is shown as such, also below other ones; one whose value is empty is empty', async () => {
+    const formulas = [
+      '<x:c><x:f>B2&amp;"x"</x:f></x:c>',
+      '<x:c><x:f>B2</x:f><x:v></x:v></x:c>',
+      '<x:c t="n"><x:f t="shared" si="0"/><x:v/></x:c>',
+      '<x:c t="str"><x:f>B2</x:f></x:c>',
+      '<x:c t="str"><x:f>IF(B2="","",B2)</x:f><x:v></x:v></x:c>',
+      `<x:c t="str"><x:f>C2</x:f><x:v>${A}</x:v></x:c>`,
+      '<x:c t="e"><x:f>VLOOKUP(A2,C:D,2)</x:f><x:v>#N/A</x:v></x:c>',
+      '<x:c><x:f>1+1</x:f><x:v>2</x:v></x:c>',
+      `<x:c><x:f>${'A1+'.repeat(5000)}A1</x:f></x:c>`,
+    ];
+    const rows = formulas.map((formula) => row(inline('x') + formula)).join('');
+    const { rows: found } = await read(workbookOf(row(inline('plate') + inline('vin')) + rows));
+    expect(found.map(({ cells }) => cells?.[1]?.slice(0, 20))).toEqual([
+      '=B2&"x"',
+      '=B2',
+      '=',
+      '=B2',
+      undefined,
+      A,
+      '#N/A',
+      '2',
+      '=A1+A1+A1+A1+A1+A1+A',
+    ]);
+  });
+
   test('days are counted from 1904 where the workbook says so', async () => {
     const workbook = `<workbook xmlns:r="r"><workbookPr date1904="1"/><sheets><sheet r:id="a"/></sheets></workbook>`;
     const file = workbookOf(row(`${inline(A)}<x:c s="1"><x:v>0.5</x:v></x:c><x:c s="1"><x:v>1</x:v></x:c>`), {

@@ -76,6 +76,37 @@ describe('check digit', () => {
 });
 
 describe('what is not a VIN', () => {
+  test.each(
+    [
+      ['#N/A', '#NV', '#N/D', '#NB', '#N/B', '#REF!', '#BEZUG!', '#NAME?', '#¿NOMBRE?', '#¡VALOR!', '#DIV/0!', '#n/a'],
+      ['#ÜBERLAUF!', '#SPILL!', '#GETTING_DATA', 'Err:502', ' #N/A '],
+    ].flat(),
+  )('%s is the error of a formula, to be mended there', (value) => {
+    expect(readVin(value)).toEqual({
+      code: 'VIN_FORMULA_ERROR',
+      message: `The formula of this cell gives the error ${value.trim()}. Mend the formula, or enter the VIN itself.`,
+    });
+  });
+
+  test.each(['=B2&C2', '=VLOOKUP(A2,Sheet2!A:B,2,FALSE)', '=', ' =B2'])('%s is a formula without a value', (value) => {
+    expect(readVin(value)).toEqual({
+      code: 'VIN_FORMULA_ERROR',
+      message: `The formula ${value.trim()} has no stored value. Open the file in a spreadsheet program, save it there so that values are stored, and send it again.`,
+    });
+  });
+
+  test('signs instead of a value that did not fit into its column are told as such', () => {
+    expect(readVin('########')).toEqual({
+      code: 'VIN_SPREADSHEET_DAMAGE',
+      message:
+        'The column was too narrow to show the value, which is ######## now. Widen the column, save the file and send it again.',
+    });
+  });
+
+  test.each(['#4711', '#Golf', '#', '# 12!', 'Err:x', '#N/Ax'])('%s is no error of a formula', (value) => {
+    expect(readVin(value)).toMatchObject({ code: 'VIN_INVALID_LENGTH' });
+  });
+
   test('a wrong length is named', () => {
     expect(readVin('WVWZZZ1KZAW00001')).toEqual({
       code: 'VIN_INVALID_LENGTH',

@@ -55,7 +55,7 @@ export const refused = {
   value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
   code: field(
     z.string(),
-    'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE` or `VIN_IN_ANOTHER_FLEET`.',
+    'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
     'VIN_INVALID_CHARACTER',
   ),
   message: field(

@@ -121,10 +121,12 @@ function vinColumn(cells: readonly string[]): Column | undefined {
 
 /**
  * Header or data? Every VIN holds a digit, and headings rarely do. So a bad VIN in the first row of a file without a header
- * is reported as a bad row.
+ * is reported as a bad row, and so is a formula that has failed.
  */
 function isMeantAsVin(cell: string): boolean {
-  return /\d/.test(cell);
+  if (/\d/.test(cell)) return true;
+  const reading = readVin(unmarked(cell));
+  return 'code' in reading && reading.code === 'VIN_FORMULA_ERROR';
 }
 
 /** A VIN in one word: a title of several could be one by chance. */

@@ -55,6 +55,9 @@ const MOST_ROWS = 1_048_576;
 /** Digits that spreadsheets keep of a number; what is longer is no longer what was entered. */
 const LARGEST_EXACT = 1e15;
 
+const PARTS_OF_CELLS: ReadonlySet<string> = new Set(['f', 'v', 't', 'rPh']);
+const SHOWN_OF_FORMULA = 200;
+
 interface Meanings {
   strings: { at(index: number): string | undefined };
   dateStyles: ReadonlySet<number>;
@@ -88,6 +91,8 @@ class SheetReader implements Handler {
   #type = '';
   #style = '';
   #text = '';
+  /** Of the cell; null for a cell without one, or with a stored value. */
+  #formula: string | null = null;
   #within = '';
 
   constructor(meanings: Meanings, limits: CsvLimits) {
@@ -108,10 +113,22 @@ class SheetReader implements Handler {
       this.#type = t;
       this.#style = s;
       this.#text = '';
-    } else if (name === 'v' || name === 't' || name === 'rPh') this.#within ||= name;
+      this.#formula = null;
+    } else if (PARTS_OF_CELLS.has(name)) this.#openPart(name);
+  }
+
+  #openPart(name: string): void {
+    this.#within ||= name;
+    if (name === 'f') this.#formula = '';
+    // Only texts can be stored and empty.
+    if (name === 'v' && this.#type === 'str') this.#formula = null;
   }
 
   text(more: string): void {
+    if (this.#within === 'f' && this.#formula !== null) {
+      if (this.#formula.length < SHOWN_OF_FORMULA) this.#formula += more.slice(0, SHOWN_OF_FORMULA);
+      return;
+    }
     const isValue = this.#within === 'v' || this.#within === 't';
     if (isValue && this.#text.length <= this.#limits.fieldLength) this.#text += more;
   }
@@ -144,10 +161,10 @@ class SheetReader implements Handler {
     this.#lines += `${this.#cells.map(quoted).join()}\n`;
   }
 
-  /** As it is shown; of a formula, its result when the sheet was saved. */
+  /** As it is shown; of a formula, its result when the sheet was saved, or else the formula. */
   #value(): string {
     const text = this.#text;
-    if (text === '') return text;
+    if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
     if (this.#type === 's') return this.#shared(text);
     if (this.#type === 'b') return text === '1' ? 'TRUE' : 'FALSE';
     return this.#type === 'n' ? this.#number(text) : plain(text);
