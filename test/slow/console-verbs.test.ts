@@ -217,6 +217,24 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     expect(await axeFindings(page)).toEqual([]);
   });
 
+  test('a file is checked before it is sent', async () => {
+    const fleet = await createFleet(demo, { name: 'Checked first' });
+    const page = await openConsole(`#/fleets/${fleet.id}/uploads`);
+    await button(page, 'Check a file first').click();
+    await answer(page, 'Send');
+    await page.getByText('Choose a file.').waitFor();
+    const csv = `vin\n${newVin()}\nWBA1\n`;
+    await dialog(page)
+      .getByLabel('File')
+      .setInputFiles({ name: 'cars.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    await answer(page, 'Send');
+    await page.getByText('Nothing was stored.').waitFor();
+    const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
+    expect(await upload.locator('dt').allInnerTexts()).toContain('Would be added');
+    expect(await upload.locator('dd').allInnerTexts()).toEqual(['2', '1', '0', '1']);
+    expect((await demo.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+
   test('a form keeps what was typed, and gives the focus back', async () => {
     const page = await openConsole();
     await button(page, 'New fleet').click();

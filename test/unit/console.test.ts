@@ -42,6 +42,14 @@ test('the console is free of what a strict policy forbids', () => {
   expect(contents.filter(([, text]) => text.split('\n').length > 200).map(([name]) => name)).toEqual([]);
 });
 
+test('the first visit brings at most 250 kB, and the console has at most 4,000 lines', async () => {
+  const files = [...(await loadAssets()).files.values()];
+  expect(files.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(250_000);
+  const own = globSync('**/*', { cwd: join(folder, '..'), withFileTypes: true }).filter((entry) => entry.isFile());
+  const lines = own.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8').split('\n').length - 1);
+  expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThan(4_000);
+});
+
 test('an address that cannot be decoded is that of no page', async () => {
   vi.stubGlobal('location', { hash: '#/%E0%A4%A/caf%C3%A9?after=%E0%A4%A' });
   vi.stubGlobal('addEventListener', () => {});

@@ -1,8 +1,10 @@
+import { eventTypes } from './event-types.js';
 import { html } from './html.js';
 import { Page } from './page.js';
-import { Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
+import { Search } from './search.js';
 import { groupsOf, sentenceOf } from './sentences.js';
 import { Time } from './time.js';
 
@@ -19,12 +21,15 @@ const byId = (list) => new Map(list?.map(({ id, name }) => [id, name]));
 
 const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
 
+const searched = [{ name: 'type', label: 'Type', options: [['', 'Everything'], ...Object.entries(eventTypes)] }];
+
 /** What happened, the last first: in the company, in one fleet, to one vehicle or one contract. */
 export function Activity({ fleetId, vehicleId, contractId }) {
   const { parts, query } = route.value;
   const filter = { ...(fleetId && { fleetId }), ...(vehicleId && { vehicleId }), ...(contractId && { contractId }) };
-  const variables = { last: PAGE, before: query.before, filter };
   const whole = Object.keys(filter).length === 0;
+  if (query.type) filter.types = [query.type];
+  const variables = { last: PAGE, before: query.before, filter };
   const { data, error, loading, reload } = useQuery(
     eventsQuery,
     variables,
@@ -33,17 +38,12 @@ export function Activity({ fleetId, vehicleId, contractId }) {
   const { data: known } = useQuery(namesQuery, {}, ({ type }) => type.startsWith('fleet.'));
   const names = { fleets: whole ? byId(known?.fleets.nodes) : new Map(), makers: byId(known?.manufacturers) };
   const events = data?.events;
-  const shown = html`${error && html`<${Failure} error=${error} retry=${reload} />`}
+  const shown = html`${!vehicleId && !contractId && html`<${Search} fields=${searched} parts=${parts} query=${query} />`}
+    ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!events && !error && html`<${Waiting} rows=${8} />`}
     ${events?.nodes.length === 0 && html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`}
     ${events?.nodes.length > 0 && html`<${Days} events=${events.nodes} names=${names} dim=${loading} />`}
-    ${
-      events &&
-      html`<div class="pager">
-      <p>${query.before ? html`<a href=${hrefOf(parts)}>Back to the latest</a>` : ''}</p>
-      ${events.pageInfo.hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { before: events.pageInfo.startCursor })}>Earlier</a>`}
-    </div>`
-    }`;
+    ${events && html`<${Earlier} info=${events.pageInfo} parts=${parts} query=${query} />`}`;
   if (!whole) return html`<section aria-label="Activity">${shown}</section>`;
   return html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens.">${shown}<//>`;
 }

@@ -99,6 +99,11 @@ const refusedColumns = [
 const refusedTable = (rows) =>
   html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
 
+/** Somebody else may have deleted it meanwhile. */
+function unlessGone(error) {
+  if (error.code !== 'CONTRACT_NOT_FOUND') throw error;
+}
+
 /** Asks whether contracts are to be deleted; `done` is called when they are. */
 export function removeContracts(contracts, done = () => {}) {
   const [{ name, vehicle }] = contracts;
@@ -109,7 +114,7 @@ export function removeContracts(contracts, done = () => {}) {
     verb: 'Delete',
     danger: true,
     send: async (_, run) => {
-      for (const { id } of contracts) await run(deleteContract, { id }, id);
+      for (const { id } of contracts) await run(deleteContract, { id }, id).catch(unlessGone);
       done();
       return `${counted(contracts.length, 'contract')} deleted.`;
     },

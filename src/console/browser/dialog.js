@@ -39,13 +39,14 @@ export const attempt = (deed) => async () => {
 
 export const Dialogs = () => question.value && html`<${Asked} key=${question.value.at} asked=${question.value} />`;
 
-function Asked({ asked: { title, about, fields, verb, danger, send, wide } }) {
+function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }) {
   const [result, setResult] = useState(null);
   const sent = async (values, run) => {
     const outcome = await send(values, run);
-    if (outcome?.body) return setResult(outcome);
-    close();
-    if (outcome) toast(outcome);
+    const left = question.peek()?.at !== at;
+    if (outcome?.body && !left) return setResult(outcome);
+    if (!left) close();
+    if (outcome) toast(outcome.title ?? outcome);
   };
   return html`<${Dialog} title=${result?.title ?? title} wide=${wide}>
     ${

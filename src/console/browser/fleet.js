@@ -9,6 +9,7 @@ import { Page, Sides } from './page.js';
 import { Bar, Failure } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
+import { accepted } from './upload-form.js';
 import { UploadPanel } from './upload-panel.js';
 import { startUpload } from './uploads.js';
 import { VehicleList } from './vehicle-list.js';
@@ -39,7 +40,7 @@ export function Fleet({ id, side = '' }) {
     <button type="button" onClick=${() => removeFleet(id)}>Delete …</button>
     <button type="button" onClick=${() => addVins(id)}>Add VINs</button>
     <button type="button" class="primary" onClick=${() => chooser.current.click()}>Upload a file</button>
-    <input ref=${chooser} type="file" accept=".csv,.xlsx,.json,.txt,.tsv,text/csv,application/json" hidden multiple
+    <input ref=${chooser} type="file" accept=${accepted} hidden multiple
       onChange=${({ currentTarget }) => {
         take([...currentTarget.files]);
         currentTarget.value = '';

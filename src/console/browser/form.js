@@ -8,7 +8,7 @@ import { changed } from './query.js';
 
 /** While no answer comes, the same request is repeated at this pace. */
 const REPEAT_MS = 3_000;
-const repeated = ['UNREACHABLE', 'IDEMPOTENCY_IN_PROGRESS'];
+const repeated = ['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'IDEMPOTENCY_IN_PROGRESS'];
 
 /** The console's one form. `fields` are described as in field.js; `send` gets their values and a function that runs documents. */
 export function Form({ fields = [], send, verb, danger, close, children }) {
@@ -35,13 +35,15 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
     ${fields.map((field, at) => html`<${Field} key=${field.name} ...${field} wrong=${wrongs[at]} />`)}
     ${children}
     ${error?.report}
-    ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} form />`}
+    ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} about=${busy && kept} />`}
     <div class="row end">
       ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
       <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy ? 'One moment …' : verb}</button>
     </div>
   </form>`;
 }
+
+const kept = 'What you typed is kept, and sent again until there is an answer; it is carried out once.';
 
 /** Whether it must be tried again, since nobody knows what became of it. */
 async function attempt(once, setError, gone) {
@@ -58,12 +60,16 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
 
 /**
  * Runs the documents of one submission. Repetitions carry the same Idempotency-Key, so that the gateway acts once; `part`
- * tells several requests of one submission apart. Answers are shown wherever the same objects are.
+ * tells several requests of one submission apart, and one that has its answer is not sent again. Answers are shown wherever the
+ * same objects are.
  */
 function runner() {
   const key = newId();
+  const answers = new Map();
   return async (document, variables, part = '') => {
+    if (answers.has(part)) return answers.get(part);
     const data = await ask(document, variables, { key: key + part });
+    answers.set(part, data);
     changed(data);
     return data;
   };

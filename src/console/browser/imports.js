@@ -1,16 +1,21 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
-import { Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
+import { route } from './router.js';
 import { Time } from './time.js';
+import { uploadForm } from './upload-form.js';
 import { counted } from './words.js';
 
 const LAST = 50;
 
-const importsQuery = `query Imports($id: ID!, $last: Int) {
+const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   fleet(id: $id) {
-    imports(last: $last) { nodes { id state received created existing rejected startedAt } }
+    imports(last: $last, before: $before) {
+      pageInfo { hasPreviousPage startCursor }
+      nodes { id state received created existing rejected startedAt }
+    }
   }
 }`;
 
@@ -18,18 +23,23 @@ const states = { RUNNING: 'Under way', STORING: 'Being stored', COMPLETED: 'Comp
 
 /** The files that a fleet was sent, the last one first. */
 export function Imports({ fleetId }) {
+  const { parts, query } = route.value;
   const { data, error, reload } = useQuery(
     importsQuery,
-    { id: fleetId, last: LAST },
+    { id: fleetId, last: LAST, before: query.before },
     (event) => event.fleetId === fleetId,
   );
-  const imports = data?.fleet.imports.nodes.toReversed();
+  const { nodes, pageInfo } = data?.fleet.imports ?? {};
+  const imports = nodes?.toReversed();
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!imports) return html`<${Waiting} rows=${4} />`;
+  const check = html`<button type="button" onClick=${() => uploadForm(fleetId)}>Check a file first</button>`;
   if (imports.length === 0) {
-    return html`<${Empty} title="No files yet"><p>Drop a CSV, Excel or JSON file on this page, or choose “Upload a file”.</p><//>`;
+    return html`<${Empty} title="No files yet"><p>Drop a CSV, Excel or JSON file on this page, or choose “Upload a file”.</p>${check}<//>`;
   }
-  return html`<ul class="list">${imports.map((one) => html`<${Import} key=${one.id} ...${one} />`)}</ul>`;
+  return html`<p class="row end">${check}</p>
+    <ul class="list">${imports.map((one) => html`<${Import} key=${one.id} ...${one} />`)}</ul>
+    <${Earlier} info=${pageInfo} parts=${parts} query=${query} />`;
 }
 
 function Import({ id, state, received, created, existing, rejected, startedAt }) {

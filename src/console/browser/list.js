@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
-import { Failure, Pager, Waiting } from './parts.js';
+import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { pageOf, route } from './router.js';
+import { hrefOf, pageOf, route } from './router.js';
 import { Search } from './search.js';
 import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
@@ -44,8 +44,9 @@ export function List({
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!list && !error && html`<${Waiting} rows=${8} />`}
     ${list?.totalCount === 0 && empty(query)}
+    ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="Nothing is left here"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>To the first page</a></p><//>`}
     ${
-      list?.totalCount > 0 &&
+      list?.nodes.length > 0 &&
       html`<${Table} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
         <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
           ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}

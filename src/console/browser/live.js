@@ -1,10 +1,12 @@
 import { effect, signal } from '@preact/signals';
+import { ask, away } from './api.js';
 import { token } from './session.js';
 import { subscribe } from './stream.js';
 
 const document_ = `subscription Follow($after: String) {
   events(after: $after) { id type fleetId data }
 }`;
+const AWAY_MS = 3_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /** Whether changes are being followed. */
@@ -26,6 +28,16 @@ export function onEvents(listener) {
 const tell = (event) => {
   for (const listener of listeners) listener(event);
 };
+
+// While the gateway is away, it is asked whether it is back; then everything is read anew.
+effect(() => {
+  if (!away.value) return;
+  const timer = setInterval(() => ask('{ __typename }', {}).catch(() => {}), AWAY_MS);
+  return () => {
+    clearInterval(timer);
+    tell(null);
+  };
+});
 
 /** One stream for the whole page, while it is looked at: browsers open six connections to a host, for all of their tabs. */
 export function followChanges() {

@@ -33,16 +33,12 @@ export const Why = ({ reason }) =>
 
 export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
 
-const formKept =
-  'The gateway does not answer. What you typed is kept, and sent again until there is an answer; it is carried out ' +
-  'once. If you cancel, it may have been carried out already.';
-
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
-/** An error, with what it says of fields; in a form also with what becomes of the form while the gateway is away. */
-export const Failure = ({ error, retry, form }) => html`<div class="failure" role="alert">
+/** An error, with what it says of fields, and what becomes of what was asked for. */
+export const Failure = ({ error, retry, about }) => html`<div class="failure" role="alert">
   <div>
-    <p>${form && error.code === 'UNREACHABLE' ? formKept : explain(error)}</p>
+    <p>${explain(error)} ${about}</p>
     ${error.errors?.map(({ path, message }) => html`<p key=${path}>${path}: ${message}</p>`)}
   </div>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
@@ -69,6 +65,12 @@ export function Pager({ info, total, what, parts, query, children }) {
     }
   </div>`;
 }
+
+/** To what came before, of a list that shows its latest first. */
+export const Earlier = ({ info, parts, query, children }) => html`<div class="pager">
+  <p>${children} ${query.before && html`<a href=${hrefOf(parts, { ...query, before: '' })}>Back to the latest</a>`}</p>
+  ${info.hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...query, before: info.startCursor })}>Earlier</a>`}
+</div>`;
 
 const Step = ({ href, children }) =>
   href

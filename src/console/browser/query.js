@@ -5,9 +5,6 @@ import { onEvents } from './live.js';
 /** At most one look in so many milliseconds, however much happens. */
 const PAUSE_MS = 800;
 
-/** While the gateway is away, it is asked again at this pace. */
-const REPEAT_MS = 3_000;
-
 /** Queries that are shown: each takes what a mutation has answered. */
 const shown = new Set();
 
@@ -62,7 +59,6 @@ export function useQuery(document, variables, wakes = () => true) {
       } catch (error) {
         if (gone.signal.aborted) return;
         setState((before) => ({ ...before, key, error }));
-        if (error.code === 'UNREACHABLE') timer = setTimeout(look, REPEAT_MS);
       }
       looking = false;
       if (begun !== version) look();

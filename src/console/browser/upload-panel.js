@@ -41,14 +41,15 @@ function Failed({ id, error }) {
     ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
 }
 
-function Report({ id, name, summary, rejected }) {
+function Report({ id, name, summary, rejected, options }) {
   const { received, created, existing, rejected: refused } = summary;
   return html`<dl class="facts">
       <${Count} name="Rows" value=${received} />
-      <${Count} name="Added" value=${created} />
+      <${Count} name=${options.dryRun ? 'Would be added' : 'Added'} value=${created} />
       <${Count} name="Already there" value=${existing} />
       <${Count} name="Refused" value=${refused} bad=${refused > 0} />
     </dl>
+    ${options.dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
     ${
       refused > 0 &&
       html`<details>

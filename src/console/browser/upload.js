@@ -12,8 +12,8 @@ const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
  * Sends a file as the GraphQL multipart request specification says, and gives what became of it. `sent` is told the share
  * that has gone out, from 0 to 1: fetch cannot say, so it is an XMLHttpRequest. Throws ApiError.
  */
-export function sendFile({ fleetId, importId, file, name }, { sent, signal }) {
-  const operations = { query: importVehicles, variables: { input: { fleetId, importId, file: null } } };
+export function sendFile(input, file, name, { sent, signal }) {
+  const operations = { query: importVehicles, variables: { input: { ...input, file: null } } };
   const form = new FormData();
   form.set('operations', JSON.stringify(operations));
   form.set('map', JSON.stringify({ file: ['variables.input.file'] }));

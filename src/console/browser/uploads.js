@@ -26,10 +26,10 @@ export const dismiss = (id) => {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 };
 
-/** Sends a file to a fleet, and follows what becomes of it. */
-export function startUpload(fleetId, file) {
+/** Sends a file to a fleet, and follows what becomes of it; `options` are those of the input, such as `dryRun`. */
+export function startUpload(fleetId, file, options = {}) {
   const id = newId();
-  uploads.value = [{ id, fleetId, file, name: file.name, size: file.size }, ...uploads.value];
+  uploads.value = [{ id, fleetId, file, options, name: file.name, size: file.size }, ...uploads.value];
   return sendAgain(id);
 }
 
@@ -37,13 +37,13 @@ export function startUpload(fleetId, file) {
 export async function sendAgain(id) {
   const over = new AbortController();
   change(id, { phase: 'sending', share: 0, rows: null, stop: () => over.abort() });
-  const { fleetId, file: chosen, name } = uploads.value.find((one) => one.id === id);
+  const { fleetId, file: chosen, options, name } = uploads.value.find((one) => one.id === id);
   try {
     const isJson = /\.json$/i.test(name) || chosen.type === 'application/json';
     const file = isJson ? await csvOf(chosen) : chosen;
     follow(id, over.signal);
     const sent = (share) => change(id, { share, phase: share < 1 ? 'sending' : 'storing' });
-    const answer = await sendFile({ fleetId, importId: id, file, name }, { sent, signal: over.signal });
+    const answer = await sendFile({ ...options, fleetId, importId: id }, file, name, { sent, signal: over.signal });
     changed(answer);
     change(id, { phase: 'done', summary: answer.summary, rejected: answer.rejected });
   } catch (error) {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { html } from './html.js';
 import { Page, Sides } from './page.js';
-import { Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { go, hrefOf, route } from './router.js';
 import { Time } from './time.js';
@@ -83,10 +83,7 @@ function Deliveries({ webhook, loading, reload, query }) {
   return html`<ul class=${loading ? 'list dim' : 'list'}>
       ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
     </ul>
-    <div class="pager">
-      <p>${counted(totalCount, 'delivery', 'deliveries')}</p>
-      ${pageInfo.hasPreviousPage && html`<a class="button" href=${hrefOf(['webhooks', webhook.id], { ...query, before: pageInfo.startCursor })}>Earlier</a>`}
-    </div>`;
+    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery', 'deliveries')}<//>`;
 }
 
 function Delivery({ webhookId, delivery, done }) {
