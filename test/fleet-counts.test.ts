@@ -30,7 +30,7 @@ const asks = {
   'GraphQL, by name': () => client.post('/graphql', list('orderBy: { field: NAME }')),
   'GraphQL, backwards by name': () => client.post('/graphql', list('orderBy: { field: NAME, direction: DESC }')),
   'GraphQL, with a filter': () => client.post('/graphql', list('filter: { vat: "DE1" }')),
-  'GraphQL, sorted after a filter': () => client.post('/graphql', list('filter: { nameStartsWith: "Fleet 0" }')),
+  'GraphQL, sorted after a filter': () => client.post('/graphql', list('filter: { name: "Fleet 0" }')),
   REST: () => client.get(`/fleets?limit=${PAGE}`),
   'REST, by name': () => client.get(`/fleets?limit=${PAGE}&sort=name`),
 };

@@ -77,7 +77,7 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
   ],
   'variables called so': [
     `query Q($__proto__: Int = 1, $constructor: Boolean = true, $then: ID, $toString: String) {
-       fleets(first: $__proto__, filter: { nameStartsWith: $toString }) { nodes { id @include(if: $constructor) name } }
+       fleets(first: $__proto__, filter: { name: $toString }) { nodes { id @include(if: $constructor) name } }
        contracts(filter: { fleetId: $then }) { totalCount } }`,
     {},
     JSON.parse('{"__proto__": 2, "constructor": false, "then": "x", "toString": "Fleet"}'),

@@ -41,7 +41,7 @@ const queries: Record<string, string> = {
   'nodes and edges of one list': '{ fleets { nodes { id } edges { node { name } } } }',
   fragments: `query { fleets { ...F ... on FleetConnection { nodes { vehicles(first: 1) { nodes { id } } } } } }
     fragment F on FleetConnection { __typename nodes { __typename ...G } } fragment G on Fleet { name vehicles(first: 1) { nodes { vin } } }`,
-  filters: `{ fleets(filter: { nameStartsWith: "O" }) { nodes { vehicles(filter: { eligibility: PENDING }, first: 5) { nodes { vin } } } } }`,
+  filters: `{ fleets(filter: { name: "O" }) { nodes { vehicles(filter: { eligibility: PENDING }, first: 5) { nodes { vin } } } } }`,
   'what is resolved by other means': `{ fleets { totalCount nodes { vehicles { nodes { manufacturer { name } eligibility { reason { code } } } } } } }`,
   'one that is not there': `{ fleet(id: "${unknownId}") { id } fleets { nodes { id } } }`,
   'one that is no id': '{ fleet(id: "1") { id } }',
@@ -92,7 +92,7 @@ test('a wrong variable is refused as ever', async () => {
 
 test('what only the database or a resolver refuses is worded as ever, at its place', async () => {
   const nothing = 'query ($id: ID = "x") { fleet(id: $id) { id } fleets { nodes { id } } }';
-  const noText = 'query ($name: String) { fleets(filter: { nameStartsWith: $name }) { nodes { id } } }';
+  const noText = 'query ($name: String) { fleets(filter: { name: $name }) { nodes { id } } }';
   for (const [query, variables] of [
     [nothing, { id: null }],
     [noText, { name: 'a\0b' }],

@@ -81,7 +81,7 @@ describe('a large fleet that was deleted', async () => {
         some: vehicles(filter: { fleetIds: [$fleet] }) { totalCount nodes { id } }
         pending: vehicles(filter: { eligibility: [PENDING, UNSUPPORTED] }) { totalCount }
         nodes(ids: $ids) { id }
-        wba: vehicles(filter: { vinStartsWith: "WBA" }) { totalCount }
+        wba: vehicles(filter: { vin: "WBA" }) { totalCount }
       }`,
       { fleet: fleet.id, ids: [fleet.id, vehicle.id, contract.id, large.importId] },
     );

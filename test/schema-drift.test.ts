@@ -215,9 +215,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
   'Idempotency-Key': () => acme.post('/vehicles/eligibility/x/refresh', undefined, { 'idempotency-key': 'k' }),
   fleets: graphql('{ fleets(first: 2) { totalCount nodes { id vehicleCount } } }'),
   'fleets, from the end': graphql('{ fleets(last: 2) { nodes { id } } }'),
-  'fleets by the beginning of their name': graphql(
-    '{ fleets(filter: { nameStartsWith: "Fie" }) { totalCount nodes { id } } }',
-  ),
+  'fleets by a part of their name': graphql('{ fleets(filter: { name: "Fie" }) { totalCount nodes { id } } }'),
   'fleets of fleets': graphql(
     '{ fleets { nodes { vehicles { totalCount nodes { id } } contracts { nodes { id } } } } }',
   ),
@@ -228,7 +226,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
     'vehicles(filter: { manufacturer: "bmw" }) { totalCount nodes { id } }',
   ),
   'the vehicles of a fleet by the beginning of their VIN': inFleet(
-    'vehicles(filter: { vinStartsWith: "WBA" }) { totalCount nodes { id } }',
+    'vehicles(filter: { vin: "WBA" }) { totalCount nodes { id } }',
   ),
   'the eligibility summary of a fleet': inFleet('eligibilitySummary { __typename }'),
   'vehicle by VIN': graphql(

@@ -1,6 +1,7 @@
 CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, id)
 CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
 CREATE INDEX contract_by_hash ON public.contract USING hash (id)
+CREATE INDEX contract_by_name ON public.contract USING btree (company, folded_name, id)
 CREATE INDEX contract_by_start ON public.contract USING btree (company, starts_at, id)
 CREATE INDEX contract_by_vehicle ON public.contract USING btree (company, vehicle_id, id)
 CREATE INDEX contract_due_by_company ON public.contract USING btree (company, due_at) WHERE (due_at IS NOT NULL)
@@ -29,6 +30,7 @@ CREATE INDEX vehicle_by_reason ON public.vehicle USING btree (company, fleet_id,
 CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, manufacturer)
 CREATE INDEX vehicle_by_verified ON public.vehicle USING btree (company, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vin)
+CREATE INDEX vehicle_by_vin_end ON public.vehicle USING btree (company, fleet_id, reverse(vin))
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
@@ -64,6 +66,11 @@ column import_batch.supported storage e
 column import_batch.vins storage e
 column import_batch.warnings storage e
 
+CREATE OR REPLACE FUNCTION public.folded(name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$ select lower(regexp_replace(normalize(name, nfkd), '[\u0300-\u036f]', '', 'g') collate "und-x-icu") $function$
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid
  LANGUAGE sql

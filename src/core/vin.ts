@@ -12,6 +12,8 @@ export interface Vin {
 }
 
 const LENGTH = 17;
+/** Fewer would be in every other VIN. */
+const SHORTEST_PART = 3;
 const CHECK_DIGIT_AT = 8;
 const WEIGHTS = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2);
 /** The digits each letter counts for (ISO 3779, 49 CFR 565): I, O and Q do not occur. */
@@ -73,9 +75,19 @@ const SPREADSHEET_FAULTS: readonly SpreadsheetFault[] = [
 /** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as an error, not thrown. */
 export function readVin(value: string): Vin | VinError {
   if (isClean(value)) return withWarnings(value);
-  const vin = value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+  const vin = vinCharacters(value);
   return isClean(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
+
+/** What is left of a VIN or a part of it without spaces and dashes, in upper case. */
+export const vinCharacters = (value: string): string =>
+  value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+
+/** Whether a VIN may begin or end with these characters, or be them. */
+export const isPartOfVin = (characters: string): boolean =>
+  characters.length >= SHORTEST_PART && isClean(characters.padStart(LENGTH, '0'));
+
+export const isWholeVin = ({ length }: string): boolean => length === LENGTH;
 
 /** The warnings of a VIN as one text, for a list of many; null for none. */
 export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);

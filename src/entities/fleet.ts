@@ -44,6 +44,10 @@ export const Vehicle = defineEntity({
       expression: `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code')) where reason is not null`,
     },
     { name: 'vehicle_by_vin', properties: ['company', 'fleetId', 'vin'] },
+    {
+      name: 'vehicle_by_vin_end',
+      expression: 'create index vehicle_by_vin_end on vehicle (company, fleet_id, reverse(vin))',
+    },
     // Vehicles without an answer stand behind.
     {
       name: 'vehicle_by_verified',
@@ -120,6 +124,7 @@ export const Contract = defineEntity({
     { name: 'contract_by_hash', properties: ['id'], type: 'hash' },
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },
     { name: 'contract_by_vehicle', properties: ['company', 'vehicleId', 'id'] },
+    { name: 'contract_by_name', properties: ['company', 'foldedName', 'id'] },
     { name: 'contract_by_start', properties: ['company', 'startsAt', 'id'] },
     { name: 'contract_of_fleet_by_start', properties: ['company', 'fleetId', 'startsAt', 'id'] },
     { name: 'contract_by_end', properties: ['company', 'endsAt', 'id'] },
@@ -141,6 +146,8 @@ export const Contract = defineEntity({
     vehicleId: p.uuid().persist(false),
     vehicle: () => belongsTo(Vehicle, 'vehicle_id'),
     name: p.text().check(lengthOf('name', 255)),
+    /** Without case and accents, for searching. */
+    foldedName: p.text().collation('C').generated('(folded(name)) stored').nullable(),
     description: p.text().check(lengthOf('description', 2000)),
     pack: p.text().check(lengthOf('pack', 255)),
     startsAt: time(),

@@ -19,4 +19,14 @@ export const routines = [
     body: `select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
       || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`,
   }),
+  // Names without case and accents. Its collation is one that the server has.
+  new Routine({
+    name: 'folded',
+    type: 'function',
+    language: 'sql',
+    params: { name: { type: 'text' } },
+    returns: { columnType: 'text', runtimeType: 'string' },
+    body: `select lower(regexp_replace(normalize(name, nfkd), '[\\u0300-\\u036f]', '', 'g'))`,
+    ignoreSchemaChanges: ['body', 'deterministic'],
+  }),
 ];

@@ -1,14 +1,16 @@
 import { z } from 'zod';
-import { createFleetInput, fleet, fleetOrders, updateFleetInput } from '../core/fleets/fleet.ts';
+import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../core/fleets/fleet.ts';
 import { fleetRows, getFleet, listFleets } from '../core/fleets/fleets.ts';
 import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-fleets.ts';
+import { readInput } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf, shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { listAnswer, membersOf, type Route } from './route.ts';
+import { listAnswer, membersOf, once, pathWith, type Route } from './route.ts';
 
 const asJson = jsonWriter(fleetRows.members, selectionOf(fleet));
 const shape = shapeOf(fleet);
+const filterQuery = z.object({ name: once, vat: once });
 
 export const fleetRoutes: Route[] = [
   {
@@ -19,11 +21,17 @@ export const fleetRoutes: Route[] = [
       operationId: 'listFleets',
       tag: 'Fleets',
       summary: 'List fleets',
-      description: 'The fleets of your company, oldest first unless `sort` says otherwise.',
-      query: ['sortFleets', 'limit', 'after'],
+      description:
+        'The fleets of your company that fit everything that is given, oldest first unless `sort` says otherwise.',
+      query: ['fleetName', 'fleetVat', 'sortFleets', 'limit', 'after'],
       answers: { 200: { description: 'The fleets.', schema: z.array(fleet), headers: ['Link'] } },
     },
-    answer: (ctx, request) => listAnswer(request, '/fleets', (page) => listFleets(ctx, asJson, page), fleetOrders),
+    async answer(ctx, request) {
+      const filter = readInput(filterQuery, request.query);
+      readInput(fleetFilter, filter);
+      const path = pathWith('/fleets', request, filterQuery);
+      return listAnswer(request, path, (page) => listFleets(ctx, asJson, { page, filter }), fleetOrders);
+    },
   },
   {
     method: 'POST',

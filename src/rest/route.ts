@@ -59,16 +59,14 @@ export const once = z.string('stands once').optional();
 /** Such a one with several values in it. */
 export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
 
-const listQuery = z.object({
-  limit: z
-    .string()
-    .regex(/^\d+$/, 'is a whole number')
-    // One more is as far beyond as any number, some of which would be none in JavaScript.
-    .transform((digits) => Math.min(Number(digits), PAGE_MAX + 1))
-    .pipe(pageSize)
-    .optional(),
-  after: once,
-});
+/** A whole number in the query. */
+export const digits = z
+  .string()
+  .regex(/^\d+$/, 'is a whole number')
+  // One more is as far beyond as any number, some of which would be none in JavaScript.
+  .transform((text) => Math.min(Number(text), PAGE_MAX + 1));
+
+const listQuery = z.object({ limit: digits.pipe(pageSize).optional(), after: once });
 
 /** A page for listAnswer of items that core gave as such. */
 export function jsonPageOf<T extends { id: string }>({ items, more }: Slice<T>, shape: (item: T) => unknown): TextPage {

@@ -15,6 +15,7 @@ import { importRoutes } from './imports.ts';
 import { manufacturerRoutes } from './manufacturers.ts';
 import { internalProblem, problemOf } from './problem.ts';
 import type { Answer, RestRequest, Route } from './route.ts';
+import { searchRoutes } from './search.ts';
 import { vehicleRoutes } from './vehicles.ts';
 import { webhookRoutes } from './webhooks.ts';
 
@@ -25,6 +26,7 @@ export const routes: readonly Route[] = [
   ...importRoutes,
   ...vehicleRoutes,
   ...contractRoutes,
+  ...searchRoutes,
   ...manufacturerRoutes,
   ...eventRoutes,
   ...webhookRoutes,

@@ -5,7 +5,7 @@ import { shapeOf } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
-import { type VehiclesFilter, vehiclesFilter } from '../core/vehicles/vehicle.ts';
+import { type VehicleFilter, vehicleFilter } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
 import {
   addedVehicles,
@@ -31,7 +31,7 @@ const deletionDocs = {
 } satisfies Partial<Route['docs']>;
 
 const filters = [
-  ...(['vehicleEligibility', 'vehicleManufacturer', 'vinStartsWith', 'vehicleFleetId'] as const),
+  ...(['vehicleEligibility', 'vehicleManufacturer', 'vehicleVin'] as const),
   ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
 ];
 
@@ -40,7 +40,7 @@ const shape = shapeOf(vehicleJson);
 const filterQuery = z.object({
   eligibility: commaList,
   manufacturer: once,
-  vinStartsWith: once,
+  vin: once,
   fleetId: commaList,
   reasonCode: once,
   actor: once,
@@ -48,13 +48,13 @@ const filterQuery = z.object({
   verifiedAfter: once,
 });
 
-const ownFilter = vehiclesFilter.omit({ fleetIds: true });
+const ownFilter = vehicleFilter.omit({ fleetIds: true });
 
 /** The filter of GraphQL's list, judged under the names that it has here. */
-function readFilter({ query }: RestRequest): VehiclesFilter {
+function readFilter({ query }: RestRequest): VehicleFilter {
   const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
   readInput(ownFilter, others);
-  return { ...others, fleetIds } as VehiclesFilter;
+  return { ...others, fleetIds } as VehicleFilter;
 }
 
 const deleteMany = async (ctx: Context, { body }: RestRequest) => ({
@@ -71,15 +71,17 @@ export const vehicleRoutes: Route[] = [
       operationId: 'listVehicles',
       tag: 'Vehicles',
       summary: 'List the vehicles of a fleet',
-      description: 'The vehicles of a fleet, oldest first unless `sort` says otherwise.',
-      query: ['sortVehicles', 'limit', 'after'],
+      description:
+        'The vehicles of a fleet that fit everything that is given, oldest first unless `sort` says otherwise.',
+      query: [...filters, 'sortVehicles', 'limit', 'after'],
       answers: { 200: vehiclesDocs },
       errors: ['FLEET_NOT_FOUND'],
     },
     answer(ctx, request) {
       const fleetId = request.params.fleetId ?? '';
-      const path = `/fleets/${fleetId}/vehicles`;
-      return vehiclesAnswer(request, path, (writer, page) => listVehicles(ctx, writer, { fleetId, page }));
+      const { fleetIds: _, ...filter } = readFilter(request);
+      const path = pathWith(`/fleets/${fleetId}/vehicles`, request, filterQuery);
+      return vehiclesAnswer(request, path, (writer, page) => listVehicles(ctx, writer, { fleetId, page, filter }));
     },
   },
   {
@@ -93,7 +95,7 @@ export const vehicleRoutes: Route[] = [
       description:
         'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
         'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
-      query: [...filters, 'sortVehicles', 'limit', 'after'],
+      query: [...filters, 'vehicleFleetId', 'sortVehicles', 'limit', 'after'],
       answers: { 200: vehiclesDocs },
       errors: ['PAYLOAD_TOO_LARGE'],
     },

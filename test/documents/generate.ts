@@ -3,8 +3,10 @@ import {
   type GraphQLInputType,
   type GraphQLInterfaceType,
   type GraphQLObjectType,
+  type GraphQLUnionType,
   getNamedType,
   getNullableType,
+  isAbstractType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
@@ -171,19 +173,20 @@ class Writer {
     const type = getNamedType(field.type);
     const below = { used: scope.used, heads: new Map(), depth: scope.depth + 1 };
     if (isObjectType(type)) return ` ${this.#set(type, below)}`;
-    return isInterfaceType(type) ? ` ${this.#interfaceSet(type, below)}` : '';
+    return isAbstractType(type) ? ` ${this.#abstractSet(type, below)}` : '';
   }
 
   /** Some of what all have, and some of what a few types of it have. */
-  #interfaceSet(type: GraphQLInterfaceType, scope: Scope): string {
+  #abstractSet(type: GraphQLInterfaceType | GraphQLUnionType, scope: Scope): string {
     const types = this.#shuffled([...schema.getPossibleTypes(type)]).slice(0, this.#below(4));
     const parts = types.map((one) =>
       this.#chance(0.3)
         ? this.#spread(one, scope)
         : `... on ${one.name}${this.#directives(scope)} ${this.#set(one, { ...scope, heads: new Map() })}`,
     );
-    const own = ['id', '__typename', `... on ${type.name} { id }`].filter(() => this.#chance(0.6));
-    return `{ ${this.#shuffled([...own, ...parts, ...(own.length + parts.length > 0 ? [] : ['id'])]).join(' ')} }`;
+    const some = isInterfaceType(type) ? 'id' : '__typename';
+    const own = [some, '__typename', `... on ${type.name} { ${some} }`].filter(() => this.#chance(0.6));
+    return `{ ${this.#shuffled([...own, ...parts, ...(own.length + parts.length > 0 ? [] : [some])]).join(' ')} }`;
   }
 
   #spread(type: GraphQLObjectType, scope: Scope): string {

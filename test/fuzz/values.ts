@@ -113,7 +113,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ids: anyId,
   vin,
   vins: vin,
-  vinStartsWith: fc.constantFrom('WBA', 'wba0', 'W%', '_', '\\'),
+  text: fc.constantFrom('WBA', 'wba0', 'W%', '_', '\\', 'É'),
   after: cursor,
   before: cursor,
   since: time,

@@ -191,12 +191,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'GET /vehicles': {
-    ...query('vehicles', `${page}, $filter: VehiclesFilter, $orderBy: VehicleOrder`, listed(vehicle)),
+    ...query('vehicles', `${page}, $filter: VehicleFilter, $orderBy: VehicleOrder`, listed(vehicle)),
     asRest: asPage,
     renamed: {
       ...renamed,
       'filter.verifiedBefore': 'verifiedBefore',
-      'filter.vinStartsWith': 'vinStartsWith',
+      'filter.vin': 'vin',
       'filter.reasonCode': 'reasonCode',
     },
     cases: {
@@ -205,9 +205,10 @@ export const operations: Readonly<Record<string, Operation>> = {
       'of some statuses': narrowed({ eligibility: 'ELIGIBLE,FAILED' }, { eligibility: ['ELIGIBLE', 'FAILED'] }),
       'of one status': narrowed({ eligibility: 'PENDING' }, { eligibility: 'PENDING' }),
       'of a maker, by the beginning of their VINs': narrowed(
-        { manufacturer: 'bmw', vinStartsWith: 'wb' },
-        { manufacturer: 'bmw', vinStartsWith: 'wb' },
+        { manufacturer: 'bmw', vin: 'wb-a' },
+        { manufacturer: 'bmw', vin: 'wb-a' },
       ),
+      'by the end of their VINs': narrowed({ vin: '0000' }, { vin: '0000' }),
       'of a fleet': listedVehicles(({ fleetId }) => [{ fleetId }, { filter: { fleetIds: [fleetId] } }]),
       'of several fleets': listedVehicles(({ fleetId }) => [
         { fleetId: `${fleetId}, ${unknownId},x` },
@@ -223,7 +224,7 @@ export const operations: Readonly<Record<string, Operation>> = {
         { verifiedAfter: '2001-01-01T00:00:00Z', verifiedBefore: NOW },
       ),
       'before a time that is none': narrowed({ verifiedBefore: 'yesterday' }, { verifiedBefore: 'yesterday' }),
-      'by too long a beginning': narrowed({ vinStartsWith: long }, { vinStartsWith: long }),
+      'by what is no part of a VIN': narrowed({ vin: long }, { vin: long }),
       'of a code that is no text': narrowed({ reasonCode: '\0' }, { reasonCode: '\0' }),
     },
   },
@@ -416,6 +417,34 @@ export const operations: Readonly<Record<string, Operation>> = {
     scope: 'fleets:read',
     others: 'IMPORT_NOT_FOUND',
     cases: one('/imports/*/rejected.csv', 'importId', 'id', ''),
+  },
+  'GET /search': {
+    ...query(
+      'search',
+      '$text: String!, $first: Int',
+      `type: __typename ... on Fleet { ${fleet} } ... on Vehicle { ${vehicle} } ... on Contract { ${contract} }`,
+    ),
+    asRest: (found) => rest(found),
+    renamed: { first: 'first', text: 'text' },
+    cases: Object.fromEntries(
+      Object.entries({
+        'a VIN': ({ vin }: World) => [vin, 10],
+        'the end of a VIN': ({ vin }: World) => [vin.slice(-4).toLowerCase(), 50],
+        'a part of names': () => ['rIV', 2],
+        'nothing that is there': () => ['☃', 10],
+        'an empty text': () => [' ', 10],
+        'more than there may be': () => ['a', 51],
+      }).map(([what, given]) => [
+        what,
+        (world: World) => {
+          const [text, first] = given(world);
+          return {
+            path: `/search?${new URLSearchParams({ q: `${text}`, limit: `${first}` })}`,
+            variables: { text, first },
+          };
+        },
+      ]),
+    ),
   },
   'GET /manufacturers': {
     ...query('manufacturers', '', all('Manufacturer')),

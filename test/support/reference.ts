@@ -137,20 +137,27 @@ function resolve(rows: Rows, source: Row, args: Row, info: GraphQLResolveInfo, f
 type Field = (source: Row, args: Row, rows: Rows) => unknown;
 
 const sameId = (one: string, other: string | null) => one.toLowerCase() === other;
-const sameVin = (one: string, other: string) => one.replaceAll(/[\s-]/g, '').toUpperCase() === other;
+const vinText = (text: string) => text.replaceAll(/[\s-]/g, '').toUpperCase();
+const isVinPart = (text: string) => /^[A-HJ-NPR-Z0-9]{3,17}$/.test(vinText(text));
+const sameVin = (one: string, other: string) => vinText(one) === other;
+export const folded = (text: string) =>
+  text
+    .normalize('NFKD')
+    .replaceAll(/[\u0300-\u036f]/g, '')
+    .toLowerCase();
 const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
   now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
 
 /** Whether a row fits a member of a filter. */
 const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows) => boolean>> = {
   fleet: {
-    nameStartsWith: (fleet, text) => fleet.name.startsWith(text),
+    name: (fleet, text) => folded(fleet.name).includes(folded(text.trim())),
     vat: (fleet, vat) => fleet.vat === vat,
   },
   vehicle: {
     eligibility: (vehicle, status) => [status].flat().includes(vehicle.status),
     manufacturer: (vehicle, slug) => vehicle.manufacturer === slug,
-    vinStartsWith: (vehicle, text) => vehicle.vin.startsWith(text.trim().toUpperCase()),
+    vin: ({ vin }, text) => vin.startsWith(vinText(text)) || vin.endsWith(vinText(text)),
     fleetIds: (vehicle, ids) => ids.some((one: string) => sameId(one, vehicle.fleetId)),
     reasonCode: (vehicle, code) => vehicle.reason?.code === code,
     actor: (vehicle, actor) => vehicle.reason?.actor === actor,
@@ -181,11 +188,11 @@ const hasNul = (text: string) => text.includes('\0');
 const wrong: Record<string, (value: Row) => boolean> = {
   first: (size) => size < 1 || size > 1000,
   last: (size) => size < 1 || size > 1000,
-  nameStartsWith: hasNul,
+  name: hasNul,
   vat: hasNul,
   manufacturer: hasNul,
   pack: hasNul,
-  vinStartsWith: (text) => text.length > 17 || hasNul(text),
+  'vehicle.vin': (text) => !isVinPart(text),
   reasonCode: hasNul,
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
@@ -257,7 +264,9 @@ const list =
   (kind: Table, among: (row: Row, source: Row) => boolean = () => true): Field =>
   (source, { filter, state, orderBy, ...args }, rows) => {
     const wanted = Object.entries({ state, ...filter }).filter(([, value]) => value != null);
-    const isWrong = [...Object.entries(args), ...wanted].some(([name, value]) => value != null && wrong[name]?.(value));
+    const isWrong = [...Object.entries(args), ...wanted].some(
+      ([name, value]) => value != null && (wrong[`${kind}.${name}`] ?? wrong[name])?.(value),
+    );
     if (isWrong || (args.first != null && args.last != null)) return refuse('VALIDATION_FAILED');
     const order: OrderBy = orderBy ?? BY_CREATION;
     const compared = inOrderOf(order);
@@ -292,6 +301,22 @@ const nodeOf = (id: string, rows: Rows): Row =>
   (['fleet', 'vehicle', 'contract', 'event', 'webhook', 'delivery', 'import'] as const)
     .flatMap((kind) => rows[kind])
     .find((row) => sameId(id, row.id)) ?? null;
+/** How well a text with something in it fits: 0 the best. */
+const fitOf = (part: string, text: string) => (text === part ? 0 : text.startsWith(part) ? 1 : 2);
+const search: Field = (_source, { text, first }, rows) => {
+  const part = text.trim();
+  if (part === '' || part.length > 255 || hasNul(part) || first < 1 || first > 50) return refuse('VALIDATION_FAILED');
+  const named = (kind: 'fleet' | 'contract') =>
+    rows[kind].map((row) => ({ row, part: folded(part), of: folded(row.name) }));
+  const vehicles = rows.vehicle.map((row) => ({ row, part: vinText(part), of: row.vin as string }));
+  const groups = [
+    named('fleet').filter((one) => one.of.includes(one.part)),
+    vehicles.filter((one) => isVinPart(part) && (one.of.startsWith(one.part) || one.of.endsWith(one.part))),
+    named('contract').filter((one) => one.of.includes(one.part)),
+  ].map((group) => group.toSorted((a, b) => compareTexts(a.of, b.of) || compare(a.row.id, b.row.id)));
+  const all = groups.flat().toSorted((a, b) => fitOf(a.part, a.of) - fitOf(b.part, b.of));
+  return all.slice(0, first).map(({ row }) => row);
+};
 const vehicleBy = (fits: (vehicle: Row) => boolean, rows: Rows) =>
   rows.vehicle.find(fits) ?? refuse('VEHICLE_NOT_FOUND');
 const fleetOf: Field = ({ fleetId }, _args, rows) => rows.fleet.find(({ id }) => id === fleetId);
@@ -346,6 +371,7 @@ const fields: Record<string, Field> = {
     vehicleBy((vehicle) => (id == null ? sameVin(vin, vehicle.vin) : sameId(id, vehicle.id)), rows),
   'Query.eligibility': (_source, { vin }, rows) => vehicleBy((vehicle) => sameVin(vin, vehicle.vin), rows),
   'Query.contracts': list('contract'),
+  'Query.search': search,
   'Query.contract': one('contract', 'CONTRACT_NOT_FOUND'),
   'Query.manufacturers': (_source, _args, rows) => rows.manufacturer,
   'Query.providers': (_source, _args, rows) => rows.provider,

@@ -48,6 +48,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
 /** Operations that the console has not, and why. */
 const absent: Record<string, string> = {
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
+  search: 'each list has fields of its own to find things by',
   getLiveness: 'for orchestrators',
   getReadiness: 'for load balancers',
   getMetrics: 'for Prometheus',

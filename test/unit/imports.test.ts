@@ -51,10 +51,10 @@ const allowed: Record<string, readonly string[]> = {
   console: ['http', 'http/identity', 'http/observability', 'http/pages'],
   rest: [
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],
   ],
   'rest/openapi': [
-    ...['rest', 'http', 'core', 'core/contracts', 'core/fleets', 'core/imports', 'core/sql'],
+    ...['rest', 'http', 'core', 'core/contracts', 'core/fleets', 'core/imports', 'core/reads', 'core/sql'],
     ...['core/vehicles', 'core/webhooks'],
   ],
   graphql: [...['graphql/execution', 'graphql/transport', 'http', 'http/connections', 'core']],
@@ -94,7 +94,16 @@ const allowed: Record<string, readonly string[]> = {
   core: ['core/events', 'core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
   'core/operations': ['core', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [
-    ...['core/contracts', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...[
+      'core',
+      'core/contracts',
+      'core/events',
+      'core/fleets',
+      'core/imports',
+      'core/sql',
+      'core/vehicles',
+      'core/webhooks',
+    ],
   ],
   'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],

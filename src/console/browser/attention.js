@@ -7,7 +7,7 @@ import { vehicleColumns } from './vehicle-columns.js';
 import { vehicleVerbs } from './vehicle-verbs.js';
 import { counted, turns } from './words.js';
 
-const attentionQuery = `query Attention($filter: VehiclesFilter!, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
+const attentionQuery = `query Attention($filter: VehicleFilter!, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }

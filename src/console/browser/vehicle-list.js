@@ -33,7 +33,7 @@ const { vin, manufacturer, status, why, checked } = vehicleColumns;
 
 const filterOf = (query) => ({
   ...(query.status && { eligibility: query.status }),
-  ...(query.vin && { vinStartsWith: query.vin }),
+  ...(query.vin?.length >= 3 && { vin: query.vin }),
   ...(query.maker && { manufacturer: query.maker }),
 });
 
@@ -41,7 +41,7 @@ const filterOf = (query) => ({
 export function VehicleList({ fleetId }) {
   const { data } = useQuery(makersQuery, {}, () => false);
   const filters = [
-    { name: 'vin', label: 'VIN starts with', read: (text) => text.trim().toUpperCase().slice(0, 17), maxlength: 24 },
+    { name: 'vin', label: 'VIN, its start or end', read: (text) => text.trim(), maxlength: 24 },
     { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(statusNames)] },
     {
       name: 'maker',

@@ -31,11 +31,11 @@ export const updateFleetInput = z
 
 export const fleetFilter = z
   .object({
-    nameStartsWith: storable(z.string().max(255))
-      // Every name begins with nothing.
-      .transform((value) => value || null)
+    name: storable(z.string().max(255))
+      // Every name has nothing in it.
+      .transform((value) => value.trim() || null)
       .nullish()
-      .describe('Whose name begins like this.'),
+      .describe('Whose name has this in it, whatever the case and accents.'),
     vat: storable(z.string().max(255)).nullish().describe('With this VAT number.'),
   })
   .meta({ description: 'Which fleets: those that fit everything that is given.' });

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { FleetNotFound } from '../errors.ts';
@@ -23,8 +24,11 @@ export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<F
   });
 
 /** A page of the caller's fleets, as `writer` writes them. */
-export const listFleets = (ctx: Context, writer: RowWriter, page: Page): Promise<TextPage> =>
-  readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), page });
+export const listFleets = (
+  ctx: Context,
+  writer: RowWriter,
+  asked: { page: Page; filter: z.input<typeof fleetFilter> },
+): Promise<TextPage> => readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
 
 const findOwner = prepare((p: { id: string }) =>
   db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
@@ -108,8 +112,6 @@ const sums = [
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
 ].join(', ');
 
-const likePrefix = (prefix: string): string => `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`;
-
 export const fleetRows: Resource = {
   table: 'fleet f',
   where: 'f.deletion is null',
@@ -119,7 +121,7 @@ export const fleetRows: Resource = {
   filter: fleetFilter,
   conditions: {
     id: ['f.id = ?::uuid', idOrNull],
-    nameStartsWith: ['f.name like ?', likePrefix],
+    name: ['position(folded(?::text) in folded(f.name)) > 0'],
     vat: ['f.vat = ?'],
   },
   orders: fleetOrders,

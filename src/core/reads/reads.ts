@@ -4,7 +4,7 @@ import { fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
 import { importRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
-import { allVehicleRows, countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
+import { countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
 
@@ -26,8 +26,8 @@ const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fie
 
 const fleet: Resource = withFields(fleetRows, {
   vehicles: list(() => vehicle, ['v.fleet_id', 'f.id'], {
-    kept: { sum: 't.delta', from: TALLY, conditions: { eligibility: ['t.status = ?'] }, all: 'counts.total' },
-    indexed: ['eligibility', 'manufacturer'],
+    kept: { sum: 't.delta', from: TALLY, conditions: countedBy, all: 'counts.total' },
+    indexed: ['eligibility', 'eligibilityAlone', 'manufacturer', 'vin'],
     within: true,
   }),
   eligibilitySummary: { kind: 'object', members: byStatus },
@@ -47,7 +47,6 @@ const vehicleFields: Fields = {
   },
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
-const anyVehicle: Resource = withFields(allVehicleRows, vehicleFields);
 
 const contract: Resource = withFields(contractRows, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
@@ -97,13 +96,13 @@ const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ ki
 export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
   fleet: byArgs(fleet),
-  vehicles: all(anyVehicle, {
+  vehicles: all(vehicle, {
     kept: {
       sum: 't.delta',
       from: `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`,
       conditions: countedBy,
     },
-    indexed: ['fleetIdsAlone'],
+    indexed: ['fleetIdsAlone', 'vin'],
   }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
   eligibility: byArgs(eligibilityRows),

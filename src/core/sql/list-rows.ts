@@ -52,7 +52,7 @@ export function firstRows(
     `select ${what} from ${fromSql({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
   const key = keyOf(list);
-  if (key && key[0]?.column !== sort.columns[0]) {
+  if (key && (key[0]?.or || key[0]?.column !== sort.columns[0])) {
     const few = `(select count(*) from few) <= ${SOUGHT_MOST}`;
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range)} order by ${order} limit ${limit}`;
     const page = `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
@@ -83,7 +83,7 @@ const leadingOf = ({ of, prefix, names, param }: ListRows): string[] =>
 function narrowed(list: ListRows): Sort {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
-  if (!own || !sort.range) return sort;
+  if (!own || own.or || !sort.range) return sort;
   const { least = sort.range[0], most = sort.range[1] } = endsOf(own, list);
   return { ...sort, range: [least, most] };
 }
@@ -116,10 +116,17 @@ function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): En
 
 /** The rows of a list in no order, looked up by a key for each parent that they may hang on. */
 function soughtRows(list: ListRows, key: IndexKey, limit: number): string {
+  const [{ or, ...first } = { column: '' }] = key;
+  if (!or || !list.sort.range) return rowsOfKey(list, key, limit);
+  const rows = [first, or].map((column) => `(${rowsOfKey(list, [column], limit)})`);
+  return `${rows.join(' union all ')} limit ${limit}`;
+}
+
+function rowsOfKey(list: ListRows, key: IndexKey, limit: number): string {
   const { of, sort, prefix } = list;
   const [alias] = of.id.split('.');
   const { column = '', parents } = of.seek ?? {};
-  const isUnder = !parents || prefix.some(([one]) => one === column);
+  const isUnder = !parents || key[0]?.ofCompany || prefix.some(([one]) => one === column);
   const before: Prefix = isUnder ? prefix : [...prefix, [column, parents.id]];
   const ends = key.map((one, at) => endsOf(one, list, `k${at}`));
   const whole = key.findIndex((_, at) => !ends[at]?.least && !ends[at]?.most);
@@ -132,7 +139,9 @@ function soughtRows(list: ListRows, key: IndexKey, limit: number): string {
   const bound = (operator: string, of: readonly string[]) =>
     `(${columns.slice(0, of.length).join(', ')}) ${operator} (${of.join(', ')})`;
   const said = [...leadingOf(list), ...used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? ''])];
-  const ofIndex = used.flatMap((one) => one.where ?? []);
+  const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
+    [where].flat().map((one) => one.replaceAll('?', list.param(name))),
+  );
   // A cluster finds a company's rows by an equality alone.
   const where = sort.range
     ? [bound('>=', values('least')), bound('<=', values('most')), ...ofIndex, ...conditionsOf(list, said)]

@@ -117,8 +117,12 @@ export interface IndexColumn {
   /** It is this value or more, less than this one; with SQL that has `?` in place of what was given. */
   least?: readonly [name: string, sql: string];
   below?: readonly [name: string, sql: string];
-  /** Which rows the index has. */
+  /** Which rows the index has; `?` in place of what was given. */
   where?: string;
+  /** An index has it next to the company, too. */
+  ofCompany?: true;
+  /** The column of another key of one column: rows that are found by either fit. `where` says which only that one finds. */
+  or?: IndexColumn;
 }
 
 /** The column of a list's rows that names what they hang on, and SQL for its value. */

@@ -4,6 +4,7 @@ import { field } from '../fields.ts';
 import { listOf, storable, time } from '../input.ts';
 import { actor, reason } from '../reason.ts';
 import type { Orders } from '../sql/order.ts';
+import { isPartOfVin, vinCharacters } from '../vin.ts';
 
 export const eligibilityStatus = z.enum(eligibilityStatuses);
 export type EligibilityStatus = z.output<typeof eligibilityStatus>;
@@ -82,23 +83,23 @@ export const vehicle = z
   .describe('A vehicle of a fleet. A company has each VIN once.');
 export type Vehicle = z.output<typeof vehicle>;
 
-export const vehicleFilter = z
-  .object({
-    eligibility: eligibilityStatus.nullish().describe('With this status.'),
-    manufacturer: storable(z.string()).nullish().describe('Of this maker: a slug.'),
-    vinStartsWith: storable(z.string().max(17, 'is at most 17 characters'))
-      // Every VIN begins with nothing.
-      .transform((value) => value.trim().toUpperCase() || null)
-      .nullish()
-      .describe('Whose VIN begins like this, in any case.'),
-  })
-  .describe('Which vehicles: those that fit everything that is given.');
-
 const MOST_FLEETS = 1000;
 
-export const vehiclesFilter = vehicleFilter
-  .extend({
+export const vehicleFilter = z
+  .object({
     eligibility: z.array(eligibilityStatus).nullish().describe('With one of these statuses.'),
+    manufacturer: storable(z.string()).nullish().describe('Of this maker: a slug.'),
+    vin: z
+      .string()
+      .transform(vinCharacters)
+      .refine(
+        isPartOfVin,
+        'is a VIN, or 3 to 16 characters from its beginning or its end: digits, and letters without I, O and Q',
+      )
+      .nullish()
+      .describe(
+        'With this VIN; or 3 to 16 characters that a VIN begins or ends with. Case, spaces and dashes do not count.',
+      ),
     fleetIds: listOf(z.string(), MOST_FLEETS, 'must be a list of ids')
       .nullish()
       .describe('Of one of these fleets, at most 1,000.'),
@@ -107,8 +108,8 @@ export const vehiclesFilter = vehicleFilter
     verifiedBefore: time.nullish().describe('Whose manufacturer answered before then.'),
     verifiedAfter: time.nullish().describe('Whose manufacturer answered then or later.'),
   })
-  .describe('Which vehicles of the company: those that fit everything that is given.');
-export type VehiclesFilter = z.input<typeof vehiclesFilter>;
+  .describe('Which vehicles: those that fit everything that is given.');
+export type VehicleFilter = z.input<typeof vehicleFilter>;
 
 export const vehicleOrders = {
   CREATED_AT: { meaning: 'When they were added.' },

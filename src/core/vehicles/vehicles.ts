@@ -6,21 +6,20 @@ import { needFleet } from '../fleets/fleets.ts';
 import { reasonMembers } from '../reason.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
-import { type Conditions, type Fields, type IndexColumn, idOrNull, type Resource } from '../sql/resource.ts';
+import { type Conditions, type Fields, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { vinOrNull } from '../vin.ts';
+import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
   eligibility,
   type Vehicle,
-  type VehiclesFilter,
+  type VehicleFilter,
   vehicle,
   vehicleFilter,
   vehicleOrders,
-  vehiclesFilter,
 } from './vehicle.ts';
 
 /** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
@@ -31,26 +30,28 @@ export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): 
 export const getEligibility = (ctx: Context, { vin }: { vin: string }, send: typeof onReplica = onReplica) =>
   readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), send });
 
+interface AskedVehicles {
+  page: Page;
+  filter?: VehicleFilter | null | undefined;
+}
+
 /** A page of one fleet's vehicles, as `writer` writes them; throws FleetNotFound. */
 export async function listVehicles(
   ctx: Context,
   writer: RowWriter,
-  { fleetId, page }: { fleetId: string; page: Page },
+  { fleetId, ...asked }: AskedVehicles & { fleetId: string },
 ): Promise<TextPage> {
   const company = authorize(ctx, 'fleets:read');
   const values = { fleet: idOrNull(fleetId) };
-  const found = await readText(ctx, vehicleRows, writer, { company, page, under: OF_FLEET, values });
+  const found = await readText(ctx, vehicleRows, writer, { company, ...asked, under: OF_FLEET, values });
   // Only an empty page leaves open whether there is such a fleet.
   if (found.last === null) await needFleet(ctx, company, fleetId);
   return found;
 }
 
 /** A page of the vehicles of all fleets of the caller's company, as `writer` writes them. */
-export const listAllVehicles = async (
-  ctx: Context,
-  writer: RowWriter,
-  asked: { page: Page; filter?: VehiclesFilter | null | undefined },
-): Promise<TextPage> => readText(ctx, allVehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+export const listAllVehicles = async (ctx: Context, writer: RowWriter, asked: AskedVehicles): Promise<TextPage> =>
+  readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
 
 const OF_FLEET = ['v.fleet_id', '(select id from fleet where id = $fleet::uuid and company = $company)'] as const;
 
@@ -84,18 +85,48 @@ const eligibilityFields: Fields = {
   reason: { kind: 'object', unless: 'v.reason is null', members: reasonMembers('v.reason') },
 };
 
+const idsOf = (ids: readonly string[]) => ids.filter(isId);
+
+const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
+const AFTER = 'chr(1114111)';
+const BEGINS = `v.vin >= ?::text and v.vin < ?::text || ${AFTER}`;
+const ENDS = `reverse(v.vin) >= reverse(?::text) and reverse(v.vin) < reverse(?::text) || ${AFTER}`;
+
 /** Vehicles are looked up for each fleet of the company. */
-const seek = {
+const seek: Seek = {
   column: 'v.fleet_id',
   parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
-};
-const STATUS = { column: 'v.status', among: eligibilityStatuses };
-const MANUFACTURER = { column: 'v.manufacturer', is: 'manufacturer' };
-const VIN_AFTER = '?::text || chr(1114111)';
-const VIN: IndexColumn = {
-  column: 'v.vin collate "C"',
-  least: ['vinStartsWith', '?::text'],
-  below: ['vinStartsWith', VIN_AFTER],
+  keys: [
+    [{ column: 'v.vin', is: 'vin', ofCompany: true }],
+    [
+      { column: `(v.reason ->> 'actor')`, is: 'actor', among: actors, where: 'v.reason is not null' },
+      { column: `(v.reason ->> 'code')`, is: 'reasonCode' },
+    ],
+    [
+      { column: 'v.status', among: eligibilityStatuses, is: 'eligibilityAlone', isOneOf: 'eligibility' },
+      { column: 'v.manufacturer', is: 'manufacturer' },
+    ],
+    [
+      {
+        column: 'v.vin collate "C"',
+        least: ['vinPart', '?::text'],
+        below: ['vinPart', `?::text || ${AFTER}`],
+        or: {
+          column: 'reverse(v.vin) collate "C"',
+          least: ['vinPart', 'reverse(?::text)'],
+          below: ['vinPart', `reverse(?::text) || ${AFTER}`],
+          where: `not (${BEGINS})`,
+        },
+      },
+    ],
+    [
+      {
+        column: VERIFIED,
+        least: ['verifiedAfter', '?::timestamptz'],
+        below: ['verifiedBefore', '?::timestamptz'],
+      },
+    ],
+  ],
 };
 
 export const vehicleRows: Resource = {
@@ -104,50 +135,17 @@ export const vehicleRows: Resource = {
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
-  filter: vehicleFilter,
+  filter: vehicleFilter.transform(({ vin, ...others }) => ({
+    ...others,
+    ...(vin && (isWholeVin(vin) ? { vin } : { vinPart: vin })),
+  })),
   conditions: {
     id: ['v.id = ?::uuid', idOrNull],
     vin: ['v.vin = ?', vinOrNull],
-    eligibility: ['v.status = ?'],
-    manufacturer: ['v.manufacturer = ?'],
-    vinStartsWith: [`v.vin >= ?::text and v.vin < ${VIN_AFTER}`],
-  },
-  seek: { ...seek, keys: [[{ ...STATUS, is: 'eligibility' }, MANUFACTURER], [VIN]] },
-  orders: vehicleOrders,
-  missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
-};
-
-export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
-
-const idsOf = (ids: readonly string[]) => ids.filter(isId);
-
-const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
-const VERIFIED_AT: IndexColumn = {
-  column: VERIFIED,
-  least: ['verifiedAfter', '?::timestamptz'],
-  below: ['verifiedBefore', '?::timestamptz'],
-};
-
-export const allVehicleRows: Resource = {
-  ...vehicleRows,
-  leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
-  seek: {
-    ...seek,
-    keys: [
-      [
-        { column: `(v.reason ->> 'actor')`, is: 'actor', among: actors, where: 'v.reason is not null' },
-        { column: `(v.reason ->> 'code')`, is: 'reasonCode' },
-      ],
-      [{ ...STATUS, is: 'eligibilityAlone', isOneOf: 'eligibility' }, MANUFACTURER],
-      [VIN],
-      [VERIFIED_AT],
-    ],
-  },
-  filter: vehiclesFilter,
-  conditions: {
-    ...vehicleRows.conditions,
+    vinPart: [`(${BEGINS} or ${ENDS})`],
     eligibility: ['v.status = any(?::text[])'],
     eligibilityAlone: ['v.status = ?::text'],
+    manufacturer: ['v.manufacturer = ?'],
     fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
     reasonCode: [`v.reason is not null and v.reason->>'code' = ?`],
@@ -155,7 +153,13 @@ export const allVehicleRows: Resource = {
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
     verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
   },
+  leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
+  seek,
+  orders: vehicleOrders,
+  missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
+
+export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
 
 /** Conditions of the same names for tallies `t`. */
 export const countedBy: Conditions = {

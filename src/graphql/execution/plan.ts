@@ -1,9 +1,10 @@
 import {
   type FieldNode,
   type GraphQLField,
-  GraphQLInterfaceType,
   GraphQLObjectType,
   getNamedType,
+  isAbstractType,
+  isObjectType,
   type SelectionSetNode,
 } from 'graphql';
 import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
@@ -87,9 +88,12 @@ export class Planner {
   }
 
   #nodeParts(nodes: Nodes): Members {
-    return Object.entries(nodeTypes).map(([name, of]): [string, Part] => {
-      const type = this.#around.schema.getType(name);
-      return [name, this.#part(nodeOf(of), { ...nodes, type })];
+    const { schema } = this.#around;
+    const isOne = (type: unknown) =>
+      isObjectType(type) && isAbstractType(nodes.type) && schema.isSubType(nodes.type, type);
+    return Object.entries(nodeTypes).flatMap(([name, of]): [string, Part][] => {
+      const type = schema.getType(name);
+      return isOne(type) ? [[name, this.#part(nodeOf(of), { ...nodes, type })]] : [];
     });
   }
 
@@ -113,7 +117,7 @@ export class Planner {
     if (made) return this.#part(made, nodes);
     // It has a resolver of its own. What may be of several types is planned all the same, for the bounds.
     this.#isWhole = false;
-    if (nodes.type instanceof GraphQLInterfaceType) this.#nodeParts(nodes);
+    if (isAbstractType(nodes.type)) this.#nodeParts(nodes);
     return { kind: 'text', text: 'null' };
   }
 

@@ -7,6 +7,7 @@ import {
   GraphQLSkipDirective,
   getDirectiveValues,
   type InlineFragmentNode,
+  isAbstractType,
   Kind,
   type SelectionNode,
   type SelectionSetNode,
@@ -53,11 +54,11 @@ export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetN
       if (!isIncluded(node)) continue;
       if (node.kind === Kind.FIELD) add(node);
       else if (node.kind === Kind.INLINE_FRAGMENT) {
-        if (isAbout(type, node)) collect(node.selectionSet);
+        if (isAbout(type, node, around)) collect(node.selectionSet);
       } else if (!spread.has(node.name.value)) {
         spread.add(node.name.value);
         const fragment = around.fragment(node.name.value);
-        if (fragment && isAbout(type, fragment)) collect(fragment.selectionSet);
+        if (fragment && isAbout(type, fragment, around)) collect(fragment.selectionSet);
       }
     }
   };
@@ -65,5 +66,11 @@ export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetN
   return { fields, isWhole };
 }
 
-const isAbout = (type: GraphQLObjectType, { typeCondition }: InlineFragmentNode | FragmentDefinitionNode): boolean =>
-  !typeCondition || [type, ...type.getInterfaces()].some(({ name }) => name === typeCondition.name.value);
+function isAbout(
+  type: GraphQLObjectType,
+  { typeCondition }: InlineFragmentNode | FragmentDefinitionNode,
+  { schema }: Around,
+): boolean {
+  const named = typeCondition ? schema.getType(typeCondition.name.value) : type;
+  return named === type || (isAbstractType(named) && schema.isSubType(named, type));
+}

@@ -11,11 +11,13 @@ import { builder } from './builder.ts';
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
+/** The name of a type that does not follow from the field. */
+export const resolvePlanned = (value: unknown) => (value instanceof Planned ? value.type : null) as never;
+
 const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({
   description: `What can be read again by its id alone: ${Object.keys(nodes).join(', ')}.`,
   fields: (t) => ({ id: t.exposeID('id', { description: 'Identifies it: the same in both interfaces.' }) }),
-  // `node` and `nodes` alone are of this type.
-  resolveType: (value) => (value instanceof Planned ? value.type : null) as never,
+  resolveType: resolvePlanned,
 });
 
 /** The interfaces of the object type of this name. */

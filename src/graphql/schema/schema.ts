@@ -6,6 +6,7 @@ import './events.ts';
 import './fleets.ts';
 import './imports.ts';
 import './manufacturers.ts';
+import './search.ts';
 import './vehicles.ts';
 import './webhooks.ts';
 import { scopesFirst } from '../execution/context.ts';

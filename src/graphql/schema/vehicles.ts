@@ -4,7 +4,7 @@ import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
 import { moveVehicles, readMoved } from '../../core/vehicles/move-vehicles.ts';
-import { vehicle, vehicleFilter, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
+import { vehicle, vehicleFilter, vehicleOrders } from '../../core/vehicles/vehicle.ts';
 import {
   addedVehicles,
   addMode,
@@ -46,8 +46,6 @@ export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufactu
 
 export const VehicleOrder = orderOf('VehicleOrder', vehicleOrders, 'vehicles');
 
-const VehiclesFilter = inputOf('VehiclesFilter', vehiclesFilter, { manufacturer: { type: 'ID' } });
-
 builder.queryField('vehicles', (t) =>
   t.field({
     type: VehicleConnection,
@@ -55,7 +53,7 @@ builder.queryField('vehicles', (t) =>
       'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
     args: {
       ...pageArgs,
-      filter: t.arg({ type: VehiclesFilter, description: 'Only vehicles that fit all of this.' }),
+      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
       orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
     },
     resolve: read,

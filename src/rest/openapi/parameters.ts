@@ -1,11 +1,12 @@
 import type { z } from 'zod';
 import { contractOrders } from '../../core/contracts/contract.ts';
 import { meaningOf } from '../../core/fields.ts';
-import { fleetOrders } from '../../core/fleets/fleet.ts';
+import { fleetFilter, fleetOrders } from '../../core/fleets/fleet.ts';
+import { FOUND_MOST, searchInput } from '../../core/reads/search.ts';
 import { actor } from '../../core/reason.ts';
 import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
-import { eligibilityStatus, vehicleOrders, vehiclesFilter } from '../../core/vehicles/vehicle.ts';
+import { eligibilityStatus, vehicleFilter, vehicleOrders } from '../../core/vehicles/vehicle.ts';
 import { addMode } from '../../core/vehicles/vin-lists.ts';
 import { deliveryState } from '../../core/webhooks/deliveries.ts';
 import type { Json } from './json-schema.ts';
@@ -39,8 +40,8 @@ const commas = (name: string, description: string, items: Json): Json => ({
   explode: false,
 });
 
-const { manufacturer, vinStartsWith, reasonCode, actor: ofActor, verifiedBefore, verifiedAfter } = vehiclesFilter.shape;
-const meaning = (schema: z.ZodType, more = '') => `Only vehicles ${lowerFirst(meaningOf(schema) ?? '')}${more}`;
+const { manufacturer, vin: partOfVin, reasonCode, actor: ofActor, verifiedBefore, verifiedAfter } = vehicleFilter.shape;
+const meaning = (schema: z.ZodType, what = 'vehicles') => `Only ${what} ${lowerFirst(meaningOf(schema) ?? '')}`;
 const lowerFirst = (text: string) => text.replace(/^./, (letter) => letter.toLowerCase());
 
 /** Every query parameter there is. */
@@ -80,6 +81,14 @@ export const queryParameters = {
     required: true,
     example: '{"company":"acme"}',
   },
+  fleetName: query('name', meaning(fleetFilter.shape.name, 'fleets'), { type: 'string', maxLength: 255 }),
+  fleetVat: query('vat', meaning(fleetFilter.shape.vat, 'fleets'), { type: 'string', maxLength: 255 }),
+  searchText: {
+    ...query('q', meaningOf(searchInput.shape.text) ?? '', { type: 'string', minLength: 1, maxLength: 255 }),
+    required: true,
+    example: 'berlin',
+  },
+  searchLimit: query('limit', 'How many at most.', { type: 'integer', minimum: 1, maximum: FOUND_MOST, default: 10 }),
   sortFleets: sort(fleetOrders),
   sortVehicles: sort(vehicleOrders),
   sortContracts: sort(contractOrders),
@@ -88,7 +97,7 @@ export const queryParameters = {
     enum: eligibilityStatus.options,
   }),
   vehicleManufacturer: query('manufacturer', meaning(manufacturer), { type: 'string' }),
-  vinStartsWith: query('vinStartsWith', meaning(vinStartsWith), { type: 'string', maxLength: 17 }),
+  vehicleVin: query('vin', meaning(partOfVin), { type: 'string' }),
   vehicleFleetId: commas('fleetId', 'Only vehicles of one of these fleets: a comma list of at most 1,000.', {
     type: 'string',
   }),

@@ -5,6 +5,7 @@ export const tags = {
   Eligibility: 'Whether a vehicle may join its manufacturer’s connected-data program, as the manufacturer says.',
   Imports: 'What became of an uploaded file and its rows.',
   Contracts: 'A contract ties a vehicle of a fleet to a pack of its manufacturer for a period of time.',
+  Search: 'Whatever has a text in its name or VIN.',
   Manufacturers: 'Whose vehicles are known, and for which of them eligibility can be asked.',
   Events: 'What happened, who did it and what changed: a log that can be read, followed and resumed.',
   Webhooks: 'Events, delivered to an address of yours.',

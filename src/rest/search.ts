@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { contract } from '../core/contracts/contract.ts';
+import { field } from '../core/fields.ts';
+import { fleet } from '../core/fleets/fleet.ts';
+import { readInput } from '../core/input.ts';
+import { type Found, search } from '../core/reads/search.ts';
+import { shapeOf } from '../core/sql/selection.ts';
+import { vehicleJson } from './export.ts';
+import { digits, once, type Route } from './route.ts';
+
+const shapes = { Fleet: shapeOf(fleet), Vehicle: shapeOf(vehicleJson), Contract: shapeOf(contract) };
+const shape = ({ type, ...found }: Found) => ({ type, ...shapes[type](found as never) });
+
+const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);
+
+const searchResult = z
+  .union([
+    z.object({ type: typeOf('Fleet'), ...fleet.shape }),
+    z.object({ type: typeOf('Vehicle'), ...vehicleJson.shape }),
+    z.object({ type: typeOf('Contract'), ...contract.shape }),
+  ])
+  .meta({ id: 'SearchResult', description: 'A fleet, a vehicle or a contract, with its `type`.' });
+
+const searchQuery = z.object({ q: once, limit: digits.optional() });
+
+export const searchRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/search',
+    scope: 'fleets:read',
+    docs: {
+      operationId: 'search',
+      tag: 'Search',
+      summary: 'Find fleets, vehicles and contracts',
+      description:
+        'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 ' +
+        'characters or more from its beginning or its end. First what is the text, then what begins with it. Where scopes ' +
+        'are in use, contracts are found with `contracts:read`.',
+      query: ['searchText', 'searchLimit'],
+      answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
+    },
+    async answer(ctx, { query }) {
+      const { q: text, limit: first } = readInput(searchQuery, query);
+      return { status: 200, body: (await search(ctx, { text, first })).map(shape) };
+    },
+  },
+];

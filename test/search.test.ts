@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Client, Json } from './support/client.ts';
+import { addVehicles, createContract, createFleet } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+import { folded } from './support/reference.ts';
+
+const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on' } });
+const scope = 'fleets:read fleets:write contracts:read contracts:write';
+const acme = await gateway.as('acme', { scope });
+const other = await gateway.as('other', { scope });
+
+const fleets: Json[] = [];
+for (const name of [
+  'Berlin',
+  'BERLIN vans',
+  'Nord-Berlin',
+  'Zürich',
+  'zurich 2',
+  'Été ☀',
+  '50% of _ all\\',
+  'ΑΘΗΝΑ',
+  'WBA',
+]) {
+  fleets.push(await createFleet(acme, { name }));
+}
+const vehicles = await addVehicles(
+  acme,
+  ['WBA00000000000001', 'WBA00000000001WBA', 'ZFF00000000000WBA', 'ZFF00000000012345', 'KNA00000000012345'],
+  fleets[0],
+);
+const contracts: Json[] = [];
+for (const [at, name] of ['Berlin', 'Fuel, Zürich', 'wba', 'été'].entries()) {
+  contracts.push(await createContract(acme, vehicles[at], { name }));
+}
+const alien = await createFleet(other, { name: 'Berlin' });
+
+const document = `query ($text: String!, $first: Int! = 10) { search(text: $text, first: $first) {
+  type: __typename ... on Fleet { id name vehicleCount } ... on Vehicle { id vin fleet { name } } ... on Contract { id name vin }
+} }`;
+async function bySearch(client: Client, text: string, first?: number): Promise<Json[]> {
+  const { body } = await client.post('/graphql', { query: document, variables: { text, first } });
+  expect(body.errors).toBeUndefined();
+  const limit = first === undefined ? '' : `&limit=${first}`;
+  const rest = await client.get(`/search?q=${encodeURIComponent(text)}${limit}`);
+  expect(rest.status).toBe(200);
+  expect(rest.body.map(({ type, id }: Json) => [type, id])).toEqual(
+    body.data.search.map(({ type, id }: Json) => [type, id]),
+  );
+  return rest.body;
+}
+
+/** Those with the text in them: first what is the text, then what begins with it. */
+function expected(text: string, first = 10): string[] {
+  const part = text.trim();
+  const vin = part.replaceAll(/[\s-]/g, '').toUpperCase();
+  const fitOf = (one: string, whole: string) => (whole === one ? 0 : whole.startsWith(one) ? 1 : 2);
+  const named = (rows: Json[]) =>
+    rows
+      .map(({ id, name }) => ({ id, text: folded(name), fit: fitOf(folded(part), folded(name)) }))
+      .filter((one) => one.text.includes(folded(part)));
+  const byVin = vehicles
+    .filter((one) => vin.length >= 3 && (one.vin.startsWith(vin) || one.vin.endsWith(vin)))
+    .map((one) => ({ id: one.id, text: one.vin, fit: fitOf(vin, one.vin) }));
+  const groups = [named(fleets), byVin, named(contracts)].map((group) =>
+    group.toSorted((a, b) => Buffer.compare(Buffer.from(a.text), Buffer.from(b.text)) || (a.id < b.id ? -1 : 1)),
+  );
+  return groups
+    .flat()
+    .toSorted((a, b) => a.fit - b.fit)
+    .slice(0, first)
+    .map(({ id }) => id);
+}
+
+test('finds what has the text in it, the best first, by both interfaces', async () => {
+  const words = [
+    'berlin',
+    ' BERLIN ',
+    'zürich',
+    'ZURICH',
+    'e',
+    'été',
+    'αθηνα',
+    '%',
+    '_',
+    '\\',
+    'wba',
+    'w-b a',
+    '12345',
+    '☀',
+    'zz',
+  ];
+  const text = fc.oneof(fc.constantFrom(...words), fc.constantFrom(...vehicles.map(({ vin }) => vin as string)));
+  await fc.assert(
+    fc.asyncProperty(text, fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }), async (one, first) => {
+      const found = await bySearch(acme, one, first);
+      expect([one, found.map(({ id }) => id)]).toEqual([one, expected(one, first)]);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('gives each thing as its own address does', async () => {
+  for (const [path, text] of [
+    [`/fleets/${fleets[0].id}`, 'Berlin'],
+    [`/vehicles/${vehicles[3].id}`, vehicles[3].vin],
+    [`/contracts/${contracts[1].id}`, 'fuel, zurich'],
+  ] as const) {
+    const { type, ...found } = (await bySearch(acme, text))[0] as Json;
+    expect([path, found]).toEqual([path, (await acme.get(path)).body]);
+  }
+});
+
+test('finds nothing of another company, and no contract without its scope', async () => {
+  expect((await bySearch(other, 'berlin')).map(({ id }) => id)).toEqual([alien.id]);
+  const reader = await gateway.as('acme', { scope: 'fleets:read' });
+  expect((await bySearch(reader, 'berlin')).map(({ type }) => type)).not.toContain('Contract');
+});
+
+test('refuses an empty text, one too long, and more than 50', async () => {
+  for (const [query, path] of [
+    ['', 'text'],
+    ['?q=', 'text'],
+    ['?q=%20', 'text'],
+    [`?q=${'x'.repeat(256)}`, 'text'],
+    ['?q=%00', 'text'],
+    ['?q=x&limit=51', 'first'],
+    ['?q=x&limit=0', 'first'],
+  ] as const) {
+    const { status, body } = await acme.get(`/search${query}`);
+    expect([query, status, body.code, body.errors?.[0]?.path]).toEqual([query, 400, 'VALIDATION_FAILED', path]);
+  }
+});
