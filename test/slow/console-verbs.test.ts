@@ -75,7 +75,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByLabel('From').fill('2030-06-01T00:00');
     await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
     await answer(page, 'Create contracts');
-    await dialog(page).getByText('3 contracts created, 1 not').waitFor();
+    await dialog(page).getByText('3 contracts created; 1 vehicle got none').waitFor();
     expect(await row(page, first).last().innerText()).toMatch(/contract/);
     await answer(page, 'Done');
     await page.getByText('4 selected').waitFor({ state: 'detached' });
@@ -125,6 +125,19 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const top = () => page.evaluate<number>('document.querySelector(".listing").getBoundingClientRect().top');
     await until(async () => (await top()) >= 0);
     expect(await page.evaluate('document.activeElement.className')).toBe('listing');
+  });
+
+  test('a vehicle is found by its VIN in whichever fleet it is', async () => {
+    const fleet = await createFleet(demo, { name: 'Somewhere' });
+    const [vin = '', other = ''] = newVins(2);
+    await addVehicles(demo, [vin, other], fleet);
+    const page = await openConsole('#/vehicles');
+    await page.getByRole('searchbox').fill(vin);
+    await row(page, other).waitFor({ state: 'detached' });
+    await row(page, vin).getByRole('link', { name: 'Somewhere' }).waitFor();
+    await page.getByRole('searchbox').fill('');
+    await page.getByLabel('Fleet').selectOption('Somewhere');
+    await page.getByText('2 vehicles', { exact: true }).waitFor();
   });
 
   test('contracts are created by a VIN, filtered and deleted', async () => {
@@ -244,6 +257,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.textContent')).toBe('New fleet');
+    await page.getByRole('link', { name: 'Contracts' }).click();
+    await button(page, 'New contract').click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();
+    await dialog(page).waitFor({ state: 'detached' });
   });
 
   test('a form whose answer is lost is sent again, and carried out once', async () => {
@@ -311,6 +329,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
         [`#/contracts/${contract.id}`, 'Delete …'],
         ['#/webhooks', 'New webhook'],
         ['#/manufacturers', ''],
+        ['#/vehicles', ''],
       ] as const;
       for (const [place, verb] of places) {
         await page.goto(`${gateway.url}/console${place}`);

@@ -115,7 +115,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await row(page, unsupported).innerText()).toMatch(/No configured provider.*Operator’s turn/s);
     await page.getByRole('link', { name: /Unsupported/ }).click();
     await page.getByText('62 vehicles').waitFor();
-    await page.getByLabel('VIN starts with').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
+    await page.getByLabel('VIN, its start or end').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     await page.reload();
     await row(page, vins[17] ?? '')

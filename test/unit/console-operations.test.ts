@@ -19,7 +19,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   followImport: ['uploads.js', 'importProgress(importId:'],
   getRejectedRows: ['refused.js', '/rejected.csv`'],
   listVehicles: ['vehicle-list.js', 'vehicles(filter:'],
-  listAllVehicles: ['attention.js', 'vehicles(filter:'],
+  listAllVehicles: ['vehicles.js', 'vehicles(filter:'],
   addVehicles: ['add-vins.js', 'addVehicles(input:'],
   deleteVehicles: ['vehicle-verbs.js', 'deleteVehicles(input:'],
   moveVehicles: ['vehicle-verbs.js', 'moveVehicles(input:'],

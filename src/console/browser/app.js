@@ -17,6 +17,7 @@ import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
 import { Toast } from './toast.js';
 import { Vehicle } from './vehicle.js';
+import { Vehicles } from './vehicles.js';
 import { Webhook } from './webhook.js';
 import { Webhooks } from './webhooks.js';
 
@@ -24,7 +25,7 @@ import { Webhooks } from './webhooks.js';
 const pages = {
   '': Fleets,
   fleets: Fleet,
-  vehicles: Vehicle,
+  vehicles: Vehicles,
   contracts: Contracts,
   attention: Attention,
   activity: Activity,
@@ -33,7 +34,7 @@ const pages = {
 };
 
 /** One of those that a page lists. */
-const details = { contracts: Contract, webhooks: Webhook };
+const details = { vehicles: Vehicle, contracts: Contract, webhooks: Webhook };
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">

@@ -77,7 +77,8 @@ export const createContracts = (vehicles, done) =>
       const failed = outcomes.filter(({ error }) => error);
       done();
       const made = `${counted(vehicles.length - failed.length, 'contract')} created`;
-      return failed.length === 0 ? `${made}.` : { title: `${made}, ${failed.length} not`, body: refusedTable(failed) };
+      if (failed.length === 0) return `${made}.`;
+      return { title: `${made}; ${counted(failed.length, 'vehicle')} got none`, body: refusedTable(failed) };
     },
   });
 

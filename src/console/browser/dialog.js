@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Form } from './form.js';
 import { html } from './html.js';
+import { route } from './router.js';
 import { token } from './session.js';
 import { toast } from './toast.js';
 import { explain } from './words.js';
@@ -23,10 +24,8 @@ const close = () => {
   question.value = null;
 };
 
-// What one company was asked is nothing for the next one.
-effect(() => {
-  if (!token.value) close();
-});
+// A question is one of its page and of its company.
+effect(() => close(route.value, token.value));
 
 /** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */
 export const attempt = (deed) => async () => {

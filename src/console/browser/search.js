@@ -1,13 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
-import { go, hrefOf } from './router.js';
+import { go, hrefOf, route } from './router.js';
 
 /** So that not every letter is a question. */
 const TYPED_MS = 250;
 
 /** The fields above a list, whose values stand in the address: `name`, `label`, and `options` for one of several. */
 export function Search({ fields, parts, query }) {
-  const look = (changed) => go(hrefOf(parts, { ...query, after: '', before: '', ...changed }), { replace: true });
+  // What was typed is looked for a moment later, when the address may be another one.
+  const look = (changed) =>
+    go(hrefOf(parts, { ...route.value.query, after: '', before: '', ...changed }), { replace: true });
   return html`<form class="search" role="search" onSubmit=${(event) => event.preventDefault()}>
     ${fields.map(({ name, ...field }) => {
       const part = { ...field, value: query[name] ?? '', set: (value) => look({ [name]: value }) };
@@ -24,6 +26,7 @@ const Choice = ({ label, options, value, set }) =>
 function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
   const timer = useRef();
   const field = useRef();
+  useEffect(() => () => clearTimeout(timer.current), []);
   // The address may change by a link, too.
   useEffect(() => {
     if (document.activeElement !== field.current) field.current.value = value;

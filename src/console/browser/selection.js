@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { count } from './words.js';
 
@@ -17,12 +17,19 @@ export function useSelection() {
 }
 
 /** What can be done with the chosen rows: `verbs` have a `name` and a `run` that gets the rows and what ends the selection. */
-export const SelectionBar = ({ selection: { rows, clear }, verbs }) =>
-  rows.length > 0 &&
-  html`<section class="selected" aria-label="Selected">
+export function SelectionBar({ selection: { rows, clear }, verbs }) {
+  // The button that was pressed has gone with the choice.
+  useEffect(() => {
+    if (rows.length === 0 && document.activeElement === document.body) {
+      document.querySelector('.listing')?.focus({ preventScroll: true });
+    }
+  }, [rows.length === 0]);
+  if (rows.length === 0) return null;
+  return html`<section class="selected" aria-label="Selected">
     <b role="status">${count(rows.length)} selected</b>
     <div class="actions">
       ${verbs.map(({ name, run, danger }) => html`<button key=${name} type="button" class=${danger ? 'dangerous' : ''} onClick=${() => run(rows, clear)}>${name}</button>`)}
       <button type="button" class="quiet" onClick=${clear}>Clear</button>
     </div>
   </section>`;
+}

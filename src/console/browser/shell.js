@@ -6,7 +6,8 @@ import { route } from './router.js';
 import { company, signOut } from './session.js';
 
 const places = [
-  { name: 'Fleets', href: '#/', of: ['', 'fleets', 'vehicles'] },
+  { name: 'Fleets', href: '#/', of: ['', 'fleets'] },
+  { name: 'Vehicles', href: '#/vehicles', of: ['vehicles'] },
   { name: 'Contracts', href: '#/contracts', of: ['contracts'] },
   { name: 'Attention', href: '#/attention', of: ['attention'] },
   { name: 'Activity', href: '#/activity', of: ['activity'] },

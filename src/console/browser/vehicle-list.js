@@ -27,20 +27,21 @@ const orders = [
   ['VIN', 'By VIN'],
   ['-VIN', 'By VIN, last first'],
   ['-VERIFIED_AT', 'Last checked first'],
-  ['VERIFIED_AT', 'Longest unchecked first'],
+  ['VERIFIED_AT', 'Longest ago checked first'],
 ];
 const { vin, manufacturer, status, why, checked } = vehicleColumns;
 
-const filterOf = (query) => ({
+/** What an address says of vehicles, as a filter. */
+export const filterOf = (query) => ({
   ...(query.status && { eligibility: query.status }),
   ...(query.vin?.length >= 3 && { vin: query.vin }),
   ...(query.maker && { manufacturer: query.maker }),
 });
 
-/** The vehicles of a fleet, with what they are looked for by in the address. */
-export function VehicleList({ fleetId }) {
+/** The fields that vehicles are looked for by, with some between; the address has their values. */
+export function useVehicleFields(between = []) {
   const { data } = useQuery(makersQuery, {}, () => false);
-  const filters = [
+  return [
     { name: 'vin', label: 'VIN, its start or end', read: (text) => text.trim(), maxlength: 24 },
     { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(statusNames)] },
     {
@@ -48,19 +49,25 @@ export function VehicleList({ fleetId }) {
       label: 'Manufacturer',
       options: [['', 'Any manufacturer'], ...(data?.manufacturers ?? []).map(({ id, name }) => [id, name])],
     },
+    ...between,
     { name: 'order', label: 'Order', options: orders },
   ];
-  const empty = (query) =>
-    html`<${Nothing} filtered=${query.status || query.vin || query.maker} all=${hrefOf(['fleets', fleetId])} />`;
+}
+
+/** The vehicles of a fleet. */
+export function VehicleList({ fleetId }) {
+  const filters = useVehicleFields();
+  const empty = (query) => html`<${Nothing} query=${query} all=${hrefOf(['fleets', fleetId])} />`;
   return html`<${List} label="Vehicles" what="vehicle" document=${vehiclesQuery} variables=${{ id: fleetId }}
     connectionOf=${({ fleet }) => fleet?.vehicles} wakes=${(event) => event.fleetId === fleetId} filters=${filters} filterOf=${filterOf}
     columns=${[vin, manufacturer, status, why, checked]} nameOf=${(one) => one.vin} verbs=${vehicleVerbs} empty=${empty}
     save=${(query) => saveVehicles({ ...query, fleetId })} />`;
 }
 
-const Nothing = ({ filtered, all }) =>
-  filtered
+/** In place of vehicles where there are none, or none that fit. */
+export const Nothing = ({ query: { status: wanted, vin: typed, maker, fleet }, all }) =>
+  wanted || typed || maker || fleet
     ? html`<${Empty} title="No vehicle fits"><p>None is like that. <a href=${all}>Show all vehicles</a></p><//>`
     : html`<${Empty} title="No vehicles yet">
-        <p>Add VINs, or drop a CSV, Excel or JSON file anywhere on this page. Manufacturers are asked at once.</p>
+        <p>Add VINs to a fleet, or drop a CSV, Excel or JSON file on its page. Manufacturers are asked at once.</p>
       <//>`;

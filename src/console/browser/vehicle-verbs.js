@@ -105,7 +105,7 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
   attempt(() => {
     const sorts = { VIN: 'vin', VERIFIED_AT: 'verifiedAt', CREATED_AT: 'createdAt' };
     const sort = order?.replace(/\w+/, (field) => sorts[field]);
-    const given = { fleetId, eligibility: status, vin, manufacturer: maker, sort };
+    const given = { fleetId, eligibility: status, vin: vin?.length >= 3 && vin, manufacturer: maker, sort };
     const search = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
     return saveAnswer(`/vehicles?${search}`, 'vehicles.csv');
   })();
