@@ -6,7 +6,7 @@ import type { Answer, Json } from './support/client.ts';
 import { createFleet, newVin, newVins } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
-import { workbookOf } from './support/zip.ts';
+import { rowsOf, workbookOf, workbookOfSheets } from './support/zip.ts';
 
 const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '1000000' } });
 const { env, database } = gateway;
@@ -46,7 +46,7 @@ const waysTo = (
     const client = await gateway.as(`graphql-${crypto.randomUUID()}`);
     const fleet = await createFleet(client);
     const query = `mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) {
-      summary { received created existing rejected } rejected { row value code message } } }`;
+      sheet import { sheet } summary { received created existing rejected } rejected { row value code message } } }`;
     const form = new FormData();
     form.append('operations', JSON.stringify({ query, variables: { input: { fleetId: fleet.id, file: null } } }));
     form.append('map', '{"0":["variables.input.file"]}');
@@ -97,6 +97,46 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
         expect([name, body.summary]).toEqual([name, { received: 1, created: 1, existing: 0, rejected: 0 }]);
       }
     }
+  });
+
+  test('is read from its first sheet with VINs, which the answer names; no other sheet is', async () => {
+    const [vin = '', other = ''] = newVins(2);
+    const sheets = [
+      { name: 'Read me', rows: rowsOf([['How to use this file'], ['Enter VINs below']]) },
+      { name: 'Old', hidden: true, rows: rowsOf([['VIN'], [newVin()]]) },
+      { name: 'Véhicules & <co>', rows: rowsOf([['NIV'], [vin], ['SHORT'], [other]]) },
+      { name: 'Other', rows: rowsOf([['VIN'], [newVin()]]) },
+    ];
+    const [{ body }, vehicles] = await upload(workbookOfSheets(sheets), XLSX);
+    expect(body).toMatchObject({
+      sheet: 'Véhicules & <co>',
+      summary: { received: 3, created: 2, rejected: 1 },
+      rejected: [{ row: 3, value: 'SHORT' }],
+    });
+    expect(vehicles.map((one) => one.vin).toSorted()).toEqual([vin, other].toSorted());
+    if (way === 'GraphQL') expect(body.import.sheet).toBe('Véhicules & <co>');
+    const [{ body: csv }] = await upload(Buffer.from(`VIN\n${newVin()}\n`), 'text/csv');
+    expect(csv.sheet).toBeNull();
+  });
+
+  test('without VINs on any sheet that is shown is refused by the names of its sheets', async () => {
+    const sheets = [
+      { name: 'Read me', rows: rowsOf([['How to use this file']]) },
+      { name: 'Old', hidden: true, rows: rowsOf([['VIN'], [newVin()]]) },
+      { name: 'Drivers', rows: rowsOf([['Name', 'Phone']]) },
+      { name: 'Sheet3', rows: '' },
+    ];
+    const [{ body }, vehicles] = await upload(workbookOfSheets(sheets), XLSX);
+    expect([body.code, vehicles]).toEqual(['VALIDATION_FAILED', []]);
+    expect(body.errors).toEqual([
+      {
+        path: expect.any(String),
+        code: 'VIN_COLUMN_MISSING',
+        message: expect.stringMatching(
+          /^No sheet of the workbook has a column of VINs: "Read me", "Drivers", "Sheet3"\. Hidden sheets are not read\. Name the column vin,/,
+        ),
+      },
+    ]);
   });
 
   test('whose formulas have no value, or an error, says so of each row, and what to do', async () => {
@@ -159,6 +199,41 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
       expect([body.code, vehicles]).toEqual([code, []]);
     }
   });
+});
+
+test('the sheet is told with its import: when it is read again, repeated, refused as a whole, or sent again as CSV', async () => {
+  const client = await gateway.as('sheets');
+  const fleet = await createFleet(client);
+  const file = workbookOfSheets([
+    { name: 'Cover', rows: rowsOf([['Fleet']]) },
+    { name: 'Cars', rows: rowsOf([['VIN'], [newVin()], ['SHORT']]) },
+  ]);
+  const importId = crypto.randomUUID();
+  const path = `/vehicles/file?fleetId=${fleet.id}&importId=${importId}`;
+  const headers = { 'content-type': XLSX, 'idempotency-key': crypto.randomUUID() };
+  const refused = await client.post(`${path}&mode=atomic`, new Blob([new Uint8Array(file)]), headers);
+  expect([refused.status, refused.body.sheet, refused.body.importId]).toEqual([400, 'Cars', importId]);
+  const told = async () => {
+    const { body } = await client.get(`/imports/${importId}`);
+    const query = `query ($id: ID!) { import(id: $id) { sheet fleet { imports { nodes { sheet } } } } }`;
+    const answer = await client.post('/graphql', { query, variables: { id: importId } });
+    expect(answer.body.data.import.fleet.imports.nodes).toContainEqual({ sheet: answer.body.data.import.sheet });
+    return [body.state, body.sheet, answer.body.data.import.sheet];
+  };
+  expect(await told()).toEqual(['FAILED', 'Cars', 'Cars']);
+
+  const other = crypto.randomUUID();
+  const sent = () =>
+    client.post(`/vehicles/file?fleetId=${fleet.id}&importId=${other}`, new Blob([new Uint8Array(file)]), {
+      'content-type': XLSX,
+    });
+  const [first, again] = [await sent(), await sent()];
+  expect([first.status, first.body.sheet]).toEqual([201, 'Cars']);
+  expect(again.body).toEqual(first.body);
+
+  const csv = await client.post(`${path}&mode=atomic`, `VIN\n${newVin()}\n`, { 'content-type': 'text/csv' });
+  expect([csv.status, csv.body.sheet]).toEqual([201, null]);
+  expect(await told()).toEqual(['COMPLETED', null, null]);
 });
 
 test('the refused rows of a sheet come back as CSV with its columns, to be mended and sent again', async () => {
@@ -239,6 +314,48 @@ describe('a file as the body', () => {
     });
     expect(ended.created).toBe(0);
     expect((await client.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
+  });
+});
+
+describe('a workbook of many sheets without VINs', () => {
+  const blank = '<row><c/></row>'.repeat(20_000);
+  const named = (count: number, rows: string) =>
+    workbookOfSheets(Array.from({ length: count }, (_, at) => ({ name: `S${at + 1}`, rows })));
+  const few = named(9_000, rowsOf([['Name', 'Phone']]));
+  const long = named(200, blank);
+
+  test.each(Object.entries(ways).filter(([way]) => way !== 'a form whose fleet comes last'))(
+    'is refused, as one of which too much would be read is, by %s',
+    async (way) => {
+      const [answer, vehicles] = (await waysTo(patient)[way]?.(few, XLSX)) ?? [];
+      expect(answer?.body).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'VIN_COLUMN_MISSING' }] });
+      expect(answer?.body.errors[0].message).toMatch(/^None of the first 100 sheets .*"S20", and 80 more\./);
+      expect(vehicles).toEqual([]);
+      const [late] = (await waysTo(impatient)[way]?.(long, XLSX)) ?? [];
+      expect(late?.body).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+      const [large] = (await ways[way]?.(long, XLSX)) ?? [];
+      expect(large?.body).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    },
+  );
+
+  test('is read no more once its client has gone', async () => {
+    const client = await patient.as('leaver');
+    const fleet = await createFleet(client);
+    const importId = crypto.randomUUID();
+    const leaving = new AbortController();
+    fetch(`${patient.url}/vehicles/file?fleetId=${fleet.id}&importId=${importId}`, {
+      method: 'POST',
+      headers: { ...client.headers, 'content-type': XLSX },
+      body: new Uint8Array(long),
+      signal: leaving.signal,
+    }).catch(() => {});
+    await until(async () => (await client.get(`/imports/${importId}`)).status === 200);
+    leaving.abort();
+    const ended = await until(async () => {
+      const { body } = await client.get(`/imports/${importId}`);
+      return body.state === 'FAILED' ? body : null;
+    });
+    expect(ended).toMatchObject({ received: 0, sheet: null });
   });
 });
 

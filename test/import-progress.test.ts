@@ -82,7 +82,8 @@ test('a running import of another company is none', async () => {
   expect((await acme.get(`/imports/${importId}`)).body.state).toBe('COMPLETED');
 });
 
-const MEMBERS = 'id fleetId: fleet { id } state received created existing rejected startedAt storingSince finishedAt';
+const MEMBERS =
+  'id fleetId: fleet { id } state received created existing rejected startedAt storingSince sheet finishedAt';
 
 /** An import as each way of asking shows it, by its name. */
 async function everySight(importId: string): Promise<Record<string, Import>> {

@@ -29,6 +29,8 @@ export const Import = defineEntity({
     /** The layout of the file, so that rejected rows can be given back in it. */
     delimiter: p.text().default(','),
     columns: texts().nullable(),
+    /** Of a workbook, the name of the sheet that was read. */
+    sheet: p.text().nullable(),
     /** SHA-256 of the file's bytes, to tell a repeated upload from another one. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),

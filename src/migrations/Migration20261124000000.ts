@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** What fleets, vehicles and contracts are looked for by. */
+/** What fleets, vehicles and contracts are looked for by, and the sheet that an import has read. */
 export class Migration20261124000000 extends Migration {
   override up(): void {
     for (const statement of statements) this.addSql(statement);
@@ -17,4 +17,5 @@ const statements = [
   'create index vehicle_by_vin_end on vehicle (company, fleet_id, reverse(vin))',
   'alter table contract add column folded_name text collate "C" generated always as (folded(name)) stored',
   'create index contract_by_name on contract (company, folded_name, id)',
+  'alter table import add column sheet text',
 ];

@@ -33,7 +33,7 @@ const form = z.object({
   vins: z.string().meta({
     description:
       'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars; or an Excel workbook ' +
-      '(.xlsx), whose first sheet counts. With a header that names the column `vin`, in any of six languages, below a ' +
+      '(.xlsx), whose first sheet with a column of VINs counts. With a header that names the column `vin`, in any of six languages, below a ' +
       'title or not; or with no header at all.',
     format: 'binary',
   }),
@@ -53,11 +53,11 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   try {
     const wanted = { fleetId: upload.fleetId, importId, mode, dryRun };
     const imported = await importVehicles(ctx, wanted, { file: upload.file, signal: request.left(), idempotencyKey });
-    const { import: run, summary, rejected, duplicates, repeated } = imported;
+    const { import: run, sheet, summary, rejected, duplicates, repeated } = imported;
     return {
       status: dryRun ? 200 : 201,
       headers: { Location: `/imports/${run.id}`, ...(repeated && { [REPLAYED]: 'true' }) },
-      body: { importId: run.id, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
+      body: { importId: run.id, sheet, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
     };
   } catch (error) {
     // One that failed for its rows has the same report as one that succeeded.

@@ -47,3 +47,37 @@ export const workbookOf = (rows: string, more: Readonly<Record<string, string>> 
     },
     claimedSize,
   );
+
+interface SheetOf {
+  name: string;
+  hidden?: boolean;
+  /** The text of its rows. */
+  rows: string;
+}
+
+/** A workbook with these sheets, in parts whose names and order say nothing of theirs. */
+export function workbookOfSheets(sheets: readonly SheetOf[]): Buffer {
+  const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+  const part = (at: number) => `worksheets/sheet${sheets.length - at}.xml`;
+  const listed = sheets.map(
+    ({ name, hidden }, at) =>
+      `<sheet name="${escaped(name)}" sheetId="${at + 1}" r:id="r${at}"${hidden ? ' state="hidden"' : ''}/>`,
+  );
+  const related = sheets
+    .map((_, at) => `<Relationship Id="r${at}" Type="http://x/worksheet" Target="${part(at)}"/>`)
+    .toReversed();
+  return zipOf({
+    ...Object.fromEntries(
+      sheets.map(({ rows }, at) => [`xl/${part(at)}`, `<worksheet><sheetData>${rows}</sheetData></worksheet>`]),
+    ),
+    'xl/workbook.xml': `<workbook xmlns:r="r"><sheets>${listed.join('')}</sheets></workbook>`,
+    'xl/_rels/workbook.xml.rels': `<Relationships>${related.join('')}</Relationships>`,
+  });
+}
+
+/** The text of rows of cells that hold texts. */
+export const rowsOf = (rows: readonly (readonly string[])[]): string =>
+  rows
+    .map((cells) => cells.map((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`).join(''))
+    .map((cells) => `<row>${cells}</row>`)
+    .join('');

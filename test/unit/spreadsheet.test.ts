@@ -6,13 +6,14 @@ import writeExcelFile from 'write-excel-file/node';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import { type CsvRow, readTable } from '../../src/core/imports/table.ts';
 import { Disk, openSource } from '../../src/core/imports/temporary-file.ts';
-import { workbookOf, zipOf } from '../support/zip.ts';
+import { rowsOf, workbookOf, workbookOfSheets, zipOf } from '../support/zip.ts';
 
 const A = 'WVWZZZ1KZAW000001';
 const B = 'WVWZZZ1KZAW000002';
 const LIMITS: CsvLimits = { bytes: 1_000_000, rowLength: 10_000, columns: 100, fieldLength: 5_000, rows: 100_000 };
 
 interface ReadFile {
+  sheet: string | null;
   columns: string[] | null;
   rows: CsvRow[];
 }
@@ -28,7 +29,7 @@ async function read(file: string | Buffer, limits: Partial<CsvLimits> = {}, size
     const table = await readTable(file, { ...LIMITS, ...limits });
     const rows: CsvRow[] = [];
     for await (const batch of table.rows) rows.push(...batch);
-    return { columns: table.columns, rows };
+    return { sheet: table.sheet, columns: table.columns, rows };
   } finally {
     if ('workbook' in source) await source.workbook.discard();
   }
@@ -125,6 +126,149 @@ test('any sheet is the table that it would be as CSV', async () => {
     }),
     { numRuns: 150 },
   );
+});
+
+describe('which sheet is read', () => {
+  /** Kinds of sheets, and whether they have a column of VINs. */
+  const kinds: Record<string, [rows: string[][], vins: boolean]> = {
+    empty: [[], false],
+    blank: [[[''], [' ']], false],
+    cover: [[['Fleet 2026'], ['Berlin']], false],
+    notes: [
+      [
+        ['Name', 'Phone', 'Since'],
+        ['Ada', '030 1234', '2024'],
+      ],
+      false,
+    ],
+    unnamed: [
+      [
+        ['Nr', 'Fahrzeug'],
+        ['1', A],
+      ],
+      false,
+    ],
+    long: [Array.from({ length: 60 }, (_, at) => [String(at), 'x']), false],
+    headed: [
+      [
+        ['plate', 'VIN'],
+        ['x', A],
+      ],
+      true,
+    ],
+    titled: [[['Vehicles'], [], ['NIV', 'plaque'], [A, 'x']], true],
+    headless: [[[A], [B]], true],
+    wrong: [[['VIN'], ['WVW1']], true],
+  };
+  const sheet = fc.tuple(fc.constantFrom(...Object.keys(kinds)), fc.boolean());
+
+  test('the first with VINs that is not hidden, in the order of the workbook; or a refusal that names them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(sheet, { minLength: 1, maxLength: 8 }), async (given) => {
+        const named = given.map(([kind, hidden], at) => ({ kind, hidden, name: `${at} ${kind} & "co" <é>` }));
+        const visible = named.some(({ hidden }) => !hidden) ? named.filter(({ hidden }) => !hidden) : named;
+        const expected = visible.find(({ kind }) => kinds[kind]?.[1]);
+        const file = workbookOfSheets(
+          named.map(({ kind, ...one }) => ({ ...one, rows: rowsOf(kinds[kind]?.[0] ?? []) })),
+        );
+        if (expected) {
+          const found = await read(file);
+          expect([found.sheet, values(found)]).toEqual([
+            expected.name,
+            values(await read(workbookOf(rowsOf(kinds[expected.kind]?.[0] ?? [])))),
+          ]);
+        } else if (
+          visible.filter(({ kind }) => !['empty', 'blank'].includes(kind)).every(({ kind }) => kind === 'cover')
+        ) {
+          // A single column with digits is a list of wrong VINs where nothing else is there.
+          expect(['NO_ROWS', 'VIN_COLUMN_MISSING', undefined]).toContain(
+            ((await refusal(file)) as { errors?: { code: string }[] } | null)?.errors?.[0]?.code,
+          );
+        } else {
+          const error = (await refusal(file)) as { message: string };
+          expect(error).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
+          if (visible.length > 1) for (const { name } of visible) expect(error.message).toContain(`"${name}"`);
+          expect(error.message.includes('Hidden sheets are not read.')).toBe(visible.length < named.length);
+          for (const { name } of named.filter((one) => !visible.includes(one)))
+            expect(error.message).not.toContain(name);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const sheets = (...all: [name: string, rows: string[][]][]) =>
+    workbookOfSheets(all.map(([name, rows]) => ({ name, rows: rowsOf(rows) })));
+
+  test('a single one that looks like a list of wrong VINs, though not a cover beside others', async () => {
+    const damaged = [['1.0E+16', 'x']];
+    expect((await read(sheets(['A', []], ['B', [['WVW1'], ['WVW2']]], ['C', []]))).sheet).toBe('B');
+    expect((await read(sheets(['A', [['Name', 'Phone']]], ['B', damaged], ['C', damaged]))).sheet).toBe('B');
+    expect(await refusal(sheets(['A', [['Fleet 2026']]], ['B', [['Name', 'Phone']]]))).toMatchObject({
+      message: expect.stringMatching(/^No sheet of the workbook has a column of VINs: "A", "B"\. Name the column vin,/),
+      details: { sheets: ['A', 'B'] },
+    });
+    expect(await refusal(sheets(['A', []], ['B', []]))).toMatchObject({
+      message: 'The sheets of the workbook hold no rows: "A", "B".',
+      errors: [{ code: 'NO_ROWS' }],
+    });
+  });
+
+  test('as a library writes them', async () => {
+    const cells = (...texts: string[]) => texts.map((value) => ({ value, type: String }));
+    const file = await writeExcelFile([
+      { data: [cells('How to use this file')], sheet: 'Read me' },
+      { data: [cells('Kennzeichen', 'FIN (17)'), cells('x', A)], sheet: 'Fahrzeuge & Co' },
+    ] as never).toBuffer();
+    expect(await read(file)).toMatchObject({ sheet: 'Fahrzeuge & Co', rows: [{ row: 2, value: A }] });
+  });
+
+  test('a row that cannot be read is named with its sheet', async () => {
+    const file = sheets(['Cover', [['Fleet']]], ['Vehicles', [['VIN'], [A], ['x'.repeat(5001)]]]);
+    expect(await refusal(file)).toMatchObject({
+      message: 'Sheet "Vehicles": Row 3 has a cell of more than 5,000 characters.',
+      errors: [{ code: 'FIELD_TOO_LONG' }],
+      details: { row: 3, sheet: 'Vehicles' },
+    });
+    expect(await refusal(sheets(['Cover', [['Fleet']]], ['Vehicles', [['VIN']]]))).toMatchObject({
+      message: 'Sheet "Vehicles": The file holds no rows, only a header.',
+      details: { sheet: 'Vehicles' },
+    });
+  });
+
+  test('odd names are kept without what no database takes', async () => {
+    const file = workbookOfSheets([{ name: `\ud800a${'x'.repeat(200)}`, rows: rowsOf([[A]]) }]);
+    expect((await read(file)).sheet).toBe(`\ufffda${'x'.repeat(98)}`);
+  });
+
+  const notes = rowsOf([['Name'], ['Ada']]);
+  const many = (count: number, last: string) =>
+    workbookOfSheets(
+      Array.from({ length: count }, (_, at) => ({ name: `S${at + 1}`, rows: at + 1 < count ? notes : last })),
+    );
+
+  test('the first hundred are looked at', async () => {
+    expect((await read(many(100, rowsOf([[A]])))).sheet).toBe('S100');
+    expect(await refusal(many(101, rowsOf([[A]])))).toMatchObject({
+      errors: [{ code: 'VIN_COLUMN_MISSING' }],
+      message: expect.stringMatching(
+        /^None of the first 100 sheets has a column of VINs: "S1", .*"S20", and 80 more\. Move /,
+      ),
+    });
+  });
+
+  test.each([9_990, 10_000])('a workbook of %d sheets without VINs ends in no time', async (count) => {
+    const file = many(count, notes);
+    const before = process.cpuUsage();
+    const error = await refusal(file, { bytes: 100_000_000 });
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1e6).toBeLessThan(5);
+    expect(error).toMatchObject(
+      count < 10_000
+        ? { errors: [{ code: 'VIN_COLUMN_MISSING' }] }
+        : { code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('more than 10,000 parts') },
+    );
+  });
 });
 
 describe('what stands in its parts', () => {

@@ -4,9 +4,8 @@ import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
-import type { CsvLayout } from './csv/layout.ts';
 import type { Refusal, Reply, Request, WorkerData } from './file-worker.ts';
-import type { Batch } from './table.ts';
+import type { Batch, TableLayout } from './table.ts';
 import { Disk, openSource, type Source } from './temporary-file.ts';
 
 /** Threads in all: a file that arrives slowly has one, and hardly works. */
@@ -24,7 +23,7 @@ type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 export interface Reading {
   company: string;
   signal: AbortSignal;
-  onLayout(layout: CsvLayout): Promise<void>;
+  onLayout(layout: TableLayout): Promise<void>;
   /** One more batch is read until this has resolved. */
   onBatch(batch: Batch): Promise<void>;
 }

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { DomainError, type ErrorCode, type InputError } from '../errors.ts';
-import type { CsvLayout } from './csv/layout.ts';
 import type { CsvLimits } from './csv/limits.ts';
-import { type Batch, batchOf, readTable } from './table.ts';
+import { type Batch, batchOf, readTable, type TableLayout } from './table.ts';
 
 export interface WorkerData {
   supported: readonly string[];
@@ -19,7 +18,7 @@ export type Request =
 
 export type Reply =
   | 'needs a piece'
-  | { layout: CsvLayout }
+  | { layout: TableLayout }
   | { batch: Batch }
   /** Another file may begin; `refusal` says why this one could not be read. */
   | { refusal: Refusal | null };
@@ -53,8 +52,8 @@ async function* pieces(): AsyncGenerator<Buffer> {
 
 async function read(file: 'text' | number, limits: CsvLimits): Promise<Reply> {
   try {
-    const { columns, delimiter, rows } = await readTable(file === 'text' ? pieces() : file, limits);
-    await exchange({ layout: { columns, delimiter } });
+    const { columns, delimiter, sheet, rows } = await readTable(file === 'text' ? pieces() : file, limits);
+    await exchange({ layout: { columns, delimiter, sheet } });
     for await (const batch of rows) await exchange({ batch: batchOf(batch, brands) });
     return { refusal: null };
   } catch (error) {

@@ -17,7 +17,6 @@ import { readInput } from '../input.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { holdLock, newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import type { CsvLayout } from './csv/layout.ts';
 import {
   firstRejections,
   type ImportRow,
@@ -30,6 +29,7 @@ import {
 import { failImport, forgetRows, isUnderWay, keepAlive, LEASE_SECONDS } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
+import type { TableLayout } from './table.ts';
 
 export interface Upload {
   file: AsyncIterable<Buffer>;
@@ -94,10 +94,10 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
 }
 
-const keepLayout = prepare((p: CsvLayout & { company: string; id: string }) =>
+const keepLayout = prepare((p: TableLayout & { company: string; id: string }) =>
   db
     .updateTable('import')
-    .set({ columns: p.columns, delimiter: p.delimiter })
+    .set({ columns: p.columns, delimiter: p.delimiter, sheet: p.sheet })
     .where('id', '=', p.id)
     .where('company', '=', p.company),
 );
@@ -110,7 +110,7 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 }
 
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
-  const { received, created, existing, rejected: refused, duplicates } = run;
+  const { sheet, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
   const which = { company: run.company, importId: run.id };
   const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), which) : [];
@@ -118,11 +118,11 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
       run.failure ?? undefined,
-      { importId: run.id, summary, rejected, duplicates },
+      { importId: run.id, sheet, summary, rejected, duplicates },
       refused - rejected.length,
     );
   }
-  return { import: toImport(run), summary, rejected, duplicates, repeated };
+  return { import: toImport(run), sheet, summary, rejected, duplicates, repeated };
 }
 
 const RETRY_SECONDS = 5;

@@ -30,6 +30,11 @@ export const importSchema = z
     created: field(z.int(), 'New vehicles, once it has completed.', 1),
     existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
     rejected: field(z.int(), 'Rows that were rejected.', 1),
+    sheet: field(
+      z.string().nullable(),
+      'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
+      'Vehicles',
+    ),
     startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
     storingSince: field(
       z.iso.datetime().nullable(),
@@ -69,6 +74,7 @@ export const ROWS_SHOWN = 100;
 export const importedVehicles = z
   .object({
     import: importSchema.describe('The import.'),
+    sheet: importSchema.shape.sheet,
     summary: summary.describe('Its rows in numbers.'),
     rejected: z
       .array(rejectedRow)
@@ -129,6 +135,7 @@ export const importColumns = [
   'import.rejected',
   oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'),
   'import.columns',
+  'import.sheet',
   'import.digest',
   'import.idempotency_key',
   'import.duplicates',
@@ -156,6 +163,7 @@ export const toImport = (row: ImportRow): Import => ({
   created: row.created,
   existing: row.existing,
   rejected: row.rejected,
+  sheet: row.sheet,
   startedAt: row.started_at,
   storingSince: row.storing_since,
   finishedAt: row.finished_at,

@@ -2,21 +2,37 @@ import type { Readable } from 'node:stream';
 import { candidateBrands } from '../../manufacturers/brands.ts';
 import { readVin, type VinError, warningsText } from '../vin.ts';
 import { textOf } from './csv/decode.ts';
-import { type Delimiter, isPlain, parseRecords, scanRecords } from './csv/head.ts';
+import { isPlain, parseRecords, scanRecords } from './csv/head.ts';
 import { type CsvLayout, readStart, type Start, unmarked } from './csv/layout.ts';
 import { type CsvLimits, tooManyRows, unreadableFile, unreadableRow } from './csv/limits.ts';
-import { firstSheet } from './spreadsheet/workbook.ts';
+import { openVinSheet, type VinSheet } from './spreadsheet/vin-sheet.ts';
+
+/** How a file is laid out; `sheet` is the one that is read of a workbook. */
+export interface TableLayout extends CsvLayout {
+  sheet: string | null;
+}
+
+/** A file as far as its first rows tell; the others are read while they are iterated over, in constant memory. */
+interface Table extends TableLayout {
+  rows: AsyncIterable<CsvRow[]>;
+}
 
 /**
- * Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of the CSV file that its first sheet
- * would make. Throws what readCsv and firstSheet throw, here or from `rows`.
+ * Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of the CSV file that its first sheet with
+ * VINs would make. Throws what readCsv and openVinSheet throw, here or from `rows`.
  */
-export const readTable = (file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<CsvTable> =>
-  typeof file === 'number' ? readCsvText(firstSheet(file, limits), limits, ',') : readCsv(file, limits);
+export async function readTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
+  if (typeof file !== 'number') return readCsv(file, limits);
+  const sheet = await openVinSheet(file, limits);
+  return { ...sheet.start.layout, sheet: sheet.name, rows: rowsOfSheet(sheet, limits) };
+}
 
-/** A CSV file as far as its first row tells; its rows are read while they are iterated over, in constant memory. */
-interface CsvTable extends CsvLayout {
-  rows: AsyncIterable<CsvRow[]>;
+async function* rowsOfSheet({ start, text, errorOf }: VinSheet, limits: CsvLimits): AsyncGenerator<CsvRow[], void> {
+  try {
+    yield* rowsOf(start, text, limits);
+  } catch (error) {
+    throw errorOf(error);
+  }
 }
 
 /**
@@ -25,18 +41,11 @@ interface CsvTable extends CsvLayout {
  * file that cannot be read, and the input's own errors. The input is destroyed when reading fails or the iteration
  * over `rows` ends early; who never begins it has the input to destroy.
  */
-export const readCsv = (input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<CsvTable> =>
-  readCsvText(textOf(input, limits.bytes), limits);
-
-/** Opens text with `\n` as its only line break; `delimiter` is given where it is known. */
-async function readCsvText(
-  text: AsyncGenerator<string, void>,
-  limits: CsvLimits,
-  delimiter?: Delimiter,
-): Promise<CsvTable> {
+export async function readCsv(input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
+  const text = textOf(input, limits.bytes);
   try {
-    const start = await readStart(text, limits, delimiter);
-    return { ...start.layout, rows: rowsOf(start, text, limits) };
+    const start = await readStart(text, limits);
+    return { ...start.layout, sheet: null, rows: rowsOf(start, text, limits) };
   } catch (error) {
     await text.return();
     throw error;

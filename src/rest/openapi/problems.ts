@@ -133,6 +133,11 @@ export const problemJson = z
       .array(z.string())
       .optional()
       .meta({ description: 'The first columns of a file without a column of VINs.' }),
+    sheet: z.string().nullable().optional().meta({ description: 'The sheet of the workbook that this is about.' }),
+    sheets: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'The sheets of a workbook without a column of VINs, as far as they were looked at.' }),
     accepted: z.array(z.string()).optional().meta({ description: 'What such a column may be called.' }),
     importId: z.uuid().optional().meta({ description: 'The import whose rows were rejected.' }),
     rejectedCsv: z.string().optional().meta({ description: 'Where all rejected rows are, as CSV.' }),

@@ -12,7 +12,11 @@ export interface CsvLayout {
 export interface Start extends Rest {
   layout: CsvLayout;
   vinAt: number;
+  doubt: Doubt;
 }
+
+/** Whether a table's VINs are there (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
+export type Doubt = 0 | 1 | 2;
 
 /** Titles and whatever else people put above a table end within so many rows. */
 const HEADER_WITHIN = 20;
@@ -36,14 +40,17 @@ export async function readStart(
     if (named && (!uncertain || named.rank < uncertain.rank)) uncertain = { ...named, line };
     above.push(line);
     const data = find(line, (cells) => firstCell(cells, isVin));
-    if (data && uncertain?.vinAt === data.vinAt && uncertain.delimiter === data.delimiter) break;
+    if (data && uncertain?.vinAt === data.vinAt && uncertain.delimiter === data.delimiter) {
+      return belowHeader(head, uncertain, limits);
+    }
     if (data) return withoutHeader(head, above, narrow(data, line, limits));
     if (above.length === HEADER_WITHIN) break;
   }
-  if (uncertain) return belowHeader(head, uncertain, limits);
+  if (uncertain) return { ...belowHeader(head, uncertain, limits), doubt: 1 };
   const [first] = above;
   if (!first) throw unreadableFile('NO_ROWS', 'The file holds no rows.');
-  return withoutHeader(head, above, narrow(wrongVins(above, first), first, limits));
+  const { doubt, ...wrong } = wrongVins(above, first);
+  return { ...withoutHeader(head, above, narrow(wrong, first, limits)), doubt };
 }
 
 /** A column of a row; the lower its rank, the more likely it is the VIN's. */
@@ -78,7 +85,7 @@ function firstCell(cells: readonly string[], isMeant: (cell: string) => boolean)
 
 function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
   const { cells: columns, delimiter, vinAt } = narrow(header, header.line, limits);
-  return { layout: { columns, delimiter }, vinAt, ...head.after(header.line) };
+  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
 }
 
 function narrow(found: Found, { row }: Line, limits: CsvLimits): Found {
@@ -87,15 +94,15 @@ function narrow(found: Found, { row }: Line, limits: CsvLimits): Found {
 }
 
 /** Rows without a single VIN: a list of wrong ones, which is reported row by row, or no list of VINs at all. */
-function wrongVins(lines: readonly Line[], first: Line): Found {
+function wrongVins(lines: readonly Line[], first: Line): Found & { doubt: Doubt } {
   for (const line of lines) {
     const found = find(line, (cells) => firstCell(cells, isNearlyVin));
-    if (found) return found;
+    if (found) return { ...found, doubt: 1 };
   }
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1);
   const found = alone && find(first, (cells) => firstCell(cells.slice(0, 1), isMeantAsVin));
-  if (found) return found;
+  if (found) return { ...found, doubt: 2 };
   throw noVinColumn(readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells);
 }
 
@@ -107,7 +114,7 @@ function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, v
     if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumn(row);
   }
   const columns = vinAt === 0 ? null : numberedColumns(cells.length, vinAt);
-  return { layout: { columns, delimiter }, vinAt, ...head.from(above[0] as Line) };
+  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as Line) };
 }
 
 export const numberedColumns = (count: number, vinAt = 0): string[] =>
@@ -145,10 +152,23 @@ function isNearlyVin(cell: string): boolean {
 const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
 
 function noVinColumn(cells: readonly string[]): Error {
-  const shown = cells.slice(0, 20).map((cell) => `"${cell.slice(0, 40)}"`);
-  if (cells.length > shown.length) shown.push(`and ${cells.length - shown.length} more`);
-  const message = `No column of the file holds VINs. Found: ${shown.join(', ')}. Name the column ${VIN_COLUMNS.join(', ')}; or send VINs and no header.`;
-  return unreadableFile('VIN_COLUMN_MISSING', message, { found: cells.slice(0, 20), accepted: VIN_COLUMNS });
+  const found = `No column of the file holds VINs. Found: ${listed(cells, cells.length)}.`;
+  return vinColumnMissing(found, { found: cells.slice(0, MOST_SHOWN) });
+}
+
+/** The error of a file without a column of VINs; `found` says what it has instead. */
+export function vinColumnMissing(found: string, details: Record<string, unknown>): Error {
+  const message = `${found} Name the column ${VIN_COLUMNS.join(', ')}; or send VINs and no header.`;
+  return unreadableFile('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMNS });
+}
+
+const MOST_SHOWN = 20;
+
+/** The first texts in quotes, and how many more there are of `count`. */
+export function listed(texts: readonly string[], count: number): string {
+  const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${text.slice(0, 40)}"`);
+  if (count > shown.length) shown.push(`and ${count - shown.length} more`);
+  return shown.join(', ');
 }
 
 /** A cell freed from what spreadsheets and our own rejected.csv put around text: `'WVW…` and `="WVW…"`. */

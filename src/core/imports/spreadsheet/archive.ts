@@ -29,11 +29,11 @@ export class Archive {
       for await (const entry of zip.eachEntry()) {
         parts.set(entry.fileName, entry);
         entries += 1;
-        if (entries > MOST_PARTS) throw new Error(`more than ${MOST_PARTS} parts`);
+        if (entries > MOST_PARTS) throw tooManyParts();
       }
       return new Archive(zip, parts, mostBytes);
     } catch (error) {
-      throw damaged(error);
+      throw error instanceof PayloadTooLarge ? error : damaged(error);
     }
   }
 
@@ -59,6 +59,11 @@ export class Archive {
 
 export const tooLarge = () =>
   new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
+
+const tooManyParts = () =>
+  new PayloadTooLarge(
+    `The workbook has more than ${MOST_PARTS.toLocaleString('en')} parts. Save the sheet with the VINs as "CSV UTF-8" and send that.`,
+  );
 
 export const damaged = (cause: unknown) => {
   const message =

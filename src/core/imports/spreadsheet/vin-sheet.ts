@@ -1,0 +1,86 @@
+import { DomainError, ValidationFailed } from '../../errors.ts';
+import { listed, readStart, type Start, vinColumnMissing } from '../csv/layout.ts';
+import { type CsvLimits, unreadableFile } from '../csv/limits.ts';
+import { openWorkbook, type Sheet, type Workbook } from './workbook.ts';
+
+/** The sheet of a workbook that is read: its beginning, and the rest of its text. */
+export interface VinSheet {
+  name: string;
+  start: Start;
+  text: AsyncGenerator<string, void>;
+  /** An error of its rows; where the workbook has other sheets, it names this one. */
+  errorOf(error: unknown): unknown;
+}
+
+/**
+ * Finds the first sheet with a column of VINs; where none has, the one that looks most like a list of wrong ones. Throws
+ * UnsupportedMediaType for what is no workbook, PayloadTooLarge, and ValidationFailed.
+ */
+export async function openVinSheet(fd: number, limits: CsvLimits): Promise<VinSheet> {
+  const workbook = await openWorkbook(fd, limits);
+  const failures: DomainError[] = [];
+  let likeliest: { sheet: Sheet; doubt: number } | undefined;
+  const errorOf = workbook.sheets.length > 1 ? inSheet : (_: string, error: unknown) => error;
+  for (const sheet of workbook.sheets) {
+    const opened = await open(sheet, limits, errorOf);
+    if (opened instanceof DomainError) failures.push(opened);
+    else if (opened.start.doubt === 0) return opened;
+    else {
+      // Opened again below: what is open takes memory.
+      await opened.text.return();
+      if (!likeliest || opened.start.doubt < likeliest.doubt) likeliest = { sheet, doubt: opened.start.doubt };
+    }
+  }
+  const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
+  const found =
+    likeliest && (likeliest.doubt === 1 || alone) ? await open(likeliest.sheet, limits, errorOf) : undefined;
+  if (found && !(found instanceof DomainError)) return found;
+  throw noVinSheet(workbook, failures);
+}
+
+/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. */
+async function open(
+  { name, text }: Sheet,
+  limits: CsvLimits,
+  errorOf: typeof inSheet,
+): Promise<VinSheet | DomainError> {
+  const pieces = text();
+  try {
+    return {
+      name,
+      text: pieces,
+      errorOf: (error) => errorOf(name, error),
+      start: await readStart(pieces, limits, ','),
+    };
+  } catch (error) {
+    await pieces.return();
+    if (isEmpty(error) || codeOf(error) === 'VIN_COLUMN_MISSING') return error as DomainError;
+    throw errorOf(name, error);
+  }
+}
+
+function inSheet(sheet: string, error: unknown): unknown {
+  if (!(error instanceof ValidationFailed)) return error;
+  const named = (message: string) => `Sheet "${sheet}": ${message}`;
+  const errors = error.errors.map((one) => ({ ...one, message: named(one.message) }));
+  return new ValidationFailed(errors, named(error.message), { ...error.details, sheet });
+}
+
+const codeOf = (error: unknown) => (error instanceof DomainError ? error.errors?.[0]?.code : undefined);
+const isEmpty = (error: unknown): boolean => codeOf(error) === 'NO_ROWS';
+
+function noVinSheet({ sheets, more, hidden }: Workbook, failures: readonly DomainError[]): Error {
+  const [first] = failures;
+  if (first && sheets.length === 1 && !hidden) return first;
+  const names = sheets.map(({ name }) => name);
+  const shown = listed(names, names.length);
+  if (failures.length === sheets.length && failures.every(isEmpty)) {
+    return unreadableFile('NO_ROWS', `The sheets of the workbook hold no rows: ${shown}.`, { sheets: names });
+  }
+  const sentences = [
+    `${more ? `None of the first ${names.length} sheets` : 'No sheet of the workbook'} has a column of VINs: ${shown}.`,
+    ...(more ? ['Move the sheet that has one to the front.'] : []),
+    ...(hidden ? ['Hidden sheets are not read.'] : []),
+  ];
+  return vinColumnMissing(sentences.join(' '), { sheets: names });
+}
