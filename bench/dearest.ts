@@ -58,7 +58,7 @@ const pools: Readonly<Record<string, readonly unknown[]>> = {
   name: ['Fleet', 'zzz'],
   vat: ['DE1'],
   pack: ['driving-log', 'x'],
-  types: ['vehicle.added', 'contract.created'],
+  types: ['VEHICLE_ADDED', 'CONTRACT_CREATED'],
   since: ['2000-01-01T00:00:00Z'],
   until: ['2999-01-01T00:00:00Z'],
 };

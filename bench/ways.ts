@@ -114,7 +114,7 @@ await follow(Number(options.followers));
 /** Has as many follow the events of a company; tells when the last has heard of the last of 100 new vehicles. */
 async function follow(followers: number): Promise<void> {
   const clients = Array.from({ length: Math.ceil(followers / PER_SOCKET) }, connect);
-  const query = 'subscription { events(filter: { types: ["vehicle.added"] }) { id vehicles { vin } } }';
+  const query = 'subscription { events(filter: { types: [VEHICLE_ADDED] }) { id vehicles { vin } } }';
   const heard = Array<number>(followers).fill(0);
   const ended: unknown[] = [];
   const all = Promise.withResolvers<void>();

@@ -325,14 +325,14 @@ describe('GraphQL', () => {
       const { events: rest } = (await query(acme, text, { filter: { vin: vehicle.vin }, after })).data;
       expect(rest).toMatchObject({ pageInfo: { hasNextPage: false } });
       expect([...types(first.nodes), ...types(rest.nodes)].toSorted()).toEqual([
-        'contract.created',
-        'eligibility.changed',
-        'vehicle.added',
+        'CONTRACT_CREATED',
+        'ELIGIBILITY_CHANGED',
+        'VEHICLE_ADDED',
       ]);
     }
     const since = new Date(Date.now() + 86_400_000).toISOString();
     expect((await query(acme, text, { filter: { since } })).data.events.totalCount).toBe(0);
-    const filter = { contractId: contract.id, types: ['contract.created'] };
+    const filter = { contractId: contract.id, types: ['CONTRACT_CREATED'] };
     expect((await query(acme, text, { filter })).data.events.totalCount).toBe(1);
     expect((await query(acme, text, { filter: { types: ['x'] } })).errors[0].extensions.code).toBe('VALIDATION_FAILED');
     const one = `query ($id: ID!) { event(id: $id) { id actor timestamp } }`;
@@ -354,10 +354,10 @@ describe('GraphQL', () => {
       { contract: contract.id, fleet: vehicle.fleetId },
     );
     expect(data.fleet.timeline).toMatchObject({ totalCount: 4, nodes: { length: 2 } });
-    expect(types(data.fleet.vehicles.nodes[0].timeline.nodes)[0]).toBe('vehicle.added');
+    expect(types(data.fleet.vehicles.nodes[0].timeline.nodes)[0]).toBe('VEHICLE_ADDED');
     expect(data.contract.timeline).toEqual({
       totalCount: 1,
-      nodes: [{ type: 'contract.created', actor: 'development' }],
+      nodes: [{ type: 'CONTRACT_CREATED', actor: 'development' }],
     });
   });
 

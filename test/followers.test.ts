@@ -32,7 +32,7 @@ interface Followed {
 
 const CHANGED = `subscription ($fleetId: ID!) { eligibilityChanged(fleetId: $fleetId) {
   eligibility { status } vehicle { vin fleet { name contracts { totalCount } } contracts { totalCount } } } }`;
-const EVENTS = `subscription ($fleetId: ID) { events(filter: { fleetId: $fleetId, types: ["eligibility.changed"] }) {
+const EVENTS = `subscription ($fleetId: ID) { events(filter: { fleetId: $fleetId, types: [ELIGIBILITY_CHANGED] }) {
   id vehicles { vin } } }`;
 const EVERY_EVENT = 'subscription { events { id type vehicles { vin } } }';
 
@@ -45,7 +45,7 @@ const vinsIn = ({ data }: Json): string[] => {
     });
     return [eligibilityChanged.vehicle.vin];
   }
-  return events.type && events.type !== 'eligibility.changed' ? [] : events.vehicles.map(({ vin }: Json) => vin);
+  return events.type && events.type !== 'ELIGIBILITY_CHANGED' ? [] : events.vehicles.map(({ vin }: Json) => vin);
 };
 
 /** Ten operations on each socket. */

@@ -119,6 +119,14 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
     { after: cursorOf(rows.fleet[1].id), before: cursorOf(rows.fleet[2].id) },
     { before: cursorOf(rows.fleet[2].id) },
   ],
+  'types of events, also where graphql-js makes the answer': [
+    `query Q($types: [EventType!], $first: Int) { events(first: $first, filter: { types: $types }) { nodes { type } }
+       webhooks { nodes { types deliveries(first: 5) { nodes { type } } } } }`,
+    { types: ['FLEET_CREATED', 'IMPORT_COMPLETED'] },
+    { first: 5 },
+    { types: ['OTHER'] },
+    { types: [], first: 0 },
+  ],
   'several operations': ['query A { manufacturers { id } } query B($x: Int) { fleets(first: $x) { totalCount } }'],
 };
 

@@ -114,9 +114,9 @@ describe('POST /vehicles/move', () => {
       { id: vehicles[0].id },
     );
     expect(vehicle.timeline.nodes).toEqual([
-      { type: 'vehicle.added', fleetId: from.id },
-      { type: 'vehicle.moved', fleetId: from.id },
-      { type: 'vehicle.moved', fleetId: to.id },
+      { type: 'VEHICLE_ADDED', fleetId: from.id },
+      { type: 'VEHICLE_MOVED', fleetId: from.id },
+      { type: 'VEHICLE_MOVED', fleetId: to.id },
     ]);
   });
 

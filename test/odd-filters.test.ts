@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
+import { nameOf } from './support/operation.ts';
 import { publishEvents } from './support/publish.ts';
 import { newWorld } from './support/worlds.ts';
 
@@ -113,7 +114,7 @@ test('a value that a list of a filter has twice gives each row once', async () =
   const lists: { of: string; type: string; member: string; values: string[] }[] = [
     { of: 'vehicles', type: 'VehicleFilter', member: 'eligibility', values: statuses },
     { of: 'vehicles', type: 'VehicleFilter', member: 'fleetIds', values: [fleetId] },
-    { of: 'events', type: 'EventFilter', member: 'types', values: events.map(({ type }: Json) => type) },
+    { of: 'events', type: 'EventFilter', member: 'types', values: events.map(({ type }: Json) => nameOf(type)) },
   ];
   for (const { of, type, member, values } of lists) {
     for (const args of ['', ', first: 50', ', last: 50']) {

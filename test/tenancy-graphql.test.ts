@@ -110,7 +110,7 @@ test('what happens elsewhere reaches no subscription: the first thing told is on
   expect((await eligibility.next()).data).toEqual({
     data: { eligibilityChanged: { eligibility: { vin: globex.otherVin } } },
   });
-  const told = { company: 'globex', type: 'fleet.created', fleetId: own.id };
+  const told = { company: 'globex', type: 'FLEET_CREATED', fleetId: own.id };
   expect((await events.next()).data).toEqual({ data: { events: told } });
   eligibility.close();
   events.close();

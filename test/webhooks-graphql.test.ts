@@ -31,7 +31,7 @@ const LIST = `query ($id: ID!) {
 }`;
 
 test('a webhook lives through GraphQL as through REST', async () => {
-  const input = { url: receiver.url('/graphql'), types: ['fleet.created'] };
+  const input = { url: receiver.url('/graphql'), types: ['FLEET_CREATED'] };
   const { createWebhook } = (await ask(acme, mutations.create, { input })).data;
   const { id } = createWebhook.webhook;
   expect(createWebhook.webhook).toMatchObject({ ...input, state: 'ACTIVE' });
@@ -53,7 +53,7 @@ test('a webhook lives through GraphQL as through REST', async () => {
   const rotated = (await ask(acme, mutations.rotate, { input: { id } })).data.rotateWebhookSecret;
   expect(rotated.secret).not.toBe(createWebhook.secret);
   expect(rotated.webhook.oldSecretUntil).toEqual(expect.any(String));
-  expect((await ask(acme, mutations.test, { input: { id } })).data.testWebhook.delivery.type).toBe('webhook.test');
+  expect((await ask(acme, mutations.test, { input: { id } })).data.testWebhook.delivery.type).toBe('WEBHOOK_TEST');
   await receiver.some('/graphql', 3);
   expect((await ask(acme, mutations.delete, { input: { id } })).data.deleteWebhook.webhook.id).toBe(id);
 });

@@ -135,7 +135,6 @@ export function poolsOf(rows: Rows): Pools {
     vat: mostly(['', 'DE0', 'DE1', 'x'], '\0'),
     manufacturer: mostly(['bmw', 'ferrari', 'x', ''], '\0'),
     pack: mostly(['driving-log', 'fuel', 'x', ''], '\0'),
-    types: ['fleet.created', 'vehicle.added', 'contract.created', 'import.completed'],
     since: mostly(['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'], 'yesterday'),
     until: ['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'],
   };

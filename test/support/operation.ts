@@ -63,7 +63,13 @@ export function all(name: string, ...without: string[]): string {
     .join(' ');
 }
 
-/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug. */
+/** GraphQL's name of an event's type, and the other way round. */
+export const nameOf = (type: string) => type.toUpperCase().replace('.', '_');
+export const typeOf = (name: string) => name.toLowerCase().replace('_', '.');
+/** An input of REST with types of events as GraphQL has them. */
+export const withNames = (input: Json) => ({ ...input, ...(input.types && { types: input.types.map(nameOf) }) });
+
+/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug, FLEET_CREATED `fleet.created`. */
 export function rest(value: Json): Json {
   if (Array.isArray(value)) return value.map(rest);
   if (typeof value !== 'object' || value === null) return value;
@@ -72,6 +78,8 @@ export function rest(value: Json): Json {
       const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
       if (isReference && key === 'fleet') return ['fleetId', one.id];
       if (isReference && key === 'manufacturer') return [key, one.id];
+      if (key === 'type') return [key, typeOf(one)];
+      if (key === 'types') return [key, one.map(typeOf)];
       return [key, rest(one)];
     }),
   );
@@ -137,7 +145,11 @@ export const one = (path: string, key: keyof World, arg: string, name = 'input')
 };
 
 export const body = (path: string, input: (world: World) => Json, more: Json = {}) => {
-  return (world: World): Call => ({ path, body: input(world), variables: { input: { ...input(world), ...more } } });
+  return (world: World): Call => ({
+    path,
+    body: input(world),
+    variables: { input: { ...withNames(input(world)), ...more } },
+  });
 };
 
 /** The REST request of an operation, which is named as `GET /fleets`. */

@@ -16,6 +16,7 @@ import {
   rest,
   subscription,
   type Twin,
+  withNames,
 } from './operation.ts';
 import type { World } from './worlds.ts';
 
@@ -467,7 +468,7 @@ export const operations: Readonly<Record<string, Operation>> = {
           'of a VIN': ({ vin }: World) => [{ vin }, { vin }],
           'of some types': () => [
             { type: 'fleet.created,vehicle.added' },
-            { types: ['fleet.created', 'vehicle.added'] },
+            { types: ['FLEET_CREATED', 'VEHICLE_ADDED'] },
           ],
           'of an unknown type': () => [{ type: 'nonsense' }, { types: ['nonsense'] }],
           'since a wrong time': () => [{ since: 'yesterday' }, { since: 'yesterday' }],
@@ -514,7 +515,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /webhooks': {
     ...mutation('createWebhook', `webhook { ${all('Webhook')} } secret`),
-    asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
+    asRest: ({ webhook, secret }) => ({ ...rest(webhook), secret }),
     cases: {
       'a webhook': body('/webhooks', () => ({
         url: 'https://example.com/x',
@@ -543,7 +544,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'PATCH /webhooks/:id': {
     ...mutation('updateWebhook', `webhook { ${all('Webhook')} }`),
-    asRest: ({ webhook }) => webhook,
+    asRest: ({ webhook }) => rest(webhook),
     others: 'WEBHOOK_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({
@@ -559,26 +560,26 @@ export const operations: Readonly<Record<string, Operation>> = {
         ({ webhookId }: World) => ({
           path: `/webhooks/${webhookId}`,
           body: fields,
-          variables: { input: { id: webhookId, ...fields } },
+          variables: { input: { id: webhookId, ...withNames(fields) } },
         }),
       ]),
     ),
   },
   'DELETE /webhooks/:id': {
     ...mutation('deleteWebhook', `webhook { ${all('Webhook')} }`),
-    asRest: ({ webhook }) => webhook,
+    asRest: ({ webhook }) => rest(webhook),
     others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*', 'webhookId', 'id'),
   },
   'POST /webhooks/:id/rotate': {
     ...mutation('rotateWebhookSecret', `webhook { ${all('Webhook')} } secret`),
-    asRest: ({ webhook, secret }) => ({ ...webhook, secret }),
+    asRest: ({ webhook, secret }) => ({ ...rest(webhook), secret }),
     others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*/rotate', 'webhookId', 'id'),
   },
   'POST /webhooks/:id/test': {
     ...mutation('testWebhook', `delivery { ${all('Delivery')} }`),
-    asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    asRest: ({ delivery }, { webhookId }) => ({ ...rest(delivery), webhookId }),
     others: 'WEBHOOK_NOT_FOUND',
     cases: one('/webhooks/*/test', 'webhookId', 'id'),
   },
@@ -608,7 +609,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /webhooks/:id/deliveries/:deliveryId/redeliver': {
     ...mutation('redeliver', `delivery { ${all('Delivery')} }`),
-    asRest: ({ delivery }, { webhookId }) => ({ ...delivery, webhookId }),
+    asRest: ({ delivery }, { webhookId }) => ({ ...rest(delivery), webhookId }),
     others: 'WEBHOOK_NOT_FOUND',
     cases: Object.fromEntries(
       Object.entries({

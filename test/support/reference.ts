@@ -10,6 +10,7 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { Gateway } from './gateway.ts';
+import { nameOf } from './operation.ts';
 
 /**
  * GraphQL as it would be without a thought for speed: graphql-js over schema.graphql, one plain resolver per field, and
@@ -171,7 +172,7 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
   },
   event: {
-    types: (event, types) => types.includes(event.type),
+    types: (event, types) => types.includes(nameOf(event.type)),
     fleetId: (event, id) => sameId(id, event.fleetId),
     contractId: (event, id) => sameId(id, event.contractId),
     vehicleId: (event, id) => event.vehicleIds.some((one: string) => sameId(id, one)),
@@ -197,6 +198,7 @@ const wrong: Record<string, (value: Row) => boolean> = {
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
   since: (time) => Number.isNaN(Date.parse(time)),
+  types: (types) => types.includes('OTHER'),
   until: (time) => Number.isNaN(Date.parse(time)),
 };
 
@@ -409,12 +411,14 @@ const fields: Record<string, Field> = {
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
+  'Event.type': ({ type }) => nameOf(type),
   'Event.timestamp': called('at'),
   'Event.vehicles': eventVehicles,
   'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,
+  'Webhook.types': ({ types }) => types.map(nameOf),
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
   'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
-  'Delivery.type': (delivery, _args, rows) => eventOf(delivery, rows).type,
+  'Delivery.type': (delivery, _args, rows) => nameOf(eventOf(delivery, rows).type),
   // A webhook that is not active gets only what somebody asked for.
   'Delivery.nextAttemptAt': ({ claimed, dueAt, asked, webhookId }, _args, rows) => {
     const { state } = rows.webhook.find(({ id }) => id === webhookId);

@@ -35,7 +35,7 @@ export function Activity({ fleetId, vehicleId, contractId }) {
     variables,
     (event) => !fleetId || event.fleetId === fleetId,
   );
-  const { data: known } = useQuery(namesQuery, {}, ({ type }) => type.startsWith('fleet.'));
+  const { data: known } = useQuery(namesQuery, {}, ({ type }) => type.startsWith('FLEET_'));
   const names = { fleets: whole ? byId(known?.fleets.nodes) : new Map(), makers: byId(known?.manufacturers) };
   const events = data?.events;
   const shown = html`${!vehicleId && !contractId && html`<${Search} fields=${searched} parts=${parts} query=${query} />`}

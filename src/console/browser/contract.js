@@ -18,7 +18,7 @@ const back = { href: '#/contracts', name: 'Contracts' };
 
 /** One contract, and what happened to it. */
 export function Contract({ id }) {
-  const { data, error, reload } = useQuery(contractQuery, { id }, ({ type }) => /^contract/i.test(type));
+  const { data, error, reload } = useQuery(contractQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
   const contract = data?.contract;
   if (error && !contract) {
     return html`<${Page} title="Contract" back=${back}><${Failure} error=${error} retry=${reload} /><//>`;

@@ -9,4 +9,4 @@ const pairs = (data) => (data?.fleets.nodes ?? []).map(({ id, name }) => [id, na
 export const fleetOptions = async () => pairs(await ask(fleetsQuery, {}));
 
 /** The same as they are at any time, for filters. */
-export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) => /^fleet/i.test(type)).data);
+export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) => type.startsWith('FLEET_')).data);

@@ -16,12 +16,12 @@ export function groupsOf(events) {
 
 const CLOSE_MS = 10 * 60_000;
 const grouped = [
-  'eligibility.changed',
-  'vehicle.added',
-  'vehicle.removed',
-  'contract.created',
-  'contract.started',
-  'contract.ended',
+  'ELIGIBILITY_CHANGED',
+  'VEHICLE_ADDED',
+  'VEHICLE_REMOVED',
+  'CONTRACT_CREATED',
+  'CONTRACT_STARTED',
+  'CONTRACT_ENDED',
 ];
 
 function alike(group, event) {
@@ -30,7 +30,7 @@ function alike(group, event) {
     group.type === event.type &&
     group.fleetId === event.fleetId &&
     group.actor === event.actor &&
-    (event.type.startsWith('contract.') || group.data.to === event.data.to) &&
+    (event.type.startsWith('CONTRACT_') || group.data.to === event.data.to) &&
     Date.parse(group.timestamp) - Date.parse(event.timestamp) < CLOSE_MS
   );
 }
@@ -44,28 +44,28 @@ const makersOf = ({ makers }, names) =>
     .join(', ') + (makers.size > 4 ? ` and ${makers.size - 4} more` : '');
 
 const sentences = {
-  'fleet.created': ({ data }) => ({ text: `Fleet “${data.name}” created` }),
-  'fleet.updated': () => ({ text: 'Fleet changed' }),
-  'fleet.deleted': ({ data }) => ({ text: `Fleet “${data.name ?? ''}” deleted` }),
-  'vehicle.added': (group) => ({ text: `${vehicles(group)} added` }),
-  'vehicle.removed': (group) => ({ text: `${vehicles(group)} removed` }),
-  'vehicle.moved': (group) => ({ text: `${vehicles(group)} moved` }),
-  'eligibility.changed': (group, names) => ({
+  FLEET_CREATED: ({ data }) => ({ text: `Fleet “${data.name}” created` }),
+  FLEET_UPDATED: () => ({ text: 'Fleet changed' }),
+  FLEET_DELETED: ({ data }) => ({ text: `Fleet “${data.name ?? ''}” deleted` }),
+  VEHICLE_ADDED: (group) => ({ text: `${vehicles(group)} added` }),
+  VEHICLE_REMOVED: (group) => ({ text: `${vehicles(group)} removed` }),
+  VEHICLE_MOVED: (group) => ({ text: `${vehicles(group)} moved` }),
+  ELIGIBILITY_CHANGED: (group, names) => ({
     text: `${vehicles(group)} became ${(statusNames[group.data.to] ?? group.data.to ?? 'different').toLowerCase()}`,
     detail: [makersOf(group, names), group.events === 1 && group.data.reason?.message].filter(Boolean).join(' · '),
     tone: group.data.to?.toLowerCase(),
   }),
-  'import.completed': ({ data }) => ({
+  IMPORT_COMPLETED: ({ data }) => ({
     text: `File imported: ${data.created} added, ${data.existing} already there, ${data.rejected} refused`,
   }),
-  'contract.created': (group) => ({
+  CONTRACT_CREATED: (group) => ({
     text: `${contracts(group)} created`,
     detail: group.events === 1 && `${group.data.name}, ${group.data.pack}`,
   }),
-  'contract.deleted': ({ data }) => ({ text: `Contract “${data.name ?? ''}” deleted` }),
-  'contract.started': (group) => ({ text: `${contracts(group)} came into force` }),
-  'contract.ended': (group) => ({ text: `${contracts(group)} ended` }),
-  'webhook.test': () => ({ text: 'Webhook tested' }),
+  CONTRACT_DELETED: ({ data }) => ({ text: `Contract “${data.name ?? ''}” deleted` }),
+  CONTRACT_STARTED: (group) => ({ text: `${contracts(group)} came into force` }),
+  CONTRACT_ENDED: (group) => ({ text: `${contracts(group)} ended` }),
+  WEBHOOK_TEST: () => ({ text: 'Webhook tested' }),
 };
 
 /** An event for people: `tone` is the status that it is about; `names` are those of manufacturers. */

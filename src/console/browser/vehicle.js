@@ -38,7 +38,7 @@ const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefi
 
 /** One vehicle: what its manufacturer says, its contracts, and what happened to it. */
 export function Vehicle({ id }) {
-  const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(vehicle|eligibility)/.test(type));
+  const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = data?.vehicle;
   if (error && !vehicle) {
     return html`<${Page} title="Vehicle" back=${{ href: '#/', name: 'Fleets' }}><${Failure} error=${error} retry=${reload} /><//>`;
@@ -85,7 +85,7 @@ function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
 }
 
 function Contracts({ id }) {
-  const { data, error, reload } = useQuery(contractsQuery, { id }, ({ type }) => type.startsWith('contract.'));
+  const { data, error, reload } = useQuery(contractsQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
   const contracts = data?.vehicle.contracts.nodes;
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!contracts) return html`<${Waiting} rows=${1} />`;

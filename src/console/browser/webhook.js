@@ -9,7 +9,7 @@ import { Time } from './time.js';
 import { toast } from './toast.js';
 import { editWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
 import { webhookStates } from './webhooks.js';
-import { counted, explain } from './words.js';
+import { counted, explain, wireType } from './words.js';
 
 const PAGE = 50;
 /** Deliveries are no events: they are looked at while some are under way. */
@@ -51,7 +51,7 @@ export function Webhook({ id }) {
   }
   const about =
     webhook &&
-    [webhook.description, webhook.types.length > 0 ? webhook.types.join(', ') : 'All events']
+    [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : 'All events']
       .filter(Boolean)
       .join(' · ');
   return html`<${Page} title=${webhook?.url} back=${{ href: '#/webhooks', name: 'Webhooks' }} about=${about ?? html`<span class="blank word" />`}
@@ -107,10 +107,10 @@ function Delivery({ webhookId, delivery, done }) {
   return html`<li>
     <div class="row apart">
       <div class="grow">
-        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${type}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
+        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${wireType(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
         <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
       </div>
-      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send again: ${type}`}>Send again</button>`}
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send again: ${wireType(type)}`}>Send again</button>`}
     </div>
     ${request && html`<details><summary>What was sent${answer ? ', and the answer' : ''}</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;

@@ -9,6 +9,9 @@ export const statuses = [
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 
+/** The type of an event as receivers of webhooks know it. */
+export const wireType = (type) => type.toLowerCase().replace('_', '.');
+
 /** Whose turn it is. */
 export const turns = {
   CUSTOMER: 'Your turn',

@@ -13,6 +13,7 @@ import { onPrimary } from '../sql/send.ts';
 import { firstIdOf, isId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
+import { typeField } from './event-types.ts';
 import { eventTypes, MOST_TYPES } from './record-events.ts';
 
 const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
@@ -219,6 +220,7 @@ export const eventRows: Resource = {
   id: 'e.id',
   members: eventJson,
   fields: {
+    type: typeField('e.type'),
     vehicles: { kind: 'rows', from: vehicles, order: 'u.n', members: vehicleMembers },
   },
   filter: eventFilter,

@@ -60,11 +60,12 @@ export interface Resource {
 export type Fields = Readonly<Record<string, Field>>;
 export type Field = ValueField | ObjectField | RowsField | LookupField | OneField | ListField;
 
-/** A value that only `make` can finish. */
+/** A value that only `make` can finish; with `isText`, only for graphql-js: what PostgreSQL writes is the answer. */
 export interface ValueField {
   kind: 'value';
   value: ValueSql;
   make(json: never): unknown;
+  isText?: true;
 }
 /** An object made of the same row; null where `unless` holds. */
 export interface ObjectField {

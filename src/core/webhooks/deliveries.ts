@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
+import { typeField } from '../events/event-types.ts';
 import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
 import { eventTypes, record } from '../events/record-events.ts';
 import { field } from '../fields.ts';
@@ -64,7 +65,7 @@ export const delivery = z
     id: 'Delivery',
     description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
   });
-type Delivery = z.output<typeof delivery>;
+export type Delivery = z.output<typeof delivery>;
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
 export async function listDeliveries(
@@ -118,10 +119,11 @@ type Row = z.output<typeof sent> & { event: Event };
 
 // Looked up for what is shown alone: a join would read them of all deliveries, to sort them.
 const EVENT = 'event e where e.company = $company and e.id = d.event_id';
+const TYPE = `(select e.type from ${EVENT})`;
 const WEBHOOK = 'webhook dw where dw.company = $company and dw.id = d.webhook_id';
 
 const deliveryJson = jsonTable('delivery', 'd', sent, {
-  type: json.code(`(select e.type from ${EVENT})`),
+  type: json.code(TYPE),
   nextAttemptAt: json.orNull({
     sql: `case when not d.claimed and (d.asked or exists (select from ${WEBHOOK} and dw.state = 'ACTIVE'))
       then ${isoSql('d.due_at')} end`,
@@ -154,6 +156,7 @@ const listedRows: Resource = { ...wholeRows, lacking };
 export const deliveryRows: Resource = {
   ...rows,
   fields: {
+    type: typeField(TYPE),
     request: {
       kind: 'object',
       unless: 'd.url is null or d.headers is null',

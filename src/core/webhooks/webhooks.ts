@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
 import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
+import { typesField } from '../events/event-types.ts';
 import { holdPublishing, knowCompany } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import type { Page, Slice } from '../sql/page.ts';
@@ -150,6 +151,7 @@ export const webhookRows: Resource = {
   table: 'webhook w',
   id: 'w.id',
   members: webhookJson,
+  fields: { types: typesField('w.types') },
   conditions: { id: ['w.id = ?::uuid', idOrNull] },
   primary: true,
   missing: () => new WebhookNotFound(),

@@ -129,7 +129,7 @@ export class Planner {
     }
     switch (made.kind) {
       case 'value':
-        this.#isWhole = false;
+        if (!made.isText) this.#isWhole = false;
         return made;
       case 'object':
         return { kind: 'object', unless: made.unless, members: this.#object(made, nodes) };

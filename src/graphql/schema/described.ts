@@ -14,8 +14,7 @@ const known = new WeakMap<object, unknown>();
 
 const scalars: Readonly<Record<string, string>> = {
   ...{ uuid: 'ID', time: 'DateTime', number: 'Int', boolean: 'Boolean', record: 'JSON' },
-  // Types of events have dots in them, so they are no enumeration of GraphQL's.
-  ...{ string: 'String', enum: 'String' },
+  string: 'String',
 };
 
 /** The type of a field. Ids are told by their names: one that comes in may be any text. */
@@ -40,7 +39,7 @@ function optionsOf(
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
     const own = except[name];
     if (own === false) return [];
-    return [[name, schema, { type: typeOf(name, schema), description: meaningOf(schema), ...own }]];
+    return [[name, schema, { description: meaningOf(schema), ...own, type: own?.type ?? typeOf(name, schema) }]];
   });
 }
 
@@ -104,7 +103,10 @@ export function enumOf<Value extends string>(
   description: string,
   meanings: Readonly<Record<Value, string>>,
 ): PothosSchemaTypes.EnumRef<Types, Value> {
-  const values = schema.options.map((value) => [value.toUpperCase(), { value, description: meanings[value] }]);
+  const values = schema.options.map((value) => [
+    value.toUpperCase().replaceAll('.', '_'),
+    { value, description: meanings[value] },
+  ]);
   const ref = builder.enumType(name, { description, values: Object.fromEntries(values) });
   known.set(schema.def, ref);
   return ref as PothosSchemaTypes.EnumRef<Types, Value>;

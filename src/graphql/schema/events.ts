@@ -1,4 +1,5 @@
-import { event, eventFilter, eventVehicle } from '../../core/events/events.ts';
+import { eventType, eventTypeOf } from '../../core/events/event-types.ts';
+import { type Event, event, eventFilter, eventVehicle } from '../../core/events/events.ts';
 import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
@@ -7,13 +8,31 @@ import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
-import { inputOf, objectOf } from './described.ts';
+import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleet-type.ts';
 import { VehicleRef } from './vehicles.ts';
+
+export const EventType = enumOf('EventType', eventType, 'What happened.', {
+  'fleet.created': 'A fleet was created.',
+  'fleet.updated': 'Fields of a fleet changed.',
+  'fleet.deleted': 'A fleet was deleted.',
+  'vehicle.added': 'Vehicles were added to a fleet.',
+  'vehicle.moved': 'Vehicles moved from one fleet to another: an event of each of the two.',
+  'vehicle.removed': 'Vehicles were deleted.',
+  'eligibility.changed': 'A manufacturer’s answer about a vehicle is another than before.',
+  'import.completed': 'The vehicles of a file were stored.',
+  'contract.created': 'A contract was made.',
+  'contract.deleted': 'A contract was deleted.',
+  'contract.started': 'A contract came into force.',
+  'contract.ended': 'A contract ended.',
+  'webhook.test': 'A webhook was tested.',
+  other: 'A type of another version of the gateway, which REST shows.',
+});
 
 objectOf('EventVehicle', eventVehicle);
 
 export const EventRef = objectOf('Event', event, {
+  type: { type: EventType, resolve: ({ type }: Event) => eventTypeOf(type) },
   requestId: { type: 'String' },
   vehicles: {
     description: `${meaningOf(event.shape.vehicles)} They count as so many in the cost.`,
@@ -23,7 +42,7 @@ export const EventRef = objectOf('Event', event, {
 
 const EventConnection = connectionType('Event', EventRef);
 
-const EventFilter = inputOf('EventFilter', eventFilter);
+const EventFilter = inputOf('EventFilter', eventFilter, { types: { type: [EventType] } });
 
 builder.queryField('events', (t) =>
   t.field({

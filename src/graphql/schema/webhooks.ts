@@ -1,9 +1,18 @@
 import { z } from 'zod';
+import { eventTypeOf } from '../../core/events/event-types.ts';
 import { id } from '../../core/input.ts';
-import { delivery, deliveryRequest, deliveryState, redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
+import {
+  type Delivery,
+  delivery,
+  deliveryRequest,
+  deliveryState,
+  redeliver,
+  testWebhook,
+} from '../../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
+  type Webhook,
   webhook,
   webhookState,
   webhookWithSecret,
@@ -14,6 +23,7 @@ import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, objectOf } from './described.ts';
+import { EventType } from './events.ts';
 import { addMutation, idOf } from './mutation.ts';
 
 const WebhookState = enumOf('WebhookState', webhookState, 'Whether a webhook gets its events.', {
@@ -22,7 +32,10 @@ const WebhookState = enumOf('WebhookState', webhookState, 'Whether a webhook get
   DISABLED: 'The receiver answered 410; its events wait for it, too.',
 });
 
-const WebhookRef = objectOf('Webhook', webhook);
+const types = { types: { type: [EventType] } };
+const WebhookRef = objectOf('Webhook', webhook, {
+  types: { type: [EventType], resolve: ({ types }: Webhook) => types.map(eventTypeOf) },
+});
 
 builder.objectField(WebhookRef, 'deliveries', (t) =>
   t.field({
@@ -47,12 +60,16 @@ builder.queryField('webhooks', (t) =>
 
 addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.');
 
-addMutation('createWebhook', {
-  description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
-  input: createWebhookInput,
-  payload: webhookWithSecret,
-  change: createWebhook,
-});
+addMutation(
+  'createWebhook',
+  {
+    description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
+    input: createWebhookInput,
+    payload: webhookWithSecret,
+    change: createWebhook,
+  },
+  { input: types },
+);
 
 addMutation(
   'updateWebhook',
@@ -63,7 +80,7 @@ addMutation(
     payload: z.object({ webhook: webhook.describe('The webhook.') }).describe('The webhook as it is now.'),
     change: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) }),
   },
-  { input: { state: { type: WebhookState } } },
+  { input: { ...types, state: { type: WebhookState } } },
 );
 
 addMutation('deleteWebhook', {
@@ -109,6 +126,7 @@ objectOf('DeliveryRequest', deliveryRequest);
 
 export const DeliveryRef = objectOf('Delivery', delivery, {
   webhookId: false,
+  type: { type: EventType, resolve: ({ type }: Delivery) => eventTypeOf(type) },
   // Its body has up to 20 kB.
   request: { extensions: { weight: 20 } satisfies Cost },
 });
