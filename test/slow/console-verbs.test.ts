@@ -138,6 +138,15 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('searchbox').fill('');
     await page.getByLabel('Fleet').selectOption('Somewhere');
     await page.getByText('2 vehicles', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Search', exact: true }).click();
+    await page.getByRole('searchbox').fill(vin.slice(-8));
+    await row(page, vin).getByText('in Somewhere').waitFor();
+    await page.getByRole('searchbox').fill('omewher');
+    await row(page, '2 vehicles').getByRole('link', { name: 'Somewhere' }).click();
+    await page.getByRole('heading', { name: 'Somewhere' }).waitFor();
+    await page.locator('a.back').click();
+    await page.getByRole('searchbox').fill('somewhere');
+    await page.getByText('1 fleet', { exact: true }).waitFor();
   });
 
   test('contracts are created by a VIN, filtered and deleted', async () => {
@@ -274,7 +283,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       'E-mail': 'a@b.example',
       'VAT number': 'DE123456789',
     };
-    for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+    for (const [label, value] of Object.entries(fields)) await dialog(page).getByLabel(label).fill(value);
     let lost = 0;
     await page.route('**/graphql', async (route) => {
       if (lost > 0 || !route.request().postData()?.includes('createFleet')) return route.fallback();
@@ -330,6 +339,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
         ['#/webhooks', 'New webhook'],
         ['#/manufacturers', ''],
         ['#/vehicles', ''],
+        ['#/search?text=Judged', ''],
       ] as const;
       for (const [place, verb] of places) {
         await page.goto(`${gateway.url}/console${place}`);

@@ -7,7 +7,7 @@ const openapi = JSON.parse(readFileSync(new URL('../../docs/openapi.json', impor
 
 /** Where the console has an operation: a file, and what it asks the gateway. */
 const places: Record<string, readonly [file: string, asks: string]> = {
-  listFleets: ['fleets.js', 'fleets(first:'],
+  listFleets: ['fleets.js', 'fleets(filter:'],
   createFleet: ['fleet-verbs.js', 'createFleet(input:'],
   getFleet: ['fleet.js', 'fleet(id:'],
   updateFleet: ['fleet-verbs.js', 'updateFleet(input:'],
@@ -31,6 +31,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   deleteContract: ['contract-verbs.js', 'deleteContract(input:'],
   listManufacturers: ['manufacturers.js', 'manufacturers {'],
   listProviders: ['manufacturers.js', 'providers {'],
+  search: ['search-page.js', 'search(text:'],
   listEvents: ['activity.js', 'events(last:'],
   getEvent: ['activity.js', 'events(last:'],
   streamEvents: ['live.js', 'events(after:'],
@@ -48,7 +49,6 @@ const places: Record<string, readonly [file: string, asks: string]> = {
 /** Operations that the console has not, and why. */
 const absent: Record<string, string> = {
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
-  search: 'each list has fields of its own to find things by',
   getLiveness: 'for orchestrators',
   getReadiness: 'for load balancers',
   getMetrics: 'for Prometheus',
@@ -68,5 +68,6 @@ test('the console has every operation of the API, or there is a reason why not',
 
 test('webhooks can be sent every type of event that there is', async () => {
   const { eventTypes } = await import(new URL('event-types.js', folder).href);
-  expect(Object.keys(eventTypes).sort()).toEqual([...subscribableTypes].sort());
+  const { wireType } = await import(new URL('words.js', folder).href);
+  expect(Object.keys(eventTypes).map(wireType).sort()).toEqual([...subscribableTypes].sort());
 });

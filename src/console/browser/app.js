@@ -12,6 +12,7 @@ import { Manufacturers } from './manufacturers.js';
 import { Page } from './page.js';
 import { Empty } from './parts.js';
 import { route } from './router.js';
+import { SearchPage } from './search-page.js';
 import { token } from './session.js';
 import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
@@ -31,6 +32,7 @@ const pages = {
   activity: Activity,
   webhooks: Webhooks,
   manufacturers: Manufacturers,
+  search: SearchPage,
 };
 
 /** One of those that a page lists. */

@@ -3,13 +3,14 @@ import { html } from './html.js';
 import { Page } from './page.js';
 import { Bar, Empty, Failure, Legend, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, pageOf, route } from './router.js';
+import { hrefOf, orderOf, pageOf, route } from './router.js';
+import { Search } from './search.js';
 import { counted } from './words.js';
 
 const PAGE = 24;
 
-const fleetsQuery = `query Fleets($first: Int, $after: String, $last: Int, $before: String) {
-  fleets(first: $first, after: $after, last: $last, before: $before) {
+const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
+  fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
@@ -19,12 +20,31 @@ const fleetsQuery = `query Fleets($first: Int, $after: String, $last: Int, $befo
   }
 }`;
 
+const fields = [
+  { name: 'name', label: 'A part of the name' },
+  {
+    name: 'order',
+    label: 'Order',
+    options: [
+      ['', 'Oldest first'],
+      ['-CREATED_AT', 'Newest first'],
+      ['NAME', 'By name'],
+      ['-NAME', 'By name, last first'],
+    ],
+  },
+];
+
 /** All fleets, each with its bar. */
 export function Fleets() {
   const { query } = route.value;
-  const { data, error, loading, reload } = useQuery(fleetsQuery, pageOf(query, PAGE));
+  const { data, error, loading, reload } = useQuery(fleetsQuery, {
+    ...(query.name && { filter: { name: query.name } }),
+    orderBy: orderOf(query.order),
+    ...pageOf(query, PAGE),
+  });
   const actions = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
   return html`<${Page} title="Fleets" actions=${actions} about="Your vehicles, and whether their manufacturers share their data.">
+    ${(query.name || data?.fleets.totalCount > 0) && html`<${Search} fields=${fields} parts=${[]} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!data && !error && html`<${Waiting} rows=${4} kind="card" />`}
     ${data && html`<${List} fleets=${data.fleets} loading=${loading} query=${query} />`}
@@ -32,6 +52,9 @@ export function Fleets() {
 }
 
 function List({ fleets, loading, query }) {
+  if (fleets.totalCount === 0 && query.name) {
+    return html`<${Empty} title="No fleet is called so"><p><a href="#/">Show all fleets</a></p><//>`;
+  }
   if (fleets.totalCount === 0) {
     return html`<${Empty} title="No fleets yet">
       <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or drop a file on it.</p>

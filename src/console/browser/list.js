@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, pageOf, route } from './router.js';
+import { hrefOf, orderOf, pageOf, route } from './router.js';
 import { Search } from './search.js';
 import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
@@ -55,9 +55,6 @@ export function List({
     ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} />`}
   </section>`;
 }
-
-const orderOf = (order) =>
-  order && { field: order.replace('-', ''), direction: order.startsWith('-') ? 'DESC' : 'ASC' };
 
 /** Another page of a list begins at its top, for the eye and for the keyboard. */
 function useTop({ after = '', before = '' }) {

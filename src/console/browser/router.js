@@ -43,3 +43,7 @@ export function go(href, { replace = false } = {}) {
 export function pageOf({ after, before }, size) {
   return before ? { last: size, before } : { first: size, after };
 }
+
+/** An order of the address, such as `VIN` or, the other way round, `-VIN`, as a variable of a query. */
+export const orderOf = (order) =>
+  order && { field: order.replace('-', ''), direction: order.startsWith('-') ? 'DESC' : 'ASC' };

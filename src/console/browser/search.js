@@ -35,6 +35,6 @@ function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => set(read(currentTarget.value)), TYPED_MS);
   };
-  return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck="false"
+  return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck=${false}
     autocomplete="off" onInput=${type} ...${rest} />`;
 }

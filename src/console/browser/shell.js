@@ -13,6 +13,7 @@ const places = [
   { name: 'Activity', href: '#/activity', of: ['activity'] },
   { name: 'Webhooks', href: '#/webhooks', of: ['webhooks'] },
   { name: 'Manufacturers', href: '#/manufacturers', of: ['manufacturers'] },
+  { name: 'Search', href: '#/search', of: ['search'] },
 ];
 
 /** What stands around every page. */

@@ -1,0 +1,55 @@
+import { html } from './html.js';
+import { Page } from './page.js';
+import { Empty, Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf, route } from './router.js';
+import { Search } from './search.js';
+import { Table } from './table.js';
+import { counted } from './words.js';
+
+/** What the gateway finds at most. */
+const MOST = 50;
+
+const searchQuery = `query Search($text: String!, $first: Int!) {
+  search(text: $text, first: $first) {
+    __typename
+    ... on Fleet { id name vehicleCount }
+    ... on Vehicle { id vin fleet { name } }
+    ... on Contract { id name vin }
+  }
+}`;
+
+const kinds = {
+  Fleet: { part: 'fleets', name: ({ name }) => name, about: ({ vehicleCount }) => counted(vehicleCount, 'vehicle') },
+  Vehicle: { part: 'vehicles', name: ({ vin }) => vin, about: ({ fleet }) => `in ${fleet.name}` },
+  Contract: { part: 'contracts', name: ({ name }) => name, about: ({ vin }) => `of ${vin}` },
+};
+const kindOf = ({ __typename: type }) => kinds[type];
+
+const columns = [
+  {
+    name: 'Found',
+    kind: 'main',
+    cell: (row) => html`<a href=${hrefOf([kindOf(row).part, row.id])}>${kindOf(row).name(row)}</a>`,
+  },
+  { name: 'About', kind: 'note', cell: (row) => kindOf(row).about(row) },
+  { name: 'What', kind: 'tag', cell: ({ __typename: type }) => html`<span class="badge">${type}</span>` },
+];
+const fields = [{ name: 'text', label: 'A part of a name, or a VIN, its start or end' }];
+
+/** Fleets, vehicles and contracts by what people know of them. */
+export function SearchPage() {
+  const { parts, query } = route.value;
+  return html`<${Page} title="Search" about="Fleets and contracts by their names, vehicles by their VINs.">
+    <${Search} fields=${fields} parts=${parts} query=${query} />
+    ${query.text && html`<${Results} text=${query.text} />`}
+  <//>`;
+}
+
+function Results({ text }) {
+  const { data, error, loading, reload } = useQuery(searchQuery, { text, first: MOST }, () => false);
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!data) return html`<${Waiting} rows=${4} />`;
+  if (data.search.length === 0) return html`<${Empty} title="Nothing is called so" />`;
+  return html`<${Table} label="Found" columns=${columns} rows=${data.search} dim=${loading} />`;
+}
