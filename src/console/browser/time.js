@@ -23,7 +23,8 @@ export function Time({ at }) {
 export const Day = ({ at }) => html`<time dateTime=${at}>${day.format(new Date(at))}</time>`;
 
 function spoken(at) {
-  const seconds = (Date.parse(at) - now.value) / 1000;
+  // What has just happened must not lie in the future of a clock that was read some seconds ago.
+  const seconds = (Date.parse(at) - Math.max(now.value, Date.now())) / 1000;
   const [unit, size] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
   if (!unit) return seconds > 5 ? 'in a moment' : 'just now';
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
