@@ -167,6 +167,19 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     }
   });
 
+  test('that is odd, as CSV: two columns of one name, comments above a list, all VINs in one row', async () => {
+    const [a, b, c] = newVins(3);
+    const [twins, comments, line] = [`VIN;plate;VIN\n;x;${a}\n`, `# fleet\n${b}\n${c}\n`, `${a},${b},${c}\n`];
+    expect((await upload(Buffer.from(twins), 'text/csv'))[1].map(({ vin }) => vin)).toEqual([a]);
+    expect((await upload(Buffer.from(comments), 'text/csv'))[0].body.summary).toMatchObject({
+      received: 2,
+      created: 2,
+    });
+    const [{ body }, vehicles] = await upload(Buffer.from(line), 'text/csv');
+    expect([body.errors[0].code, vehicles]).toEqual(['VIN_COLUMN_MISSING', []]);
+    expect(body.errors[0].message).toMatch(/^Row 1 holds 3 VINs/);
+  });
+
   test('is told by its content: under the label of CSV, or none that says anything', async () => {
     for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
       const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);

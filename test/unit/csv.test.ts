@@ -130,6 +130,47 @@ describe('shapes of a file', () => {
     expect(await values(`${better};${worse};x\n${A};4711;1\n`)).toEqual([A]);
   });
 
+  test('of two columns of one name, the one counts that holds VINs', async () => {
+    expect(await values(`VIN;plate;VIN\n;x;${A}\n;y;${B}\n`)).toEqual([A, B]);
+    expect(await values(`VIN;plate;VIN\n${A};x;\n${B};y;\n`)).toEqual([A, B]);
+    expect(await values(`VIN;plate;VIN\n;x;\n;y;${A}\n`)).toEqual(['', A]);
+    expect(await values(`VIN;plate;VIN\n${A};x;${B}\n`)).toEqual([A]);
+    expect(await values(`VIN;plate;VIN\nWVW1;x;\n`)).toEqual(['WVW1']);
+    expect(await values(`VIN;engine;VIN\nWVW1;${B};\n${A};${B};\n`)).toEqual(['WVW1', A]);
+  });
+
+  test('comments above a list without a header are no rows of it', async () => {
+    const { rows } = await read(`# exported on 23.11.2026\n#by FleetManager; 3.2\n\n${A}\n# end\n`);
+    expect(rows.map(({ row, value }) => [row, value])).toEqual([
+      [4, A],
+      [5, '# end'],
+    ]);
+    expect(await values(`# plates;and VINs\nx;${A}\n`)).toEqual([A]);
+    expect(await values(`#1;${A}\n#2;${B}\n`)).toEqual([A, B]);
+    expect(await values(`#;VIN\n#1;${A}\n`)).toEqual([A]);
+    expect(await values(`#VIN\n${A}\n`)).toEqual([A]);
+    expect(await refusal('# x\n'.repeat(100))).toMatchObject({ errors: [{ code: 'NO_ROWS' }] });
+  });
+
+  test.each([',', ';', '\t', '|'])(
+    'VINs in one row, separated by "%s", are not taken for one vehicle',
+    async (between) => {
+      for (const file of [
+        [A, B, C].join(between),
+        `${A}${between}${B}\n${C}\n`,
+        `# fleet\n${A}${between} ${B}${between}\n`,
+      ])
+        expect(await refusal(file)).toMatchObject({
+          errors: [{ code: 'VIN_COLUMN_MISSING' }],
+          message: expect.stringMatching(
+            /^Row [12] holds [23] VINs and nothing else\. Put each VIN into a row of its own\./,
+          ),
+        });
+      expect(await values(`${A}${between}x${between}${B}`)).toEqual([A]);
+      expect(await values(`VIN${between}before\n${A}${between}${B}`)).toEqual([A]);
+    },
+  );
+
   test('of several fitting columns, vin is meant before chassis', async () => {
     expect(await values(`chassis,VIN\n4711,${A}\n`)).toEqual([A]);
   });

@@ -1,7 +1,7 @@
 import { readVin } from '../../vin.ts';
 import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
-import { UNCERTAIN, VIN_COLUMNS, vinNamePreference } from './header-names.ts';
-import { type CsvLimits, unreadableFile, unreadableRow } from './limits.ts';
+import { UNCERTAIN, vinNamePreference } from './header-names.ts';
+import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow, vinColumnMissing } from './limits.ts';
 
 export interface CsvLayout {
   /** The header's cells as in the file; null without a header, but for a file whose VIN is not first: made up, then. */
@@ -33,20 +33,20 @@ export async function readStart(
 ): Promise<Start> {
   const head = new Head(pieces, limits, delimiter);
   const above: Line[] = [];
-  let uncertain: Header | undefined;
-  for (let line = await head.next(); line; line = await head.next()) {
+  let header: Header | undefined;
+  for (let read = 0; read < HEADER_WITHIN; read++) {
+    const line = await head.next();
+    if (!line) break;
     const named = find(line, vinColumn);
-    if (named && named.rank < UNCERTAIN) return belowHeader(head, { ...named, line }, limits);
-    if (named && (!uncertain || named.rank < uncertain.rank)) uncertain = { ...named, line };
-    above.push(line);
+    if (named && (!header || named.rank < header.rank)) header = { ...named, line };
+    if (header && header.rank < UNCERTAIN && header.twins.length === 1) return belowHeader(head, header, limits);
+    const vinAt = header && confirmed(header, line);
+    if (header && vinAt !== undefined) return belowHeader(head, { ...header, vinAt }, limits);
     const data = find(line, (cells) => firstCell(cells, isVin));
-    if (data && uncertain?.vinAt === data.vinAt && uncertain.delimiter === data.delimiter) {
-      return belowHeader(head, uncertain, limits);
-    }
-    if (data) return withoutHeader(head, above, narrow(data, line, limits));
-    if (above.length === HEADER_WITHIN) break;
+    if (data || above.length > 0 || !isComment(line)) above.push(line);
+    if (data && !(header && header.rank < UNCERTAIN)) return listOfVins(head, above, narrow(data, line, limits));
   }
-  if (uncertain) return { ...belowHeader(head, uncertain, limits), doubt: 1 };
+  if (header) return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN ? 0 : 1 };
   const [first] = above;
   if (!first) throw unreadableFile('NO_ROWS', 'The file holds no rows.');
   const { doubt, ...wrong } = wrongVins(above, first);
@@ -57,12 +57,25 @@ export async function readStart(
 interface Column {
   vinAt: number;
   rank: number;
+  /** All columns of this rank. */
+  twins: number[];
 }
 
 interface Found extends Reading, Column {}
 
 interface Header extends Found {
   line: Line;
+}
+
+/** The column of a header's name in which a row below holds a VIN. */
+function confirmed({ twins, delimiter }: Header, { readings }: Line): number | undefined {
+  const cells = readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
+  return twins.find((at) => isVin(cells[at] ?? ''));
+}
+
+function isComment({ readings }: Line): boolean {
+  const [cell = ''] = readings[0]?.cells ?? [];
+  return /^\s*#(?!#)/.test(cell) && !isFormulaError(cell);
 }
 
 /** The reading of a row in which `place` finds the column of the lowest rank, and of such the one with most cells. */
@@ -80,7 +93,7 @@ function find({ readings }: Line, place: (cells: readonly string[]) => Column | 
 /** The leftmost cell of a kind. */
 function firstCell(cells: readonly string[], isMeant: (cell: string) => boolean): Column | undefined {
   const vinAt = cells.findIndex(isMeant);
-  return vinAt === -1 ? undefined : { vinAt, rank: vinAt };
+  return vinAt === -1 ? undefined : { vinAt, rank: vinAt, twins: [vinAt] };
 }
 
 function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
@@ -106,6 +119,17 @@ function wrongVins(lines: readonly Line[], first: Line): Found & { doubt: Doubt 
   throw noVinColumn(readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells);
 }
 
+/** The table without a header whose first VIN is in the last of these rows. */
+function listOfVins(head: Head, lines: readonly Line[], found: Found): Start {
+  const cells = found.cells.filter((cell) => cell.trim() !== '');
+  if (cells.length > 1 && cells.every(isVin)) {
+    const row = lines.at(-1)?.row;
+    const several = `Row ${row} holds ${cells.length} VINs and nothing else. Put each VIN into a row of its own.`;
+    throw vinColumnMissing(several, { row });
+  }
+  return withoutHeader(head, lines, found);
+}
+
 /** Rows above the first VIN are bad ones, unless one of them calls the column by a name that is not known. */
 function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, vinAt }: Found): Start {
   for (const { readings } of above) {
@@ -123,7 +147,9 @@ export const numberedColumns = (count: number, vinAt = 0): string[] =>
 function vinColumn(cells: readonly string[]): Column | undefined {
   const preferences = cells.map((cell) => vinNamePreference(unmarked(cell)));
   const rank = Math.min(...preferences);
-  return Number.isFinite(rank) ? { vinAt: preferences.indexOf(rank), rank } : undefined;
+  if (!Number.isFinite(rank)) return undefined;
+  const twins = preferences.flatMap((preference, at) => (preference === rank ? [at] : []));
+  return { vinAt: twins[0] ?? 0, rank, twins };
 }
 
 /**
@@ -131,7 +157,10 @@ function vinColumn(cells: readonly string[]): Column | undefined {
  * is reported as a bad row, and so is a formula that has failed.
  */
 function isMeantAsVin(cell: string): boolean {
-  if (/\d/.test(cell)) return true;
+  return /\d/.test(cell) || isFormulaError(cell);
+}
+
+function isFormulaError(cell: string): boolean {
   const reading = readVin(unmarked(cell));
   return 'code' in reading && reading.code === 'VIN_FORMULA_ERROR';
 }
@@ -150,26 +179,6 @@ function isNearlyVin(cell: string): boolean {
   return 'vin' in reading || reading.code === 'VIN_SPREADSHEET_DAMAGE' || NEARLY_VIN.test(text);
 }
 const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
-
-function noVinColumn(cells: readonly string[]): Error {
-  const found = `No column of the file holds VINs. Found: ${listed(cells, cells.length)}.`;
-  return vinColumnMissing(found, { found: cells.slice(0, MOST_SHOWN) });
-}
-
-/** The error of a file without a column of VINs; `found` says what it has instead. */
-export function vinColumnMissing(found: string, details: Record<string, unknown>): Error {
-  const message = `${found} Name the column ${VIN_COLUMNS.join(', ')}; or send VINs and no header.`;
-  return unreadableFile('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMNS });
-}
-
-const MOST_SHOWN = 20;
-
-/** The first texts in quotes, and how many more there are of `count`. */
-export function listed(texts: readonly string[], count: number): string {
-  const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${text.slice(0, 40)}"`);
-  if (count > shown.length) shown.push(`and ${count - shown.length} more`);
-  return shown.join(', ');
-}
 
 /** A cell freed from what spreadsheets and our own rejected.csv put around text: `'WVW…` and `="WVW…"`. */
 export function unmarked(cell: string): string {

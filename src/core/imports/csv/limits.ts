@@ -1,4 +1,5 @@
 import { PayloadTooLarge, ValidationFailed } from '../../errors.ts';
+import { VIN_COLUMNS } from './header-names.ts';
 
 /** How much of a CSV file is read: bytes of the file, data rows, and per row characters, cells and characters of a cell. */
 export interface CsvLimits {
@@ -44,6 +45,27 @@ export function unreadableRow(row: number, code: RowErrorCode, limit = 0): Valid
 
 export function unreadableFile(code: string, message: string, details: Record<string, unknown> = {}): ValidationFailed {
   return new ValidationFailed([{ path: '', code, message }], message, details);
+}
+
+/** The error of a table whose columns are not known; `cells` are those of its header, or of its widest row. */
+export function noVinColumn(cells: readonly string[]): Error {
+  const found = `No column of the file holds VINs. Found: ${listed(cells, cells.length)}.`;
+  return vinColumnMissing(found, { found: cells.slice(0, MOST_SHOWN) });
+}
+
+/** The error of a file without a column of VINs; `found` says what it has instead. */
+export function vinColumnMissing(found: string, details: Record<string, unknown>): Error {
+  const message = `${found} Name the column ${VIN_COLUMNS.join(', ')}; or send VINs and no header.`;
+  return unreadableFile('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMNS });
+}
+
+const MOST_SHOWN = 20;
+
+/** The first texts in quotes, and how many more there are of `count`. */
+export function listed(texts: readonly string[], count: number): string {
+  const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${text.slice(0, 40)}"`);
+  if (count > shown.length) shown.push(`and ${count - shown.length} more`);
+  return shown.join(', ');
 }
 
 function counted(limit: number): string {

@@ -1,6 +1,6 @@
 import { DomainError, ValidationFailed } from '../../errors.ts';
-import { listed, readStart, type Start, vinColumnMissing } from '../csv/layout.ts';
-import { type CsvLimits, unreadableFile } from '../csv/limits.ts';
+import { readStart, type Start } from '../csv/layout.ts';
+import { type CsvLimits, listed, unreadableFile, vinColumnMissing } from '../csv/limits.ts';
 import { openWorkbook, type Sheet, type Workbook } from './workbook.ts';
 
 /** The sheet of a workbook that is read: its beginning, and the rest of its text. */
