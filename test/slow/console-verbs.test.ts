@@ -182,6 +182,27 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('heading', { name: 'Contracts', exact: true }).waitFor();
   });
 
+  test('a vehicle gets a contract on its page, and is deleted there with it', async () => {
+    const fleet = await createFleet(demo, { name: 'Of one' });
+    const [vehicle] = await addVehicles(demo, [newVin()], fleet);
+    const page = await openConsole(`#/vehicles/${vehicle?.id}`, { mayFail: true });
+    const make = async () => {
+      await button(page, 'New contract').click();
+      for (const label of ['Name', 'Pack', 'What it is for']) await dialog(page).getByLabel(label).fill('Basic');
+      await answer(page, 'Create contract');
+    };
+    await make();
+    await row(page, 'Basic').getByText('Scheduled').waitFor();
+    await make();
+    await dialog(page).getByText('already has a contract for this pack').waitFor();
+    await answer(page, 'Cancel');
+    await button(page, 'Delete …').click();
+    await dialog(page).getByText('Delete 1 vehicle and 1 contract?').waitFor();
+    await answer(page, 'Delete');
+    await page.getByRole('heading', { name: 'Of one' }).waitFor();
+    expect((await demo.get(`/vehicles/${vehicle?.id}`)).status).toBe(404);
+  });
+
   test('a webhook is made for some events, edited, tested, given a new secret and deleted', async () => {
     const page = await openConsole('#/webhooks', { mayFail: true });
     await button(page, 'New webhook').click();

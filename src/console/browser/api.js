@@ -45,6 +45,13 @@ export async function ask(query, variables, options) {
   return dataOf(text);
 }
 
+/** The data of a query; null where the token may not read it. Throws ApiError. */
+export const askIfAllowed = (query, variables) =>
+  ask(query, variables).catch((error) => {
+    if (error.code !== 'FORBIDDEN') throw error;
+    return null;
+  });
+
 /** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
 export function dataOf(text) {
   const { data, errors } = readJson(text);

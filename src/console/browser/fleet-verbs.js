@@ -1,4 +1,4 @@
-import { ask, fieldError } from './api.js';
+import { ask, askIfAllowed, fieldError } from './api.js';
 import { attempt, openDialog } from './dialog.js';
 import { changesOf } from './field.js';
 import { go, hrefOf } from './router.js';
@@ -14,7 +14,10 @@ const deleteFleet = `mutation DeleteFleet($id: ID!) {
   deleteFleet(input: { id: $id }) { fleet { id name } }
 }`;
 const contentsQuery = `query Contents($id: ID!) {
-  fleet(id: $id) { id name vehicleCount contracts(first: 1) { totalCount } }
+  fleet(id: $id) { id name vehicleCount }
+}`;
+const contractsQuery = `query ContractsInFleet($id: ID!) {
+  fleet(id: $id) { contracts(first: 1) { totalCount } }
 }`;
 
 const fieldsOf = (fleet = {}) =>
@@ -56,8 +59,10 @@ export const editFleet = (fleet) =>
 export const removeFleet = (id) =>
   attempt(async () => {
     const { fleet } = await ask(contentsQuery, { id });
-    const { name, vehicleCount, contracts } = fleet;
-    const goes = `${counted(vehicleCount, 'vehicle')} and ${counted(contracts.totalCount, 'contract')}`;
+    const { name, vehicleCount } = fleet;
+    const contracts = (await askIfAllowed(contractsQuery, { id }))?.fleet.contracts.totalCount;
+    const known = contracts === undefined ? 'their contracts' : counted(contracts, 'contract');
+    const goes = `${counted(vehicleCount, 'vehicle')} and ${known}`;
     openDialog({
       title: `Delete “${name}”?`,
       about: vehicleCount > 0 ? `${goes} are deleted with it. This cannot be undone.` : 'It has no vehicles.',

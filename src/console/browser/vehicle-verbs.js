@@ -1,4 +1,4 @@
-import { ask } from './api.js';
+import { ask, askIfAllowed } from './api.js';
 import { createContracts } from './contract-verbs.js';
 import { attempt, openDialog } from './dialog.js';
 import { saveAnswer, saveTable } from './download.js';
@@ -31,20 +31,21 @@ const NODES = 100;
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
 const nothing = () => {};
 
-async function countContracts(vehicles) {
+/** What goes with vehicles, in words; a token that may not read contracts does not know how many. */
+async function contractsOf(vehicles) {
   let total = 0;
   for (let at = 0; at < vehicles.length; at += NODES) {
-    const { nodes } = await ask(contractCounts, { ids: idsOf(vehicles.slice(at, at + NODES)) });
-    for (const vehicle of nodes) total += vehicle?.contracts.totalCount ?? 0;
+    const data = await askIfAllowed(contractCounts, { ids: idsOf(vehicles.slice(at, at + NODES)) });
+    if (!data) return ' with their contracts';
+    for (const vehicle of data.nodes) total += vehicle?.contracts.totalCount ?? 0;
   }
-  return total;
+  return total > 0 ? ` and ${counted(total, 'contract')}` : '';
 }
 
 /** Asks whether vehicles, each with its fleet, are to be deleted; `done` is called when they are. */
 export const removeVehicles = (vehicles, done = nothing) =>
   attempt(async () => {
-    const contracts = await countContracts(vehicles);
-    const goes = counted(vehicles.length, 'vehicle') + (contracts > 0 ? ` and ${counted(contracts, 'contract')}` : '');
+    const goes = counted(vehicles.length, 'vehicle') + (await contractsOf(vehicles));
     openDialog({
       title: `Delete ${goes}?`,
       about: `${vehicles
