@@ -101,7 +101,7 @@ const contracts = `
 const events = `
   insert into event (position, company, type, fleet_id, vehicle_ids, vins, actor, at, data)
   select row_number() over (partition by f.company), f.company, 'eligibility.changed', f.id, array[v.id], array[v.vin], 'system', ${now},
-    '{"status": "ELIGIBLE", "previous": "PENDING"}'
+    '{"from": "PENDING", "to": "ELIGIBLE", "manufacturer": "bmw", "reason": null}'
   from fleet f cross join lateral (select id, vin from vehicle where company = f.company and fleet_id = f.id order by id limit 100) v,
     generate_series(1, case f.company when '${COMPANY}' then 5 else 1 end)`;
 

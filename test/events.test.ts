@@ -14,6 +14,7 @@ import {
   uploadForm,
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { all } from './support/operation.ts';
 import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
@@ -219,7 +220,8 @@ describe('The log', () => {
     const begun = Promise.withResolvers<void>();
     const record = (name: string) =>
       `insert into event (company, type, fleet_id, actor, at, data)
-       values ('globex', 'fleet.updated', '${fleet.id}', 'test', now(), '{"name": "${name}"}')`;
+       values ('globex', 'fleet.updated', '${fleet.id}', 'test', now(), '{"changes": {"name": {"from": "x", "to": "${name}"}}}')`;
+    const nameIn = ({ data }: Json) => data.changes.name.to;
     // The embedded database has one connection: there, an open transaction makes everybody wait.
     const alone = gateway.database.kind === 'embedded';
     const slow = gateway.database.orm.em.fork().transactional(async (em) => {
@@ -231,18 +233,18 @@ describe('The log', () => {
     await gateway.execute(record('quick'));
     gateway.database.notify('due', 'event');
     const page = await events(globex, `fleetId=${fleet.id}&after=${start.id}`, (list) =>
-      list.some(({ data }) => data.name === 'quick'),
+      list.some((event) => nameIn(event) === 'quick'),
     );
     late.resolve();
     await slow;
     gateway.database.notify('due', 'event');
-    const seen = page.map(({ data }) => data.name);
+    const seen = page.map(nameIn);
     const rest = await events(
       globex,
       `fleetId=${fleet.id}&after=${page.at(-1).id}`,
       (list) => list.length === 2 - seen.length,
     );
-    expect([...seen, ...rest.map(({ data }) => data.name)].toSorted()).toEqual(['quick', 'slow']);
+    expect([...seen, ...rest.map(nameIn)].toSorted()).toEqual(['quick', 'slow']);
   });
 
   test('forgets what is past its time', async () => {
@@ -316,7 +318,7 @@ describe('GraphQL', () => {
     await events(acme, `vin=${vehicle.vin}`, (list) => list.length === 3);
     const text = `query ($filter: EventFilter, $after: String) {
       events(first: 2, after: $after, filter: $filter) {
-        totalCount pageInfo { hasNextPage endCursor } nodes { id type vehicles { vin } data }
+        totalCount pageInfo { hasNextPage endCursor } nodes { id type vehicles { vin } data { __typename } }
       }
     }`;
     const { events: first } = (await query(acme, text, { filter: { vehicleId: vehicle.id } })).data;
@@ -361,6 +363,35 @@ describe('GraphQL', () => {
     });
   });
 
+  test('a subscription has the same events as a query, with the data of each type', async () => {
+    const vehicle = await addVehicle(acme);
+    await acme.patch(`/fleets/${vehicle.fleetId}`, { name: 'Another', vat: 'DE7' });
+    await createContract(acme, vehicle);
+    const search = `fleetId=${vehicle.fleetId}`;
+    const [first] = await events(
+      acme,
+      search,
+      (list) => types(list).includes('eligibility.changed') && list.length === 5,
+    );
+    const filter = { fleetId: vehicle.fleetId };
+    const list = `query ($filter: EventFilter) { events(filter: $filter) { nodes { ${all('Event')} } } }`;
+    const [, ...others] = (await query(acme, list, { filter })).data.events.nodes;
+    expect(others.map(({ data }: Json) => data.__typename).toSorted()).toEqual([
+      'ContractData',
+      'EligibilityChangedData',
+      'FleetUpdatedData',
+      'VehicleAddedData',
+    ]);
+    const sse = createClient({ url: `${gateway.url}/graphql`, headers: acme.headers, retryAttempts: 0 });
+    const stream = sse.iterate({
+      query: `subscription ($after: String, $filter: EventFilter) { events(after: $after, filter: $filter) { ${all('Event')} } }`,
+      variables: { after: first.id, filter },
+    }) as AsyncGenerator<Json>;
+    for (const event of others) expect((await stream.next()).value.data.events).toEqual(event);
+    await stream.return(undefined);
+    sse.dispose();
+  });
+
   test('subscription events: resumes after the last event it got', async () => {
     const fleet = await createFleet(acme);
     const [created] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
@@ -369,19 +400,19 @@ describe('GraphQL', () => {
     const subscribe = (after: string, fleetId: string) =>
       sse.iterate({
         query: `subscription ($after: String, $filter: EventFilter) {
-          events(after: $after, filter: $filter) { id type data }
+          events(after: $after, filter: $filter) { id type data { ... on FleetUpdatedData { changes { field to } } } }
         }`,
         variables: { after, filter: { fleetId } },
       }) as AsyncGenerator<Json>;
     const first = subscribe(created.id, fleet.id);
     const { value } = await first.next();
-    expect(value.data.events.data.changes.name.to).toBe('one');
+    expect(value.data.events.data.changes).toEqual([{ field: 'name', to: 'one' }]);
     await first.return(undefined);
     const second = subscribe(value.data.events.id, fleet.id);
-    expect((await second.next()).value.data.events.data.changes.name.to).toBe('two');
+    expect((await second.next()).value.data.events.data.changes).toEqual([{ field: 'name', to: 'two' }]);
     const next = second.next();
     await acme.patch(`/fleets/${fleet.id}`, { name: 'three' });
-    expect((await next).value.data.events.data.changes.name.to).toBe('three');
+    expect((await next).value.data.events.data.changes).toEqual([{ field: 'name', to: 'three' }]);
     await second.return(undefined);
     sse.dispose();
   });

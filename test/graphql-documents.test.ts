@@ -127,6 +127,18 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
     { types: ['OTHER'] },
     { types: [], first: 0 },
   ],
+  'data of events by its type, also where graphql-js makes the answer': [
+    `query Q($first: Int) { events(first: $first) { nodes { data { ...D __typename } } }
+       fleet(id: "${fleet.id}") { timeline { nodes { data { ... on EventData { ...D } ... on FleetCreatedData { name } ... on FleetDeletedData { name } } } } } }
+     fragment D on EventData {
+       ... on FleetUpdatedData { changes { to field } }
+       ... on EligibilityChangedData { fromStatus toStatus manufacturer reason { code message } }
+       ... on VehicleMovedData { toFleetId } ... on VehicleRemovedData { n: vehicleCount }
+       ... on ImportCompletedData { importId rejected } ... on VehicleAddedData { fromImportId }
+       ... on ContractData { from type: __typename } ... on OtherData { json } }`,
+    { first: 1000 },
+    { first: 0 },
+  ],
   'several operations': ['query A { manufacturers { id } } query B($x: Int) { fleets(first: $x) { totalCount } }'],
 };
 

@@ -39,10 +39,32 @@ export async function makeWorld(gateway: Gateway, company: string): Promise<void
   }
   for (const row of ['SHORT', vin]) await client.post('/vehicles/file', uploadForm(fleetId, `vin\n${row}\n`));
   await client.post('/webhooks', { url: 'https://example.com/more', types: ['fleet.created'] });
+  await client.patch(`/fleets/${fleetId}`, { name: 'Fleet “é”', vat: 'DE9' });
+  for (const [type, data] of events) {
+    await gateway.execute(`insert into event (type, company, fleet_id, vehicle_ids, vins, actor, at, data)
+      values ('${type}', '${company}', '${fleetId}', '{${unknownId}}', '{${vin}}', 'system', now(), '${JSON.stringify(data)}')`);
+  }
   const ctx = contextOf(gateway.services, 'documents', null);
   while ((await publishEvents(ctx)) > 0);
   for (const statement of states) await gateway.execute(statement);
 }
+
+/** What happens only to others, or in another version. */
+const reason = { message: 'M “é”', actor: 'OPERATOR', retryable: true };
+const events: readonly (readonly [type: string, data: object])[] = [
+  ['vehicle.moved', { from: unknownId, to: unknownId }],
+  ['vehicle.removed', {}],
+  ['eligibility.changed', { from: 'PENDING', to: 'ELIGIBLE', manufacturer: 'bmw', reason: null }],
+  [
+    'eligibility.changed',
+    { from: 'ELIGIBLE', to: 'FAILED', manufacturer: null, reason: { code: 'NEW_IN_2030', ...reason } },
+  ],
+  [
+    'eligibility.changed',
+    { from: 'FAILED', to: 'INELIGIBLE', manufacturer: 'x', reason: { code: 'REFUSED', ...reason } },
+  ],
+  ['fleet.archived', { name: 'x', since: [2030] }],
+];
 
 /** What is there only once others have answered. */
 const states = [

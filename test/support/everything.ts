@@ -5,6 +5,7 @@ import {
   isEnumType,
   isObjectType,
   isScalarType,
+  isUnionType,
 } from 'graphql';
 import { expect } from 'vitest';
 import type { Client, Json } from './client.ts';
@@ -32,8 +33,17 @@ export async function everythingOf(client: Client): Promise<Json> {
 const needsNothing = ({ args }: GraphQLField<unknown, unknown>) =>
   args.every(({ type }) => !String(type).endsWith('!'));
 
+const fieldsOf = (type: GraphQLObjectType) =>
+  `{ ${Object.values(type.getFields())
+    .map((field) => selectionOf(field, 0))
+    .join(' ')} }`;
+
 function selectionOf(field: GraphQLField<unknown, unknown>, levels: number): string {
   const type = getNamedType(field.type);
+  if (isUnionType(type)) {
+    const types = type.getTypes().map((one) => `... on ${one.name} ${fieldsOf(one)}`);
+    return `${field.name} { __typename ${types.join(' ')} }`;
+  }
   if (isScalarType(type) || isEnumType(type) || !isObjectType(type)) return field.name;
   const parts = Object.values(type.getFields()).filter(needsNothing);
   const isPage = type.name.endsWith('Connection');

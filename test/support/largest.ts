@@ -10,6 +10,7 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
+  isUnionType,
 } from 'graphql';
 import type { Headed, Json } from './client.ts';
 import { rootFields } from './operation.ts';
@@ -173,6 +174,10 @@ const call = ({ name, args }: Field, first: number): string => {
 /** Everything of a type that needs no arguments, so many levels of lists and objects deep. */
 function selectionOf(output: GraphQLOutputType, depth: number, first: number): string {
   const type = getNamedType(output);
+  if (isUnionType(type)) {
+    const types = type.getTypes().map((one) => `... on ${one.name} ${selectionOf(one, depth, first)}`);
+    return `{ __typename ${types.join(' ')} }`;
+  }
   if (!isObjectType(type)) return isCompositeType(type) ? '{ __typename }' : '';
   const fields = Object.values(type.getFields()).filter(({ args }) => args.every(({ type }) => !isNonNullType(type)));
   const selected = fields.flatMap((field) => {

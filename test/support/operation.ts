@@ -1,5 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { buildSchema, type GraphQLObjectType, getNamedType, isEnumType, isObjectType, isScalarType } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLObjectType,
+  getNamedType,
+  isEnumType,
+  isObjectType,
+  isScalarType,
+  isUnionType,
+} from 'graphql';
 import type { Answer, Client, Headed, Json } from './client.ts';
 import { unknownId } from './factories.ts';
 import type { World } from './worlds.ts';
@@ -52,6 +60,11 @@ const references = new Set(['Fleet', 'Manufacturer']);
 /** Every field of a type that has no arguments, so that a new one that REST lacks is noticed. */
 export function all(name: string, ...without: string[]): string {
   const type = schema.getType(name);
+  if (isUnionType(type))
+    return `__typename ${type
+      .getTypes()
+      .map((one) => `... on ${one.name} { ${all(one.name)} }`)
+      .join(' ')}`;
   if (!isObjectType(type)) throw new Error(`${name} is no object type`);
   const fields = Object.values(type.getFields()).filter((field) => !field.args.length && !without.includes(field.name));
   return fields
@@ -80,9 +93,20 @@ export function rest(value: Json): Json {
       if (isReference && key === 'manufacturer') return [key, one.id];
       if (key === 'type') return [key, typeOf(one)];
       if (key === 'types') return [key, one.map(typeOf)];
+      if (key === 'data') return [key, dataAsRest(one)];
       return [key, rest(one)];
     }),
   );
+}
+
+/** The data of an event as REST writes it. */
+function dataAsRest({ __typename, ...data }: Json): Json {
+  if (__typename === 'FleetUpdatedData')
+    return { changes: Object.fromEntries(data.changes.map(({ field, ...change }: Json) => [field, change])) };
+  if (__typename === 'VehicleRemovedData') return {};
+  if (__typename === 'VehicleAddedData') return data.fromImportId ? { importId: data.fromImportId } : {};
+  const names = Object.entries(data).map(([key, value]) => [key.replace(/^(from|to)[A-Z]\w*$/, '$1'), value]);
+  return Object.fromEntries(names);
 }
 
 export const query = (field: string, args: string, selection: string) => ({

@@ -111,8 +111,8 @@ export async function answer(rows: Rows, params: Params): Promise<{ result: Exec
   const faults: Fault[] = [];
   const result = await execute({
     schema,
-    // Rows of the tables alone are of an interface.
-    typeResolver: ({ table }) => `${table[0].toUpperCase()}${table.slice(1)}`,
+    // Rows of the tables and the data of events alone are of abstract types.
+    typeResolver: ({ dataType, table }) => dataType ?? `${table[0].toUpperCase()}${table.slice(1)}`,
     document: parse(params.query),
     variableValues: params.variables,
     operationName: params.operationName,
@@ -340,6 +340,26 @@ const itself: Field = (source) => source;
 const eventVehicles: Field = ({ vehicleIds, vins }) =>
   vehicleIds.map((id: string, at: number) => ({ id, vin: vins[at] }));
 
+const eventTypeOf = (type: string) => (isValueOf('EventType', nameOf(type)) ? nameOf(type) : 'OTHER');
+const eventData: Field = ({ type, data, vehicleIds }) => {
+  const { from, to, importId, changes } = data;
+  const dataType = type.startsWith('contract.')
+    ? 'ContractData'
+    : `${type.replaceAll(/(?:^|\.)(\w)/g, (_: string, letter: string) => letter.toUpperCase())}Data`;
+  if (!schema.getType(dataType)) return { dataType: 'OtherData', json: data };
+  return {
+    ...data,
+    dataType,
+    fromImportId: importId ?? null,
+    fromFleetId: from,
+    toFleetId: to,
+    fromStatus: from,
+    toStatus: to,
+    ...(dataType === 'VehicleRemovedData' && { vehicleCount: vehicleIds.length }),
+    changes: Object.entries<Row>(changes ?? {}).map(([field, change]) => ({ field, ...change })),
+  };
+};
+
 /** The body of a webhook: an event as REST shows it. */
 const bodyOf = (event: Row, rows: Rows) => {
   const { id, type, at, company, fleetId, contractId, vehicleIds, actor, requestId, data } = event;
@@ -411,14 +431,15 @@ const fields: Record<string, Field> = {
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
-  'Event.type': ({ type }) => nameOf(type),
+  'Event.type': ({ type }) => eventTypeOf(type),
+  'Event.data': eventData,
   'Event.timestamp': called('at'),
   'Event.vehicles': eventVehicles,
   'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,
   'Webhook.types': ({ types }) => types.map(nameOf),
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
   'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
-  'Delivery.type': (delivery, _args, rows) => nameOf(eventOf(delivery, rows).type),
+  'Delivery.type': (delivery, _args, rows) => eventTypeOf(eventOf(delivery, rows).type),
   // A webhook that is not active gets only what somebody asked for.
   'Delivery.nextAttemptAt': ({ claimed, dueAt, asked, webhookId }, _args, rows) => {
     const { state } = rows.webhook.find(({ id }) => id === webhookId);

@@ -93,6 +93,9 @@ function checkField(field: Field, around: Aliases): void {
     for (const text of [kept.from, kept.sum, ...Object.values(kept.conditions).map(([sql]) => sql)])
       check(text, counted);
   } else if (field.kind === 'manufacturer') check(field.slug, around);
+  else if (field.kind === 'union')
+    for (const { when, ...own } of Object.values(field.types))
+      checkField({ kind: 'object', unless: when, ...own }, around);
   else if (field.kind === 'value') checkMembers({ value: field.value }, around);
   else {
     const inside = new Map([...around, ...aliasesIn('from' in field ? field.from : '')]);

@@ -120,7 +120,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
   'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
-  'core/events': ['core', 'core/sql'],
+  'core/events': ['core', 'core/sql', 'entities'],
   'core/sql': ['core', 'database', 'entities', 'fairness'],
   manufacturers: ['fairness'],
   database: ['entities'],

@@ -13,7 +13,16 @@ const PAGE = 100;
 const eventsQuery = `query Activity($last: Int, $before: String, $filter: EventFilter) {
   events(last: $last, before: $before, filter: $filter) {
     pageInfo { hasPreviousPage startCursor }
-    nodes { id type timestamp actor fleetId vehicleCount data }
+    nodes {
+      id type timestamp actor fleetId vehicleCount
+      data {
+        ... on FleetCreatedData { name }
+        ... on FleetDeletedData { name }
+        ... on EligibilityChangedData { toStatus manufacturer reason { message } }
+        ... on ImportCompletedData { created existing rejected }
+        ... on ContractData { name pack }
+      }
+    }
   }
 }`;
 const namesQuery = '{ fleets(first: 1000) { nodes { id name } } manufacturers { id name } }';

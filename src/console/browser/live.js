@@ -4,7 +4,7 @@ import { token } from './session.js';
 import { subscribe } from './stream.js';
 
 const document_ = `subscription Follow($after: String) {
-  events(after: $after) { id type fleetId data }
+  events(after: $after) { id type fleetId }
 }`;
 const AWAY_MS = 3_000;
 const LONGEST_PAUSE_MS = 15_000;

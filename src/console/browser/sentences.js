@@ -30,7 +30,7 @@ function alike(group, event) {
     group.type === event.type &&
     group.fleetId === event.fleetId &&
     group.actor === event.actor &&
-    (event.type.startsWith('CONTRACT_') || group.data.to === event.data.to) &&
+    (event.type.startsWith('CONTRACT_') || group.data.toStatus === event.data.toStatus) &&
     Date.parse(group.timestamp) - Date.parse(event.timestamp) < CLOSE_MS
   );
 }
@@ -51,9 +51,9 @@ const sentences = {
   VEHICLE_REMOVED: (group) => ({ text: `${vehicles(group)} removed` }),
   VEHICLE_MOVED: (group) => ({ text: `${vehicles(group)} moved` }),
   ELIGIBILITY_CHANGED: (group, names) => ({
-    text: `${vehicles(group)} became ${(statusNames[group.data.to] ?? group.data.to ?? 'different').toLowerCase()}`,
+    text: `${vehicles(group)} became ${(statusNames[group.data.toStatus] ?? 'different').toLowerCase()}`,
     detail: [makersOf(group, names), group.events === 1 && group.data.reason?.message].filter(Boolean).join(' · '),
-    tone: group.data.to?.toLowerCase(),
+    tone: group.data.toStatus?.toLowerCase(),
   }),
   IMPORT_COMPLETED: ({ data }) => ({
     text: `File imported: ${data.created} added, ${data.existing} already there, ${data.rejected} refused`,

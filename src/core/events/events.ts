@@ -13,6 +13,7 @@ import { onPrimary } from '../sql/send.ts';
 import { firstIdOf, isId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
+import { dataField, eventData } from './event-data.ts';
 import { typeField } from './event-types.ts';
 import { eventTypes, MOST_TYPES } from './record-events.ts';
 
@@ -45,7 +46,7 @@ export const event = z
     vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
     actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
     requestId: field(z.string().nullable(), 'The request it happened in, if any.', null),
-    data: field(z.record(z.string(), z.unknown()), 'What changed; its members follow from the type.', {
+    data: field(z.union([...new Set(Object.values(eventData))]), 'What changed; its members follow from the type.', {
       from: 'PENDING',
       to: 'ELIGIBLE',
       manufacturer: 'bmw',
@@ -221,6 +222,7 @@ export const eventRows: Resource = {
   members: eventJson,
   fields: {
     type: typeField('e.type'),
+    data: dataField,
     vehicles: { kind: 'rows', from: vehicles, order: 'u.n', members: vehicleMembers },
   },
   filter: eventFilter,

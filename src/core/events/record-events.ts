@@ -21,7 +21,7 @@ export const eventTypes = [
   'contract.ended',
   'webhook.test',
 ] as const;
-type EventType = (typeof eventTypes)[number];
+export type EventType = (typeof eventTypes)[number];
 
 /** A list of types may name some twice, but not for ever. */
 export const MOST_TYPES = 100;

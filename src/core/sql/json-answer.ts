@@ -75,6 +75,10 @@ export class Writer {
         return part.unless
           ? `case when ${part.unless} then 'null' else ${this.object(part.members)} end`
           : this.object(part.members);
+      case 'union': {
+        const cases = part.types.map(({ when, members }) => `when ${when} then ${this.object(members)}`);
+        return `case ${cases.join(' ')} end`;
+      }
       case 'items':
         return list?.item(this.object(part.members, list)) ?? '';
       case 'fact':

@@ -14,6 +14,8 @@ export type Part =
   | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
   /** An object of the row that is there; null where `unless` holds. */
   | { kind: 'object'; members: Members; unless?: string | undefined }
+  /** An object of the row that is there, of the first type that fits. */
+  | { kind: 'union'; types: readonly { name: string; when: string; members: Members }[] }
   | { kind: 'one'; field: OneField; read: number; members: Members }
   | { kind: 'rows'; field: RowsField; members: Members }
   | { kind: 'manufacturer'; field: LookupField; members: Members }

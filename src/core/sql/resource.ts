@@ -58,7 +58,7 @@ export interface Resource {
 }
 
 export type Fields = Readonly<Record<string, Field>>;
-export type Field = ValueField | ObjectField | RowsField | LookupField | OneField | ListField;
+export type Field = ValueField | ObjectField | UnionField | RowsField | LookupField | OneField | ListField;
 
 /** A value that only `make` can finish; with `isText`, only for graphql-js: what PostgreSQL writes is the answer. */
 export interface ValueField {
@@ -71,6 +71,17 @@ export interface ValueField {
 export interface ObjectField {
   kind: 'object';
   unless?: string;
+  members: JsonTable;
+  fields?: Fields;
+}
+/** An object made of the same row, of the first of these types that fits the row; one always does. */
+export interface UnionField {
+  kind: 'union';
+  types: Readonly<Record<string, UnionMember>>;
+}
+export interface UnionMember {
+  /** SQL: whether a row is of this type. */
+  when: string;
   members: JsonTable;
   fields?: Fields;
 }

@@ -133,6 +133,14 @@ export class Planner {
         return made;
       case 'object':
         return { kind: 'object', unless: made.unless, members: this.#object(made, nodes) };
+      case 'union':
+        return {
+          kind: 'union',
+          types: Object.entries(made.types).map(([name, { when, ...own }]) => {
+            const type = this.#around.schema.getType(name);
+            return { name, when, members: this.#object(own, { ...nodes, type }) };
+          }),
+        };
       case 'rows':
         this.#relate();
         return { kind: 'rows', field: made, members: this.#object(made, nodes) };

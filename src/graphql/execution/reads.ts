@@ -44,9 +44,24 @@ const refusalOf = (part: Part, reads: Answer['reads']): Error | null => {
 function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
   if (json === null) return null;
   if (part.kind === 'value') return part.make ? part.make(json as never) : json;
+  if (part.kind === 'union') {
+    const type = part.types.find(({ members }) => isMadeOf(json as object, members));
+    return new Planned(type?.members ?? [], json, reads, type?.name);
+  }
   if (!('members' in part)) return json;
   if (Array.isArray(json)) return json.map((one) => new Planned(part.members, one, reads));
   return new Planned(part.members, json, reads);
+}
+
+/**
+ * Whether an object has these members. If those of two types are alike, either gives the same answer: in a valid document,
+ * fields of one name have one kind.
+ */
+function isMadeOf(json: object, members: Members): boolean {
+  const found = Object.entries(json);
+  const isAlike = ([name, part]: Members[number], at: number) =>
+    found[at]?.[0] === name && (part.kind !== 'text' || part.text === JSON.stringify(found[at]?.[1]));
+  return found.length === members.length && members.every(isAlike);
 }
 
 /** Like shown, of a part's own text; throws what says that there is no such row. */

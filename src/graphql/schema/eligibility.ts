@@ -10,14 +10,19 @@ import { enumOf, objectOf } from './described.ts';
 import { addManufacturer } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
 
-enumOf('EligibilityStatus', eligibilityStatus, 'How far the verification of a vehicle has come.', {
-  PENDING: 'No answer yet. It is asked for in the background, again and again where need be.',
-  ELIGIBLE: 'The manufacturer can deliver data of this vehicle.',
-  INELIGIBLE: 'The manufacturer cannot deliver data of this vehicle.',
-  UNSUPPORTED: 'No configured provider answers for the manufacturer, so nobody can be asked.',
-  FAILED:
-    'There is no answer and there will be none until somebody acts; `reason` says who. It is not tried again before its re-check.',
-});
+export const EligibilityStatus = enumOf(
+  'EligibilityStatus',
+  eligibilityStatus,
+  'How far the verification of a vehicle has come.',
+  {
+    PENDING: 'No answer yet. It is asked for in the background, again and again where need be.',
+    ELIGIBLE: 'The manufacturer can deliver data of this vehicle.',
+    INELIGIBLE: 'The manufacturer cannot deliver data of this vehicle.',
+    UNSUPPORTED: 'No configured provider answers for the manufacturer, so nobody can be asked.',
+    FAILED:
+      'There is no answer and there will be none until somebody acts; `reason` says who. It is not tried again before its re-check.',
+  },
+);
 
 enumOf('DataDelivery', dataDelivery, 'How data of a vehicle can be had.', {
   PULL: 'The data is fetched.',

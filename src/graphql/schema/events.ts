@@ -9,6 +9,7 @@ import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
+import { dataOf, EventData } from './event-data.ts';
 import { FleetRef } from './fleet-type.ts';
 import { VehicleRef } from './vehicles.ts';
 
@@ -34,6 +35,7 @@ objectOf('EventVehicle', eventVehicle);
 export const EventRef = objectOf('Event', event, {
   type: { type: EventType, resolve: ({ type }: Event) => eventTypeOf(type) },
   requestId: { type: 'String' },
+  data: { type: EventData, resolve: dataOf },
   vehicles: {
     description: `${meaningOf(event.shape.vehicles)} They count as so many in the cost.`,
     extensions: { size: EVENT_VEHICLES } satisfies Cost,

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { eligibilityStatuses } from '../../entities/fleet.ts';
+import { field } from '../fields.ts';
+import { reason, reasonMembers } from '../reason.ts';
+import type { UnionField, UnionMember } from '../sql/resource.ts';
+import { json } from '../sql/selection.ts';
+import type { EventType } from './record-events.ts';
+
+const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
+const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
+const importId = field(z.uuid(), 'The import of the file.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
+const status = z.enum(eligibilityStatuses);
+const time = (description: string, example: string) => field(z.iso.datetime(), description, example);
+
+const contract = z
+  .object({
+    name: field(z.string(), 'Its name.', 'Driving log 2026'),
+    pack: field(z.string(), 'Its pack.', 'driving-log'),
+    from: time('When it begins.', '2026-01-01T00:00:00.000Z'),
+    to: time('When it ends.', '2027-01-01T00:00:00.000Z'),
+  })
+  .describe('The contract.');
+
+/** What an event of each type says, as REST and webhooks write it. */
+export const eventData = {
+  'fleet.created': z
+    .object({
+      name: fleetName,
+      companyAddress: field(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
+      email: field(z.string(), 'The e-mail address.', 'fleet@example.com'),
+      vat: field(z.string(), 'The VAT number.', 'DE123456789'),
+    })
+    .describe('The fleet as it was created.'),
+  'fleet.updated': z
+    .object({
+      changes: z
+        .record(z.string(), z.object({ from: z.string(), to: z.string() }))
+        .describe('Fields by their names, with what they were and what they are.'),
+    })
+    .describe('What changed of a fleet.'),
+  'fleet.deleted': z
+    .object({ name: fleetName, vehicleCount: field(z.int(), 'How many vehicles it had.', 12) })
+    .describe('The fleet as it was.'),
+  'vehicle.added': z.object({ importId: importId.optional() }).describe('Where the vehicles came from.'),
+  'vehicle.moved': z
+    .object({
+      from: field(z.uuid(), 'The fleet that they were in.', fleetId),
+      to: field(z.uuid(), 'The fleet that they are in.', fleetId),
+    })
+    .describe('Between which fleets the vehicles moved.'),
+  'vehicle.removed': z.object({}).describe('Nothing but the vehicles of the event.'),
+  'eligibility.changed': z
+    .object({
+      from: field(status, 'The status before.', 'PENDING'),
+      to: field(status, 'The status from then on.', 'ELIGIBLE'),
+      manufacturer: field(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
+      reason: field(reason.nullable(), 'Why the status is what it is.', null),
+    })
+    .describe('Between which statuses the eligibility of a vehicle changed.'),
+  'import.completed': z
+    .object({
+      importId,
+      received: field(z.int(), 'Rows of the file.', 3),
+      created: field(z.int(), 'New vehicles.', 1),
+      existing: field(z.int(), 'Rows whose vehicle the fleet had.', 1),
+      rejected: field(z.int(), 'Rows that were rejected.', 1),
+    })
+    .describe('The rows of a file in numbers.'),
+  'contract.created': contract,
+  'contract.deleted': contract,
+  'contract.started': contract,
+  'contract.ended': contract,
+  'webhook.test': z
+    .object({ webhookId: field(z.uuid(), 'The webhook.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c') })
+    .describe('The webhook that was tested.'),
+} as const satisfies Record<EventType, z.ZodObject>;
+
+type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
+
+/** An object type of GraphQL for the data of events. */
+interface EventDataType extends UnionMember {
+  types: readonly EventType[];
+  schema: z.ZodObject;
+  /** The object of an event that core has read. */
+  show(event: Recorded): object;
+}
+
+/** The type for events of these types, with other names for some members: a union has one type for fields of one name. */
+function dataOf(
+  types: readonly [EventType, ...EventType[]],
+  names: Readonly<Record<string, string>> = {},
+): EventDataType {
+  const { shape, description = '' } = eventData[types[0]] as z.ZodObject;
+  const members = Object.entries(shape as Record<string, z.ZodType>).map(([name, schema]) => ({
+    name,
+    shown: names[name] ?? name,
+    schema: schema instanceof z.ZodOptional ? schema.nullish() : schema,
+  }));
+  const object = <T>(make: (member: (typeof members)[number]) => T) =>
+    Object.fromEntries(members.map((member) => [member.shown, make(member)]));
+  return {
+    types,
+    when: `e.type in (${types.map((type) => `'${type}'`)})`,
+    schema: z.object(object(({ schema }) => schema)).describe(description),
+    members: object(({ name }) => ({ sql: `coalesce((e.data -> '${name}')::text, 'null')` })),
+    show: ({ data }) => object(({ name }) => data[name] ?? null),
+  };
+}
+
+export const fleetChange = z
+  .object({
+    field: field(z.string(), 'The name of the field.', 'name'),
+    from: field(z.string(), 'What it was.', 'Berlin'),
+    to: field(z.string(), 'What it is from then on.', 'Hamburg'),
+  })
+  .describe('A field of a fleet that changed.');
+
+const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
+
+/** Types of GraphQL's union by their names; the first that fits an event is its own. */
+export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
+  FleetCreatedData: dataOf(['fleet.created']),
+  FleetUpdatedData: {
+    ...dataOf(['fleet.updated']),
+    schema: z
+      .object({ changes: z.array(fleetChange).describe('Each field that changed.') })
+      .describe('What changed of a fleet.'),
+    fields: {
+      changes: {
+        kind: 'rows',
+        from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
+        order: 'c.n',
+        members: { field: json.text('c.field'), from: changed('from'), to: changed('to') },
+      },
+    },
+    show: ({ data }) => ({
+      changes: Object.entries(data.changes ?? {}).map(([field, change]) => ({ field, ...change })),
+    }),
+  },
+  FleetDeletedData: dataOf(['fleet.deleted']),
+  VehicleAddedData: dataOf(['vehicle.added'], { importId: 'fromImportId' }),
+  VehicleMovedData: dataOf(['vehicle.moved'], { from: 'fromFleetId', to: 'toFleetId' }),
+  VehicleRemovedData: {
+    ...dataOf(['vehicle.removed']),
+    schema: z
+      .object({ vehicleCount: z.int().describe('How many vehicles were deleted with this event.') })
+      .describe('How many vehicles were deleted.'),
+    members: { vehicleCount: json.number('cardinality(e.vehicle_ids)') },
+    show: ({ vehicleCount }) => ({ vehicleCount }),
+  },
+  EligibilityChangedData: {
+    ...dataOf(['eligibility.changed'], { from: 'fromStatus', to: 'toStatus' }),
+    fields: {
+      reason: {
+        kind: 'object',
+        unless: `e.data ->> 'reason' is null`,
+        members: reasonMembers(`(e.data -> 'reason')`),
+      },
+    },
+  },
+  ImportCompletedData: dataOf(['import.completed']),
+  ContractData: dataOf(['contract.created', 'contract.deleted', 'contract.started', 'contract.ended']),
+  WebhookTestData: dataOf(['webhook.test']),
+  OtherData: {
+    types: [],
+    when: 'true',
+    schema: z
+      .object({ json: z.record(z.string(), z.unknown()).describe('As REST shows it.') })
+      .describe('The data of an event of type OTHER.'),
+    members: { json: { sql: 'e.data::text' } },
+    show: ({ data }) => ({ json: data }),
+  },
+};
+
+/** The data of an event `e`. */
+export const dataField: UnionField = { kind: 'union', types: eventDataTypes };
