@@ -124,11 +124,23 @@ function errorOf(vin: string, value: string): VinError {
   const fault = SPREADSHEET_FAULTS.find(({ pattern }) => pattern.test(trimmed));
   if (fault) return { code: fault.code, message: fault.message(shortened(trimmed)) };
   const characters = [...vin];
-  if (characters.length !== LENGTH) {
-    const found = characters.length === 0 ? 'this one is empty' : `this one has ${characters.length}`;
-    return { code: 'VIN_INVALID_LENGTH', message: `A VIN has ${LENGTH} characters; ${found}.` };
-  }
-  return characterError(characters);
+  return characters.length === LENGTH ? characterError(characters) : lengthError(characters.length, value);
+}
+
+/** Words of 17 letters and digits, one of them a digit. */
+const VINS_WITHIN = /(?<![A-Z\d])(?=[A-Z]{0,16}\d)[A-HJ-NPR-Z\d]{17}(?![A-Z\d])/g;
+/** Cells of workbooks and files may be long. */
+const SEARCHED = 1000;
+
+function lengthError(length: number, value: string): VinError {
+  const code = 'VIN_INVALID_LENGTH';
+  const found = length === 0 ? 'this one is empty' : `this one has ${length}`;
+  const message = `A VIN has ${LENGTH} characters; ${found}`;
+  const within = new Set(value.slice(0, SEARCHED).toUpperCase().match(VINS_WITHIN));
+  const [suggestion] = within;
+  if (!suggestion) return { code, message: `${message}.` };
+  if (within.size === 1) return { code, message: `${message}. Did you mean ${suggestion}?`, suggestion };
+  return { code, message: `${message}, with ${within.size} VINs in it. Give each of them by itself.` };
 }
 
 /** Whoever sees more wrong characters than that sees that it is no VIN. */

@@ -409,10 +409,20 @@ describe('what cannot be read', () => {
     ['Zstandard', zstdCompressSync(`vin\n${A}\n`), 'Unpack'],
     ['NUL bytes', Buffer.from(`vin\n${A}\0\n`), 'NUL'],
     ['UTF-16 without its mark', Buffer.from(`vin\n${A}\n`, 'utf16le'), 'byte order mark'],
+    [
+      'UTF-16 without its mark, as databases export it',
+      Buffer.from(`vin\n${A}\n`, 'utf16le'),
+      'save it as "CSV UTF-8"',
+    ],
     ['UTF-16 cut within a character', littleEndian(`vin\n${A}\n`).subarray(0, -1), 'UTF-16'],
     ['UTF-8 by its mark, and wrong', Buffer.concat([Buffer.from(`\ufeff${A},ü`), Buffer.of(0xff)]), 'UTF-8'],
     ['bytes that Windows-1252 has no character for', Buffer.from(`${A},\x81\xff`, 'latin1'), 'CSV UTF-8'],
     ['HTML', Buffer.from(`\n<html><table><tr><td>${A}`), 'HTML'],
+    [
+      'HTML called .xls',
+      Buffer.from(`<html><table><tr><td>${A}`),
+      'Open it in a spreadsheet program, save it as .xlsx',
+    ],
     ['JSON', Buffer.from(`["${A}"]`), 'JSON'],
   ])('%s is no CSV text, whatever its name', async (_, content, hint) => {
     const error = await refusal(content);

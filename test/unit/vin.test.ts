@@ -103,6 +103,34 @@ describe('what is not a VIN', () => {
     });
   });
 
+  test.each([
+    'VIN: WVWZZZ1KZAW000001',
+    'fin wvwzzz1kzaw000001',
+    "WVWZZZ1KZAW000001'",
+    '\u201eWVWZZZ1KZAW000001\u201c',
+    '*WVWZZZ1KZAW000001*',
+    'WVWZZZ1KZAW000001 / WVWZZZ1KZAW000001',
+  ])('%s is taken for no VIN, but the one in it is suggested', (value) => {
+    expect(readVin(value)).toMatchObject({
+      code: 'VIN_INVALID_LENGTH',
+      message: expect.stringMatching(/^A VIN has 17 characters; this one has \d+\. Did you mean WVWZZZ1KZAW000001\?$/),
+      suggestion: 'WVWZZZ1KZAW000001',
+    });
+  });
+
+  test('several VINs in one value are told as such', () => {
+    const value = 'WVWZZZ1KZAW000001, WVWZZZ1KZAW000002/wvwzzz1kzaw000003';
+    expect(readVin(value)).toEqual({
+      code: 'VIN_INVALID_LENGTH',
+      message: 'A VIN has 17 characters; this one has 53, with 3 VINs in it. Give each of them by itself.',
+    });
+    for (const other of ['WVWZZZ1KZAW0000012', 'ABCDEFGHJKLMNPRST one', 'WVWZZZ1KZAW00000'])
+      expect(readVin(other)).toEqual({
+        code: 'VIN_INVALID_LENGTH',
+        message: expect.stringMatching(/^A VIN has 17 characters; this one has \d+\.$/),
+      });
+  });
+
   test.each(['#4711', '#Golf', '#', '# 12!', 'Err:x', '#N/Ax'])('%s is no error of a formula', (value) => {
     expect(readVin(value)).toMatchObject({ code: 'VIN_INVALID_LENGTH' });
   });

@@ -24,6 +24,12 @@ const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
 /** HTML, XML and JSON are text as well; some "Excel exports" are HTML tables in disguise. */
 const MARKUP = /^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i;
 
+const BINARY_DATA =
+  'binary data (it has NUL bytes). UTF-16 text needs a byte order mark; if it is such text, save it as "CSV UTF-8"';
+const MARKED_UP =
+  'HTML, XML or JSON, which some programs call .xls or .csv. Open it in a spreadsheet program, save it as .xlsx or ' +
+  '"CSV UTF-8", and send that';
+
 /**
  * The text of a CSV file, piece by piece, with `\n` as its only line break and without byte order marks.
  * UTF-8, UTF-16 with a byte order mark, or Windows-1252; whatever is not such text is an UnsupportedMediaType.
@@ -36,8 +42,8 @@ export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): A
     const first = decode === undefined;
     decode ??= openDecoder(bytes);
     const text = heldReturn + decode(bytes, last);
-    if (text.includes('\0')) throw notCsv('binary data (it has NUL bytes). UTF-16 text needs a byte order mark');
-    if (first && MARKUP.test(text)) throw notCsv('HTML, XML or JSON');
+    if (text.includes('\0')) throw notCsv(BINARY_DATA);
+    if (first && MARKUP.test(text)) throw notCsv(MARKED_UP);
     // A return at the end of a piece may be the first half of a line break.
     heldReturn = text.endsWith('\r') && !last ? '\r' : '';
     yield unified(heldReturn ? text.slice(0, -1) : text);
