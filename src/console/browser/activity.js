@@ -32,7 +32,7 @@ const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric'
 
 const searched = [{ name: 'type', label: 'Type', options: [['', 'Everything'], ...Object.entries(eventTypes)] }];
 
-/** What happened, the last first: in the company, in one fleet, to one vehicle or one contract. */
+/** The events of the company, a fleet, a vehicle or a contract, the latest first. */
 export function Activity({ fleetId, vehicleId, contractId }) {
   const { parts, query } = route.value;
   const filter = { ...(fleetId && { fleetId }), ...(vehicleId && { vehicleId }), ...(contractId && { contractId }) };

@@ -57,7 +57,7 @@ async function add(input, run) {
   try {
     return (await run(addVehicles, { input })).addVehicles;
   } catch (error) {
-    // Where all are refused, that is an error, with the same report.
+    // The gateway answers with an error if it refuses all VINs; its details hold the report.
     if (error.details?.rejected) return error.details;
     throw error;
   }

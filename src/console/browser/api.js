@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What is wrong with one field, found here. */
+/** An error of one field that the page itself has found. */
 export const fieldError = (path, message) =>
   new ApiError('VALIDATION_FAILED', message, { errors: [{ path, message }] });
 
@@ -67,7 +67,7 @@ function readJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    // Somebody between us and the gateway has answered.
+    // A proxy before the gateway has answered.
     return {};
   }
 }

@@ -2,7 +2,7 @@ import { html } from './html.js';
 import { hrefOf } from './router.js';
 import { Day } from './time.js';
 
-/** Where the period of a contract stands. */
+/** Names of the states of contracts. */
 export const contractStates = { ACTIVE: 'In force', SCHEDULED: 'Scheduled', ENDED: 'Ended' };
 
 export const ContractBadge = ({ status }) =>

@@ -100,7 +100,7 @@ const refusedColumns = [
 const refusedTable = (rows) =>
   html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
 
-/** Somebody else may have deleted it meanwhile. */
+/** Another person may have deleted the contract meanwhile. */
 function unlessGone(error) {
   if (error.code !== 'CONTRACT_NOT_FOUND') throw error;
 }

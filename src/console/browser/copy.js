@@ -1,7 +1,7 @@
 import { html } from './html.js';
 import { toast } from './toast.js';
 
-/** A text that somebody needs elsewhere. Browsers give pages a clipboard over https and on this host alone. */
+/** A text with a button that copies it. Browsers offer the clipboard over https and on localhost only. */
 export const Copyable = ({ text }) => html`<div class="copyable">
   <code class="secret" tabindex="0">${text}</code>
   ${navigator.clipboard && html`<button type="button" onClick=${() => copy(text)}>Copy</button>`}

@@ -24,7 +24,7 @@ const close = () => {
   question.value = null;
 };
 
-// A question is one of its page and of its company.
+// Another page or another company ends the question.
 effect(() => close(route.value, token.value));
 
 /** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */

@@ -38,7 +38,7 @@ function control(type, own, options, value) {
   </select>`;
 }
 
-/** What the fields of a form hold, by their names: a list for `checks`, whether it is ticked for `check`, else the text. */
+/** The values of the fields of a form, by their names: a list for `checks`, a boolean for `check`, else text or a file. */
 export function valuesOf(form, fields) {
   const data = new FormData(form);
   const read = {
@@ -48,10 +48,10 @@ export function valuesOf(form, fields) {
   return Object.fromEntries(fields.map(({ name, type }) => [name, read[type]?.(name) ?? data.get(name) ?? '']));
 }
 
-/** What an error says of the field with this name: paths are those of the input, such as `types.0`. */
+/** The message of an error for the field with this name. Paths are those of the input, such as `types.0`. */
 export const wrongIn = (error, name) => error?.errors?.find(({ path }) => path.split('.').includes(name))?.message;
 
-/** The fields that hold something else than at first, of those that an object has. */
+/** The values that differ from those of `before`. */
 export function changesOf(values, before) {
   const differs = ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]);
   return Object.fromEntries(Object.entries(values).filter(differs));

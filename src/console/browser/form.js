@@ -45,7 +45,7 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
 
 const kept = 'What you typed is kept, and sent again until there is an answer; it is carried out once.';
 
-/** Whether it must be tried again, since nobody knows what became of it. */
+/** True if the submission must be repeated, since its outcome is unknown. */
 async function attempt(once, setError, gone) {
   try {
     await once();

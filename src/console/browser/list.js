@@ -56,7 +56,7 @@ export function List({
   </section>`;
 }
 
-/** Another page of a list begins at its top, for the eye and for the keyboard. */
+/** Scrolls to the top of the list and focuses it when another page of it is shown. */
 function useTop({ after = '', before = '' }) {
   const top = useRef();
   const page = after + before;

@@ -29,7 +29,7 @@ const tell = (event) => {
   for (const listener of listeners) listener(event);
 };
 
-// While the gateway is away, it is asked whether it is back; then everything is read anew.
+// A gateway that does not answer is asked again and again; once it answers, everything is read anew.
 effect(() => {
   if (!away.value) return;
   const timer = setInterval(() => ask('{ __typename }', {}).catch(() => {}), AWAY_MS);
@@ -59,7 +59,7 @@ async function follow(signal) {
     try {
       const opened = () => {
         live.value = true;
-        // What happened before this moment nobody has told us; queries that failed meanwhile are asked again.
+        // Events before this moment are missing, and queries may have failed: everything is read anew.
         if (!after || failures > 0) tell(null);
         failures = 0;
       };

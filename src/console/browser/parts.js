@@ -2,7 +2,7 @@ import { html } from './html.js';
 import { hrefOf } from './router.js';
 import { count, counted, explain, statuses, statusNames, turns } from './words.js';
 
-/** How many vehicles have each status, as a bar. */
+/** A bar with a part for each status, as long as its number of vehicles. */
 export function Bar({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   const said = parts.map((one) => `${count(summary[one.count])} ${one.name.toLowerCase()}`).join(', ');
@@ -13,7 +13,7 @@ export function Bar({ summary }) {
   </div>`;
 }
 
-/** What the parts of a bar are. */
+/** The names and numbers of the parts of a bar. */
 export function Legend({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   return html`<ul class="legend">
@@ -35,7 +35,7 @@ export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase(
 
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
-/** An error, with what it says of fields, and what becomes of what was asked for. */
+/** An error with its messages of fields; `about` says what becomes of the request. */
 export const Failure = ({ error, retry, about }) => html`<div class="failure" role="alert">
   <div>
     <p>${explain(error)} ${about}</p>
@@ -66,7 +66,7 @@ export function Pager({ info, total, what, parts, query, children }) {
   </div>`;
 }
 
-/** To what came before, of a list that shows its latest first. */
+/** Leads to earlier pages of a list that shows its latest items first. */
 export const Earlier = ({ info, parts, query, children }) => html`<div class="pager">
   <p>${children} ${query.before && html`<a href=${hrefOf(parts, { ...query, before: '' })}>Back to the latest</a>`}</p>
   ${info.hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...query, before: info.startCursor })}>Earlier</a>`}

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Where in the console we are: the parts of the path, and what it is asked for. */
+/** The present address: the parts of its path, and its query. */
 export const route = signal(read());
 
 addEventListener('hashchange', () => {
@@ -39,7 +39,7 @@ export function go(href, { replace = false } = {}) {
   } else location.hash = href;
 }
 
-/** What of the present address is a page of a list, as variables of a query. */
+/** The page of a list that a query of an address names, as variables of a document. */
 export function pageOf({ after, before }, size) {
   return before ? { last: size, before } : { first: size, after };
 }

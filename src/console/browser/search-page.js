@@ -7,7 +7,7 @@ import { Search } from './search.js';
 import { Table } from './table.js';
 import { counted } from './words.js';
 
-/** What the gateway finds at most. */
+/** The gateway finds at most this many. */
 const MOST = 50;
 
 const searchQuery = `query Search($text: String!, $first: Int!) {

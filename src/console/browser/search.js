@@ -2,12 +2,12 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
 import { go, hrefOf, route } from './router.js';
 
-/** So that not every letter is a question. */
+/** Waits for more letters before it asks the gateway. */
 const TYPED_MS = 250;
 
 /** The fields above a list, whose values stand in the address: `name`, `label`, and `options` for one of several. */
 export function Search({ fields, parts, query }) {
-  // What was typed is looked for a moment later, when the address may be another one.
+  // The address may have changed since the text was typed.
   const look = (changed) =>
     go(hrefOf(parts, { ...route.value.query, after: '', before: '', ...changed }), { replace: true });
   return html`<form class="search" role="search" onSubmit=${(event) => event.preventDefault()}>

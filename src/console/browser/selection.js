@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { count } from './words.js';
 
-/** Rows that somebody has chosen; they stay so on other pages of their list. */
+/** Rows that the user has chosen; they stay chosen on other pages of the list. */
 export function useSelection() {
   const [chosen, setChosen] = useState(new Map());
   const set = (rows, on) => {
@@ -16,9 +16,9 @@ export function useSelection() {
   return { rows: [...chosen.values()], has: ({ id }) => chosen.has(id), set, clear: () => setChosen(new Map()) };
 }
 
-/** What can be done with the chosen rows: `verbs` have a `name` and a `run` that gets the rows and what ends the selection. */
+/** A bar of actions on the chosen rows. `verbs` have a `name` and a `run`, which gets the rows and a function that clears the selection. */
 export function SelectionBar({ selection: { rows, clear }, verbs }) {
-  // The button that was pressed has gone with the choice.
+  // The pressed button is no longer there; focus goes to the list.
   useEffect(() => {
     if (rows.length === 0 && document.activeElement === document.body) {
       document.querySelector('.listing')?.focus({ preventScroll: true });

@@ -9,13 +9,13 @@ export const demoToken = demo;
 
 const kept = sessionStorage.getItem(KEY);
 
-/** The token that everything is asked with; empty: nobody has signed in. It lasts as long as the tab. */
+/** The token of all requests; empty before signing in. It lasts as long as the tab. */
 export const token = signal(kept === LEFT ? '' : kept || demo);
 
 /** Why the last session ended, where it did so by itself. */
 export const ended = signal('');
 
-/** What the token says of its bearer. Whether it is true is for the gateway to judge. */
+/** The company of the token, for display; the gateway alone verifies it. */
 export const company = computed(() => String(claimsOf(token.value)[claim] ?? ''));
 
 function claimsOf(jwt) {

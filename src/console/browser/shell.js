@@ -16,10 +16,10 @@ const places = [
   { name: 'Search', href: '#/search', of: ['search'] },
 ];
 
-/** What stands around every page. */
+/** The head and the frame of every page. */
 export function Shell({ children }) {
   const [here = ''] = route.value.parts;
-  // Where there is no room, the places scroll sideways.
+  // On narrow screens the navigation scrolls sideways.
   useEffect(() => document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here]);
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <header class="top">

@@ -23,7 +23,7 @@ export function Time({ at }) {
 export const Day = ({ at }) => html`<time dateTime=${at}>${day.format(new Date(at))}</time>`;
 
 function spoken(at) {
-  // What has just happened must not lie in the future of a clock that was read some seconds ago.
+  // `now` may be some seconds old; a recent moment must not appear to be in the future.
   const seconds = (Date.parse(at) - Math.max(now.value, Date.now())) / 1000;
   const [unit, size] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
   if (!unit) return seconds > 5 ? 'in a moment' : 'just now';

@@ -34,7 +34,7 @@ function Running({ phase, share, size, rows }) {
     <p class="dim" aria-live="off">${text}</p>`;
 }
 
-/** Where the answer was lost, nobody knows whether the file was stored; sent again under its id, it is stored once. */
+/** After a lost answer the outcome is unknown. A repetition under the same id stores the file once. */
 function Failed({ id, error }) {
   const lost = error.code === 'UNREACHABLE';
   return html`<p role="alert">${lost ? 'The gateway does not answer. Send the file again when it is back: it is stored once.' : `${explain(error)} Nothing was stored.`}</p>

@@ -33,7 +33,7 @@ export function startUpload(fleetId, file, options = {}) {
   return sendAgain(id);
 }
 
-/** Sends a file under the id that it has: what the gateway has stored by that id it does not store twice. */
+/** Sends a file under its id. The gateway stores a file once per id. */
 export async function sendAgain(id) {
   const over = new AbortController();
   change(id, { phase: 'sending', share: 0, rows: null, stop: () => over.abort() });
@@ -67,7 +67,7 @@ addEventListener('beforeunload', (event) => {
   if (uploads.value.some(underWay)) event.preventDefault();
 });
 
-// What belongs to one company is nothing for the next one.
+// Uploads of one company are not shown to the next one.
 effect(() => {
   if (token.value) return;
   for (const one of uploads.peek().filter(underWay)) one.stop();

@@ -31,7 +31,7 @@ const orders = [
 ];
 const { vin, manufacturer, status, why, checked } = vehicleColumns;
 
-/** What an address says of vehicles, as a filter. */
+/** The filter that a query of an address stands for. */
 export const filterOf = (query) => ({
   ...(query.status && { eligibility: query.status }),
   ...(query.vin?.length >= 3 && { vin: query.vin }),

@@ -25,13 +25,13 @@ const verifyEligibility = `mutation Verify($vins: [String!]!) {
 const contractCounts = `query ContractsOf($ids: [ID!]!) {
   nodes(ids: $ids) { ... on Vehicle { contracts(first: 1) { totalCount } } }
 }`;
-/** How many ids `nodes` takes. */
+/** `nodes` takes at most this many ids. */
 const NODES = 100;
 
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
 const nothing = () => {};
 
-/** What goes with vehicles, in words; a token that may not read contracts does not know how many. */
+/** The contracts that are deleted with vehicles, in words; without their number if the token may not read contracts. */
 async function contractsOf(vehicles) {
   let total = 0;
   for (let at = 0; at < vehicles.length; at += NODES) {
@@ -111,7 +111,7 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
     return saveAnswer(`/vehicles?${search}`, 'vehicles.csv');
   })();
 
-/** What can be done with vehicles that were chosen from a list. */
+/** Actions on vehicles that were chosen from a list. */
 export const vehicleVerbs = [
   { name: 'Ask again', run: verifyAgain },
   { name: 'Move …', run: moveToFleet },

@@ -19,7 +19,7 @@ export const turns = {
   OPERATOR: 'Operator’s turn',
 };
 
-/** What an error means for the person who looks at it, by its code; for others the gateway's own words do. */
+/** Sentences for error codes; other errors keep the gateway's message. */
 const errors = {
   UNREACHABLE: 'The gateway does not answer. Check your connection; this page tries again by itself.',
   UNAUTHENTICATED: 'The token is not valid, or no longer. Sign in with another one.',
