@@ -1,5 +1,6 @@
 import { eventTypes } from './event-types.js';
 import { html } from './html.js';
+import { Listing } from './listing.js';
 import { Page } from './page.js';
 import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -53,8 +54,9 @@ export function Activity({ fleetId, vehicleId, contractId }) {
     ${events?.nodes.length === 0 && html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`}
     ${events?.nodes.length > 0 && html`<${Days} events=${events.nodes} names=${names} dim=${loading} />`}
     ${events && html`<${Earlier} info=${events.pageInfo} parts=${parts} query=${query} />`}`;
-  if (!whole) return html`<section aria-label="Activity">${shown}</section>`;
-  return html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens.">${shown}<//>`;
+  const list = html`<${Listing} label="Activity">${shown}<//>`;
+  if (!whole) return list;
+  return html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens.">${list}<//>`;
 }
 
 function Days({ events, names, dim }) {

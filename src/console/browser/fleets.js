@@ -1,5 +1,6 @@
 import { newFleet } from './fleet-verbs.js';
 import { html } from './html.js';
+import { Listing } from './listing.js';
 import { Page } from './page.js';
 import { Bar, Empty, Failure, Legend, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -47,7 +48,7 @@ export function Fleets() {
     ${(query.name || data?.fleets.totalCount > 0) && html`<${Search} fields=${fields} parts=${[]} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!data && !error && html`<${Waiting} rows=${4} kind="card" />`}
-    ${data && html`<${List} fleets=${data.fleets} loading=${loading} query=${query} />`}
+    ${data && html`<${Listing} label="Fleets"><${List} fleets=${data.fleets} loading=${loading} query=${query} /><//>`}
   <//>`;
 }
 

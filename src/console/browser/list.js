@@ -1,5 +1,5 @@
-import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
+import { Listing } from './listing.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, orderOf, pageOf, route } from './router.js';
@@ -37,9 +37,8 @@ export function List({
   };
   const { data, error, loading, reload } = useQuery(document, asked, wakes);
   const selection = useSelection();
-  const top = useTop(query);
   const list = data && connectionOf(data);
-  return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${table.label}>
+  return html`<${Listing} label=${table.label}>
     ${filters && html`<${Search} fields=${filters} parts=${parts} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!list && !error && html`<${Waiting} rows=${8} />`}
@@ -53,19 +52,5 @@ export function List({
         <//>`
     }
     ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} />`}
-  </section>`;
-}
-
-/** Scrolls to the top of the list and focuses it when another page of it is shown. */
-function useTop({ after = '', before = '' }) {
-  const top = useRef();
-  const page = after + before;
-  const shown = useRef(page);
-  useEffect(() => {
-    if (shown.current === page) return;
-    shown.current = page;
-    top.current.focus({ preventScroll: true });
-    top.current.scrollIntoView({ block: 'start' });
-  }, [page]);
-  return top;
+  <//>`;
 }

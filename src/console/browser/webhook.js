@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { html } from './html.js';
+import { Listing } from './listing.js';
 import { Page, Sides } from './page.js';
 import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -80,10 +81,10 @@ function Deliveries({ webhook, loading, reload, query }) {
       ? html`<${Empty} title="None is like that" />`
       : html`<${Empty} title="Nothing was sent yet"><p>Deliveries show here as events happen.</p><//>`;
   }
-  return html`<ul class=${loading ? 'list dim' : 'list'}>
+  return html`<${Listing} label="Deliveries"><ul class=${loading ? 'list dim' : 'list'}>
       ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
     </ul>
-    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery', 'deliveries')}<//>`;
+    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery', 'deliveries')}<//><//>`;
 }
 
 function Delivery({ webhookId, delivery, done }) {
