@@ -163,13 +163,24 @@ describe('shapes of a file', () => {
         expect(await refusal(file)).toMatchObject({
           errors: [{ code: 'VIN_COLUMN_MISSING' }],
           message: expect.stringMatching(
-            /^Row [12] holds [23] VINs and nothing else\. Put each VIN into a row of its own\./,
+            /^Row [12] holds [23] VINs and nothing else\. Put each VIN into a row of its own, or name the column that counts: vin\.$/,
           ),
         });
       expect(await values(`${A}${between}x${between}${B}`)).toEqual([A]);
+      expect(await refusal(`Old${between}New\n${A}${between}${B}\n`)).toMatchObject({
+        message: expect.stringMatching(/^No column of the file holds VINs\. Found: "Old", "New"\./),
+      });
       expect(await values(`VIN${between}before\n${A}${between}${B}`)).toEqual([A]);
     },
   );
+
+  test('VINs beside the name of their column are none of its rows', async () => {
+    for (const file of [`VIN;${A};${B}\nplate;x;y\n`, `Model;Golf\nChassis number;${A}\nOwner;x\n`])
+      expect(await refusal(file)).toMatchObject({
+        errors: [{ code: 'VIN_COLUMN_MISSING' }],
+        message: expect.stringMatching(/^Row [12] holds the name of a column and VINs beside it\. Put the VINs below /),
+      });
+  });
 
   test('of several fitting columns, vin is meant before chassis', async () => {
     expect(await values(`chassis,VIN\n4711,${A}\n`)).toEqual([A]);

@@ -1,7 +1,7 @@
 import { readVin } from '../../vin.ts';
 import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
 import { UNCERTAIN, vinNamePreference } from './header-names.ts';
-import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow, vinColumnMissing } from './limits.ts';
+import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow } from './limits.ts';
 
 export interface CsvLayout {
   /** The header's cells as in the file; null without a header, but for a file whose VIN is not first: made up, then. */
@@ -98,6 +98,10 @@ function firstCell(cells: readonly string[], isMeant: (cell: string) => boolean)
 
 function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
   const { cells: columns, delimiter, vinAt } = narrow(header, header.line, limits);
+  if (columns.some(isVin)) {
+    const advice = 'Put the VINs below the name, each into a row of its own.';
+    throw misplacedVins(header.line.row, `holds the name of a column and VINs beside it. ${advice}`);
+  }
   return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
 }
 
@@ -121,14 +125,15 @@ function wrongVins(lines: readonly Line[], first: Line): Found & { doubt: Doubt 
 
 /** The table without a header whose first VIN is in the last of these rows. */
 function listOfVins(head: Head, lines: readonly Line[], found: Found): Start {
+  const start = withoutHeader(head, lines, found);
   const cells = found.cells.filter((cell) => cell.trim() !== '');
-  if (cells.length > 1 && cells.every(isVin)) {
-    const row = lines.at(-1)?.row;
-    const several = `Row ${row} holds ${cells.length} VINs and nothing else. Put each VIN into a row of its own.`;
-    throw vinColumnMissing(several, { row });
-  }
-  return withoutHeader(head, lines, found);
+  if (cells.length === 1 || !cells.every(isVin)) return start;
+  const advice = 'Put each VIN into a row of its own, or name the column that counts: vin.';
+  throw misplacedVins(lines.at(-1)?.row, `holds ${cells.length} VINs and nothing else. ${advice}`);
 }
+
+const misplacedVins = (row = 0, text: string): Error =>
+  unreadableFile('VIN_COLUMN_MISSING', `Row ${row} ${text}`, { row });
 
 /** Rows above the first VIN are bad ones, unless one of them calls the column by a name that is not known. */
 function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, vinAt }: Found): Start {
