@@ -10,7 +10,7 @@ const gateway = await startGateway({ settings: { LIMIT_FILE_BYTES: '100000' } })
 const acme = await gateway.as('acme');
 
 const query = `mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) {
-  import { id state received created existing rejected startedAt finishedAt fleet { id vehicleCount } }
+  fleet { id vehicleCount } import { id state received created existing rejected: rejectedCount startedAt finishedAt fleet { id vehicleCount } }
   summary { received created existing rejected } rejected { row value code message } } }`;
 const NONE = { file: null };
 
@@ -33,7 +33,8 @@ test('importVehicles adds the vehicles of a file and reports every refused row',
   const fleet = await createFleet(acme);
   const { body } = await upload({ fleetId: fleet.id }, csv(`vin\n${newVins(3).join('\n')}\nSHORT\n`));
   expect(body.errors).toBeUndefined();
-  const { import: run, summary, rejected } = body.data.importVehicles;
+  const { import: run, summary, rejected, fleet: changed } = body.data.importVehicles;
+  expect(changed).toEqual({ id: fleet.id, vehicleCount: 3 });
   expect(run).toMatchObject({ state: 'COMPLETED', ...summary, fleet: { id: fleet.id, vehicleCount: 3 } });
   expect(summary).toEqual({ received: 4, created: 3, existing: 0, rejected: 1 });
   expect(rejected).toEqual([{ row: 5, value: 'SHORT', code: 'VIN_INVALID_LENGTH', message: expect.any(String) }]);
@@ -73,6 +74,37 @@ test('the imports of a fleet are a list of its own, oldest first whatever their 
   // A cursor of another company's list begins nowhere in one's own.
   const foreign = await list(`first: 5, after: "${first.pageInfo.endCursor}"`, theirs.id, globex);
   expect(foreign).toMatchObject({ totalCount: 0, nodes: [] });
+});
+
+test('the rejected rows of an import are a list of their own, in the order of the file', async () => {
+  const fleet = await createFleet(acme);
+  const importId = randomUUID();
+  const rejections =
+    'rejectedCount rejected(first: 2, after: $after) { totalCount pageInfo { hasNextPage endCursor } nodes { row value code message } }';
+  const text = `mutation ($input: ImportVehiclesInput!, $after: String) { importVehicles(input: $input) { import { ${rejections} } } }`;
+  const file = csv(`vin\nSHORT\n${newVin()}\nO${newVin().slice(1)}\nLONGER\n`);
+  const { body } = await acme.post('/graphql', formOf({ fleetId: fleet.id, importId }, file, 'vins.csv', text));
+  const { import: first } = body.data.importVehicles;
+  expect(first).toMatchObject({ rejectedCount: 3, rejected: { totalCount: 3, pageInfo: { hasNextPage: true } } });
+  await gateway.execute(`update import_rejection set code = 'NEW_IN_2030' where import_id = '${importId}' and row = 5`);
+  const after = first.rejected.pageInfo.endCursor;
+  const list = (client: Client, query: string) =>
+    client.post('/graphql', { query, variables: { id: importId, after } });
+  const query = `query ($id: ID!, $after: String) { import(id: $id) { ${rejections} } }`;
+  const { rejected } = (await list(acme, query)).body.data.import;
+  expect(rejected.pageInfo.hasNextPage).toBe(false);
+  expect([...first.rejected.nodes, ...rejected.nodes].map(({ row, value, code }) => [row, value.length, code])).toEqual(
+    [
+      [2, 5, 'VIN_INVALID_LENGTH'],
+      [4, 17, 'VIN_INVALID_CHARACTER'],
+      [5, 6, 'OTHER'],
+    ],
+  );
+  const progress = query.replace('query', 'subscription').replace('import(id', 'importProgress(importId');
+  const sse = { accept: 'text/event-stream' };
+  const stream = await acme.post('/graphql', { query: progress, variables: { id: importId, after } }, sse);
+  expect(stream.body).toContain(JSON.stringify(rejected));
+  expect(codesOf(await list(await gateway.as('globex'), query))).toEqual(['IMPORT_NOT_FOUND']);
 });
 
 test('mode ATOMIC and dryRun store nothing', async () => {

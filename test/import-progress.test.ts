@@ -83,7 +83,7 @@ test('a running import of another company is none', async () => {
 });
 
 const MEMBERS =
-  'id fleetId: fleet { id } state received created existing rejected startedAt storingSince sheet finishedAt';
+  'id fleetId: fleet { id } state received created existing rejected: rejectedCount startedAt storingSince sheet finishedAt';
 
 /** An import as each way of asking shows it, by its name. */
 async function everySight(importId: string): Promise<Record<string, Import>> {

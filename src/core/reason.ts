@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { actors } from '../entities/fleet.ts';
 import { reasonCodes } from '../manufacturers/provider.ts';
 import { field } from './fields.ts';
-import type { JsonTable } from './sql/selection.ts';
+import { type JsonTable, json } from './sql/selection.ts';
 
 export const actor = z.enum(actors);
 
@@ -28,7 +28,5 @@ export const reason = z
 export function reasonMembers(column: string): JsonTable {
   const member = (name: string) => ({ sql: `coalesce((${column} -> '${name}')::text, 'null')` });
   const members = Object.keys(reason.shape).map((name) => [name, member(name)]);
-  const known = reasonCodes.map((code) => `'${code}'`);
-  const code = `case when ${column} ->> 'code' in (${known}) then ${column} ->> 'code' else '${OTHER}' end`;
-  return { ...Object.fromEntries(members), code: { sql: code, bare: true } };
+  return { ...Object.fromEntries(members), code: json.known(`(${column} ->> 'code')`, reasonCodes) };
 }

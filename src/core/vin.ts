@@ -1,6 +1,13 @@
+export const vinErrorCodes = [
+  'VIN_INVALID_LENGTH',
+  'VIN_INVALID_CHARACTER',
+  'VIN_SPREADSHEET_DAMAGE',
+  'VIN_FORMULA_ERROR',
+] as const;
+
 /** Why a value is not a VIN: `message` names the place, `suggestion` is a VIN it was probably meant to be. */
 export interface VinError {
-  code: 'VIN_INVALID_LENGTH' | 'VIN_INVALID_CHARACTER' | 'VIN_SPREADSHEET_DAMAGE' | 'VIN_FORMULA_ERROR';
+  code: (typeof vinErrorCodes)[number];
   message: string;
   suggestion?: string;
 }

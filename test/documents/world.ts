@@ -119,6 +119,7 @@ export function poolsOf(rows: Rows): Pools {
       mostly([...cursorsOf(kind, rows), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
     ]),
   );
+  cursors.RejectedRowConnection = mostly(cursorsOf('import_rejection', rows), 'x', '');
   const anyIds = (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).flatMap(idsOf);
   return {
     first: mostly([1, 2, 3, 5, 1000], 0),

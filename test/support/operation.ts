@@ -92,6 +92,7 @@ export function rest(value: Json): Json {
       if (isReference && key === 'fleet') return ['fleetId', one.id];
       if (isReference && key === 'manufacturer') return [key, one.id];
       if (key === 'type') return [key, typeOf(one)];
+      if (key === 'rejectedCount') return ['rejected', one];
       if (key === 'types') return [key, one.map(typeOf)];
       if (key === 'data') return [key, dataAsRest(one)];
       return [key, rest(one)];

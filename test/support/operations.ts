@@ -260,7 +260,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /vehicles/file': {
     ...mutation(
       'importVehicles',
-      `import { id } summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
+      `import { id } sheet summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
     ),
     // Where to get all refused rows is an address, and so for REST to say.
     asRest: ({ import: run, ...told }) => ({

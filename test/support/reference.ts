@@ -25,7 +25,7 @@ Object.assign(schema.getType('DateTime') as object, {
 // biome-ignore lint/suspicious/noExplicitAny: rows and arguments are of every kind; what is wrong shows in the answers.
 type Row = any;
 type Table = (typeof tables)[number];
-const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const;
+const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery', 'import_rejection'] as const;
 
 /** All rows that one company may see, in the order of its lists, and when they were read. */
 export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly Row[]>> & { readonly now: string };
@@ -34,7 +34,9 @@ export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly
 export async function readRows(gateway: Gateway, company: string): Promise<Rows> {
   const read = async (table: Table) => {
     const found = await gateway.execute<{ row: string }>(`select to_json(t)::text as row from "${table}" t`);
-    return found.map(({ row }) => asGraph(JSON.parse(row)));
+    const rows = found.map(({ row }) => asGraph(JSON.parse(row)));
+    const idOf = ({ row }: Row) => `00000000-0000-8000-8000-${row.toString(16).padStart(12, '0')}`;
+    return table === 'import_rejection' ? rows.map((row) => ({ ...row, id: idOf(row) })) : rows;
   };
   const all = Object.fromEntries(await Promise.all(tables.map(async (table) => [table, await read(table)])));
   const own = (table: Table): Row[] => all[table].filter((row: Row) => row.company === company);
@@ -431,6 +433,8 @@ const fields: Record<string, Field> = {
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
+  'Import.rejectedCount': called('rejected'),
+  'Import.rejected': list('import_rejection', (row, run) => row.importId === run.id),
   'Event.type': ({ type }) => eventTypeOf(type),
   'Event.data': eventData,
   'Event.timestamp': called('at'),

@@ -14,7 +14,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   fleet(id: $id) {
     imports(last: $last, before: $before) {
       pageInfo { hasPreviousPage startCursor }
-      nodes { id state received created existing rejected startedAt }
+      nodes { id state received created existing rejected: rejectedCount startedAt }
     }
   }
 }`;

@@ -7,7 +7,7 @@ import { subscribe } from './stream.js';
 import { sendFile } from './upload.js';
 
 const progressOf = `subscription Progress($id: ID!) {
-  importProgress(importId: $id) { received rejected }
+  importProgress(importId: $id) { received rejected: rejectedCount }
 }`;
 
 /**

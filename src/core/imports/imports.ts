@@ -7,11 +7,11 @@ import { field } from '../fields.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { id } from '../input.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, jsonTable } from '../sql/selection.ts';
+import { isoOf, json, jsonTable } from '../sql/selection.ts';
 import { onNewest } from '../sql/send.ts';
 import { isId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { addOptions, refused, summary } from '../vehicles/vin-lists.ts';
+import { addOptions, refused, rejectionCodes, summary } from '../vehicles/vin-lists.ts';
 import type { Delimiter } from './csv/head.ts';
 
 export const importState = z.enum(importStates);
@@ -101,6 +101,27 @@ export const firstRejections = prepare((p: { company: string; importId: string }
     .orderBy('row')
     .limit(ROWS_SHOWN),
 );
+
+const columnsOfRejection = ['company', 'import_id', 'row', 'value', 'code', 'message'].map(
+  (name) => `x.${name} as ${name}`,
+);
+/** Cursors need ids, so each row has one that is made of its number. */
+const ROW_ID = `('00000000-0000-8000-8000-' || lpad(to_hex(x.row), 12, '0'))::uuid`;
+
+/** Rejected rows of imports. */
+export const rejectionRows: Resource = {
+  table: `(select ${columnsOfRejection}, ${ROW_ID} as id from import_rejection x) r`,
+  id: 'r.id',
+  members: jsonTable('import_rejection', 'r', rejectedRow, { code: json.known('r.code', rejectionCodes) }),
+  conditions: {},
+  order: {
+    columns: ['r.row'],
+    placeOf: (id) => [`('x' || right(${id}::text, 8))::bit(32)::int`],
+    range: ['0', '2147483647'],
+  },
+  primary: true,
+  missing: () => new ImportNotFound(),
+};
 
 export const importRows: Resource = {
   table: 'import n',

@@ -2,7 +2,7 @@ import { contractRows } from '../contracts/contracts.ts';
 import { eventRows, listing, PUBLISHED, unindexedOrder } from '../events/events.ts';
 import { fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
-import { importRows } from '../imports/imports.ts';
+import { importRows, rejectionRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
 import { countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
@@ -54,7 +54,14 @@ const contract: Resource = withFields(contractRows, {
   timeline: timeline(['e.contract_id', 'c.id'], { few: true }),
 });
 
-const importOf: Resource = withFields(importRows, { fleet: one(() => fleet, 'f.id = n.fleet_id') });
+const { rejected: rejectedCount, ...importMembers } = importRows.members;
+const importOf: Resource = {
+  ...withFields(importRows, {
+    fleet: one(() => fleet, 'f.id = n.fleet_id'),
+    rejected: list(() => rejectionRows, ['r.import_id', 'n.id']),
+  }),
+  members: { ...importMembers, ...(rejectedCount && { rejectedCount }) },
+};
 
 const webhook: Resource = withFields(webhookRows, {
   deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id'], { filterOf: (args) => args }),

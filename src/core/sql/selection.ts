@@ -89,6 +89,11 @@ export const json = {
       .join('')}else '${other}' end`,
     row: { sql: column, write: (code) => texts[code as string] ?? other },
   }),
+  /** A code; `OTHER` for one that only another version of the gateway knows. */
+  known: (column: string, codes: readonly string[]): ValueSql => ({
+    sql: `case when ${column} in (${codes.map((code) => `'${code}'`)}) then ${column} else 'OTHER' end`,
+    bare: true,
+  }),
   orNull(value: ValueSql): ValueSql {
     const { sql, bare } = value;
     const row = value.row ?? { sql };

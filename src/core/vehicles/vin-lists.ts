@@ -5,7 +5,7 @@ import { field } from '../fields.ts';
 import { id, mustBe } from '../input.ts';
 import { anyId, anyText, isId } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { vinOrNull } from '../vin.ts';
+import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 
 const vinsMeaning = {
@@ -49,6 +49,10 @@ export const summary = z
   })
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
 export type Summary = z.output<typeof summary>;
+
+export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
+/** The codes as an enumeration. Another version of the gateway may have stored one that this version does not know. */
+export const rejectionCode = z.enum([...rejectionCodes, 'OTHER']);
 
 /** The report on a value that was rejected, in a list or a file. */
 export const refused = {

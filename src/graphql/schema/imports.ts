@@ -19,6 +19,7 @@ import { enumOf, inputFields, objectOf } from './described.ts';
 import { FleetRef } from './fleet-type.ts';
 import { mutate } from './mutation.ts';
 import { judgedBy } from './validation.ts';
+import { addFleet, rejection } from './vehicles.ts';
 
 enumOf('ImportState', importState, 'How far an import has come.', {
   RUNNING: 'Its file is arriving.',
@@ -27,15 +28,25 @@ enumOf('ImportState', importState, 'How far an import has come.', {
   FAILED: 'It ended without effect: the fleet is as it was.',
 });
 
-export const ImportRef = objectOf('Import', importSchema, { fleetId: false });
+export const ImportRef = objectOf('Import', importSchema, { fleetId: false, rejected: false });
 
-builder.objectField(ImportRef, 'fleet', (t) =>
-  t.field({
+const RejectedRowConnection = connectionType('RejectedRow', objectOf('RejectedRow', rejectedRow, rejection));
+
+builder.objectFields(ImportRef, (t) => ({
+  fleet: t.field({
     type: FleetRef,
     description: meaningOf(importSchema.shape.fleetId),
     resolve: read,
   }),
-);
+  rejectedCount: t.exposeInt('rejected', { description: meaningOf(importSchema.shape.rejected) }),
+  rejected: t.field({
+    type: RejectedRowConnection,
+    description:
+      'The rejected rows in the order of the file, as far as they are kept: 100,000, unless the operator chose another number.',
+    args: pageArgs,
+    resolve: read,
+  }),
+}));
 
 const ImportConnection = connectionType('Import', ImportRef);
 
@@ -49,7 +60,6 @@ builder.objectField(FleetRef, 'imports', (t) =>
   }),
 );
 
-objectOf('RejectedRow', rejectedRow);
 objectOf('DuplicateRow', duplicateRow);
 
 addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
@@ -72,6 +82,7 @@ const ImportVehiclesPayload = objectOf('ImportVehiclesPayload', importedVehicles
   rejected: shown,
   duplicates: shown,
 });
+addFleet(ImportVehiclesPayload, ({ import: { fleetId } }) => fleetId);
 
 builder.mutationField('importVehicles', (t) =>
   t.field({

@@ -15,6 +15,7 @@ import {
   movedVehicles,
   moveVehiclesInput,
   rejectedVin,
+  rejectionCode,
   summary,
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
@@ -85,7 +86,19 @@ enumOf('AddMode', addMode, 'What becomes of the good values when others are reje
 });
 
 objectOf('AddSummary', summary);
-objectOf('RejectedVin', rejectedVin);
+const RejectionCode = enumOf('RejectionCode', rejectionCode, 'Why a value was rejected.', {
+  VIN_INVALID_LENGTH: 'It has not 17 characters.',
+  VIN_INVALID_CHARACTER: 'It has a character that no VIN has.',
+  VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has made a number of it.',
+  VIN_FORMULA_ERROR: 'A formula without a stored value, or with an error.',
+  VIN_IN_ANOTHER_FLEET: 'The company has this VIN in another fleet.',
+  OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
+});
+/** The code of a rejection that core gave. */
+export const rejection = {
+  code: { type: RejectionCode, resolve: ({ code }: { code: string }) => rejectionCode.catch('OTHER').parse(code) },
+};
+objectOf('RejectedVin', rejectedVin, rejection);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
 
@@ -94,13 +107,16 @@ const changedFleet = { fleetId: vehicle.shape.fleetId };
 const itsFleet = { fleetId: false } as const;
 
 /** Shows the fleet in a payload as it is after the change. */
-const addFleet = (payload: ReturnType<typeof builder.objectRef<{ fleetId: string }>>) =>
+export const addFleet = <Payload>(
+  payload: ReturnType<typeof builder.objectRef<Payload>>,
+  idIn = (changed: Payload) => (changed as { fleetId: string }).fleetId,
+) =>
   builder.objectField(payload, 'fleet', (t) =>
     t.field({
       type: FleetRef,
       nullable: true,
       description: 'The fleet as it is now; null if somebody has deleted it since.',
-      resolve: ({ fleetId }, _args, { ctx }) => fleetAfterChange(ctx, { id: fleetId }),
+      resolve: (changed, _args, { ctx }) => fleetAfterChange(ctx, { id: idIn(changed as Payload) }),
     }),
   );
 

@@ -132,7 +132,7 @@ subscription FollowUpload($importId: ID!) {
     received
     created
     existing
-    rejected
+    rejectedCount
     fleet { name vehicleCount }
   }
 }
