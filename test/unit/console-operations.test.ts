@@ -17,7 +17,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   importVehicles: ['upload.js', 'importVehicles(input:'],
   getImport: ['imports.js', 'imports(last:'],
   followImport: ['uploads.js', 'importProgress(importId:'],
-  getRejectedRows: ['refused.js', '/rejected.csv`'],
+  getRejectedRows: ['download.js', '/rejected.csv`'],
   listVehicles: ['vehicle-list.js', 'vehicles(filter:'],
   listAllVehicles: ['vehicles.js', 'vehicles(filter:'],
   addVehicles: ['add-vins.js', 'addVehicles(input:'],

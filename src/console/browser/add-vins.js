@@ -46,7 +46,7 @@ export const addVins = (fleetId) =>
         const { created, existing } = summary;
         return `${counted(created, 'vehicle')} ${would}added${existing ? `, ${existing} already there` : ''}.`;
       }
-      const rows = rejected.map(({ index, value, message }) => ({ id: index, row: index + 1, value, message }));
+      const rows = rejected.map(({ index, value, message }) => ({ row: index + 1, value, message }));
       throw Object.assign(fieldError('vins', refusal(summary, would)), {
         report: html`<${RefusedTable} rows=${rows} />`,
       });

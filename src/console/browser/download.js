@@ -9,20 +9,6 @@ export async function saveAnswer(address, name, accept = 'text/csv') {
 /** The refused rows of an import, as the file that the gateway makes of them. Throws ApiError. */
 export const saveRefused = (importId, name) => saveAnswer(`/imports/${importId}/rejected.csv`, name);
 
-/** The first bytes of what the gateway answers at an address of REST, as text; it may end anywhere. Throws ApiError. */
-export async function startOf(address, bytes) {
-  const { body } = await askFor(address, 'text/csv');
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  while (text.length < bytes) {
-    const { done, value } = await reader.read();
-    if (done) return text;
-    text += value;
-  }
-  reader.cancel().catch(() => {});
-  return text;
-}
-
 async function askFor(address, accept) {
   const answer = await fetch(address, { headers: { accept, ...authorization() } }).catch(() => {
     throw unreachable();

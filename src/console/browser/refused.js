@@ -1,15 +1,19 @@
-import { useEffect, useState } from 'preact/hooks';
-import { recordsOf } from './csv.js';
+import { useState } from 'preact/hooks';
 import { attempt } from './dialog.js';
-import { saveRefused, startOf } from './download.js';
+import { saveRefused } from './download.js';
 import { html } from './html.js';
 import { Failure, Waiting } from './parts.js';
+import { useQuery } from './query.js';
 import { Table } from './table.js';
 import { count } from './words.js';
 
+const PAGE = 100;
 /** More are for a spreadsheet. */
-const SHOWN = 100;
-const READ_BYTES = 100_000;
+const MOST = 1_000;
+
+const refusedQuery = `query Refused($id: ID!, $first: Int!) {
+  import(id: $id) { rejected(first: $first) { nodes { row value message } } }
+}`;
 
 const columns = [
   { name: 'Row', kind: 'named', cell: ({ row }) => row },
@@ -18,39 +22,23 @@ const columns = [
 ];
 
 /** Refused values with why, in a part of the page that scrolls. */
-export const RefusedTable = ({ rows }) => html`<${Scroll} columns=${columns} rows=${rows} />`;
-
-const Scroll = ({ columns: own, rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Refused">
-  <${Table} label="Refused" columns=${own} rows=${rows.slice(0, SHOWN)} />
+export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Refused">
+  <${Table} label="Refused" columns=${columns} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
 </div>`;
 
 /** Saves the refused rows of an import as a file that can be mended and sent again. */
 export const SaveRefused = ({ importId, name }) =>
   html`<button type="button" onClick=${attempt(() => saveRefused(importId, name))}>Download refused rows</button>`;
 
-/** The refused rows of an import with the columns of its file, read when they are wanted. */
+/** The refused rows of an import, read when they are wanted. */
 export function RefusedRows({ importId, total }) {
-  const [{ records, error }, set] = useState({});
-  const read = () =>
-    startOf(`/imports/${importId}/rejected.csv`, READ_BYTES).then(
-      (text) => set({ records: recordsOf(text) }),
-      (reason) => set({ error: reason }),
-    );
-  useEffect(() => {
-    read();
-  }, []);
-  if (error) return html`<${Failure} error=${error} retry=${read} />`;
-  if (!records) return html`<${Waiting} rows=${2} />`;
-  const [names, ...rest] = records;
-  const rows = rest.map((cells, id) => ({ id, cells }));
-  const shown = Math.min(rows.length, SHOWN);
-  return html`<${Scroll} columns=${columnsOf(names)} rows=${rows} />
-    ${total > shown && html`<p class="dim">… and ${count(total - shown)} more in the file.</p>`}`;
-}
-
-function columnsOf(names) {
-  const cell = (at) => (row) => row.cells[at];
-  const why = names.indexOf('error_message');
-  const own = names.slice(0, why - 1).map((name, at) => ({ name, kind: at === 0 ? 'main' : 'named', cell: cell(at) }));
-  return [...own, { name: 'Why', kind: 'note', cell: cell(why) }];
+  const [first, setFirst] = useState(PAGE);
+  const { data, error, reload } = useQuery(refusedQuery, { id: importId, first }, () => false);
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!data) return html`<${Waiting} rows=${2} />`;
+  const rows = data.import.rejected.nodes;
+  const rest = total - rows.length;
+  return html`<${RefusedTable} rows=${rows} />
+    ${rest > 0 && html`<p class="dim">… and ${count(rest)} more.</p>`}
+    ${rest > 0 && first < MOST && html`<button type="button" onClick=${() => setFirst(MOST)}>Show more</button>`}`;
 }

@@ -41,7 +41,7 @@ function Failed({ id, error }) {
     ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
 }
 
-function Report({ id, name, summary, rejected, options }) {
+function Report({ id, name, summary, rejected, sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
   return html`<dl class="facts">
       <${Count} name="Rows" value=${received} />
@@ -49,12 +49,13 @@ function Report({ id, name, summary, rejected, options }) {
       <${Count} name="Already there" value=${existing} />
       <${Count} name="Refused" value=${refused} bad=${refused > 0} />
     </dl>
+    ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
     ${options.dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
     ${
       refused > 0 &&
       html`<details>
           <summary>Why ${refused === 1 ? 'it was' : 'they were'} refused</summary>
-          <${RefusedTable} rows=${rejected.map((one) => ({ id: one.row, ...one }))} />
+          <${RefusedTable} rows=${rejected} />
           ${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}
         </details>
         <${SaveRefused} importId=${id} name=${`${name.replace(/\.\w+$/, '')}.rejected.csv`} />`

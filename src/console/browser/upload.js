@@ -2,7 +2,8 @@ import { ApiError, authorization, dataOf, unreachable } from './api.js';
 
 const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) {
-    import { id fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } } }
+    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    sheet
     summary { received created existing rejected }
     rejected { row value message }
   }

@@ -45,7 +45,8 @@ export async function sendAgain(id) {
     const sent = (share) => change(id, { share, phase: share < 1 ? 'sending' : 'storing' });
     const answer = await sendFile({ ...options, fleetId, importId: id }, file, name, { sent, signal: over.signal });
     changed(answer);
-    change(id, { phase: 'done', summary: answer.summary, rejected: answer.rejected });
+    const { summary, rejected, sheet } = answer;
+    change(id, { phase: 'done', summary, rejected, sheet });
   } catch (error) {
     // A file of which every row is refused has its report, too.
     const { summary, rejected = [] } = error.details ?? {};
