@@ -234,6 +234,8 @@ test('the sheet is told with its import: when it is read again, repeated, refuse
     return [body.state, body.sheet, answer.body.data.import.sheet];
   };
   expect(await told()).toEqual(['FAILED', 'Cars', 'Cars']);
+  expect((await client.post(`${path}&mode=atomic`, '%PDF', { 'content-type': 'text/csv' })).status).toBe(415);
+  expect(await told()).toEqual(['FAILED', null, null]);
 
   const other = crypto.randomUUID();
   const sent = () =>

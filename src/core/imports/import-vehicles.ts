@@ -112,8 +112,7 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { sheet, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const which = { company: run.company, importId: run.id };
-  const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), which) : [];
+  const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), { company: run.company, importId: run.id }) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
@@ -193,6 +192,7 @@ const startAnew = prepare((p: { company: string; id: string; now: Date; lease: D
       existing: 0,
       rejected: 0,
       duplicates: '[]',
+      sheet: null,
       digest: null,
       failure: null,
       started_at: p.now,
