@@ -4,7 +4,6 @@ import { field } from '../fields.ts';
 import { reason, reasonMembers } from '../reason.ts';
 import type { UnionField, UnionMember } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
-import type { EventType } from './record-events.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
 const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
@@ -21,7 +20,7 @@ const contract = z
   })
   .describe('The contract.');
 
-/** What an event of each type says, as REST and webhooks write it. */
+/** What an event of each type says, as REST and webhooks write it. Subscribers branch on the types, so these never change. */
 export const eventData = {
   'fleet.created': z
     .object({
@@ -73,7 +72,10 @@ export const eventData = {
   'webhook.test': z
     .object({ webhookId: field(z.uuid(), 'The webhook.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c') })
     .describe('The webhook that was tested.'),
-} as const satisfies Record<EventType, z.ZodObject>;
+} as const satisfies Record<string, z.ZodObject>;
+
+export type EventType = keyof typeof eventData;
+export const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]];
 
 type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
 

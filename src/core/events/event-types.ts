@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ValueField } from '../sql/resource.ts';
-import { eventTypes } from './record-events.ts';
+import { eventTypes } from './event-data.ts';
 
 const OTHER = 'other';
 /** Types as an enumeration. Another version of the gateway may have recorded one that this version does not know. */

@@ -13,9 +13,9 @@ import { onPrimary } from '../sql/send.ts';
 import { firstIdOf, isId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import { dataField, eventData } from './event-data.ts';
+import { dataField, eventData, eventTypes } from './event-data.ts';
 import { typeField } from './event-types.ts';
-import { eventTypes, MOST_TYPES } from './record-events.ts';
+import { MOST_TYPES } from './record-events.ts';
 
 const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
 

@@ -1,39 +1,24 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
+import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
 import { onPrimary } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-
-/** Wire names: subscribers branch on them, so they never change. */
-export const eventTypes = [
-  'fleet.created',
-  'fleet.updated',
-  'fleet.deleted',
-  'vehicle.added',
-  'vehicle.moved',
-  'vehicle.removed',
-  'eligibility.changed',
-  'import.completed',
-  'contract.created',
-  'contract.deleted',
-  'contract.started',
-  'contract.ended',
-  'webhook.test',
-] as const;
-export type EventType = (typeof eventTypes)[number];
+import type { EventType, eventData } from './event-data.ts';
 
 /** A list of types may name some twice, but not for ever. */
 export const MOST_TYPES = 100;
 
-/** Something that became true in the open transaction. `data` says what changed, in few words. */
-export interface Fact {
-  type: EventType;
+/** Something that became true in the open transaction. */
+export type Fact = { [Type in EventType]: FactOf<Type> }[EventType];
+interface FactOf<Type extends EventType> {
+  type: Type;
+  data?: z.input<(typeof eventData)[Type]>;
   company: string;
   fleetId?: string;
   contractId?: string;
   vehicles?: readonly { id: string; vin: string }[];
-  data?: Record<string, unknown>;
   /** In whose name; where it is not given, the service's or the caller's, as the type has it. */
   by?: By;
 }

@@ -1,4 +1,5 @@
 import { type Insertable, sql } from 'kysely';
+import type { z } from 'zod';
 import { Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
@@ -105,11 +106,17 @@ const lockToChange = prepare((p: Place) =>
     .forNoKeyUpdate(),
 );
 
+type Fields = z.output<typeof createFleetInput>;
+
 /** Each field that gets another value, with both. */
-function changesOf<T extends object>(before: T, fields: Partial<T>): Record<string, { from: unknown; to: unknown }> {
-  const names = Object.keys(fields) as (keyof T & string)[];
-  const changed = names.filter((name) => fields[name] !== undefined && fields[name] !== before[name]);
-  return Object.fromEntries(changed.map((name) => [name, { from: before[name], to: fields[name] }]));
+function changesOf(before: Fields, fields: { [Name in keyof Fields]?: string | undefined }) {
+  const names = Object.keys(fields) as (keyof Fields)[];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const [from, to] = [before[name], fields[name]];
+      return to === undefined || to === from ? [] : [[name, { from, to }]];
+    }),
+  );
 }
 
 /**
