@@ -222,10 +222,7 @@ describe('urql', () => {
   });
 
   test.each(['graphql-ws', 'graphql-sse'])('subscribes by its subscriptionExchange over %s', async (library) => {
-    const transport =
-      library === 'graphql-ws'
-        ? openSocket()
-        : createClient({ url, headers: { ...acme.headers }, singleConnection: true });
+    const transport = library === 'graphql-ws' ? openSocket() : createClient({ url, headers: { ...acme.headers } });
     onTestFinished(() => void transport.dispose());
     const own = new UrqlClient({
       url,

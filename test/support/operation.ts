@@ -91,7 +91,7 @@ export function rest(value: Json): Json {
       const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
       if (isReference && key === 'fleet') return ['fleetId', one.id];
       if (isReference && key === 'manufacturer') return [key, one.id];
-      if (key === 'type') return [key, typeOf(one)];
+      if (key === 'type') return [key, /^[A-Z]+_[A-Z]+$/.test(one) ? typeOf(one) : one];
       if (key === 'rejectedCount') return ['rejected', one];
       if (key === 'types') return [key, one.map(typeOf)];
       if (key === 'data') return [key, dataAsRest(one)];
