@@ -30,6 +30,7 @@ export default [
           exceptions: {
             // Parts of something that has an id, or known by another key (a VIN, a place in a list).
             types: [
+              'ActivityCount',
               'AddSummary',
               'DeliveryRequest',
               'DuplicateRow',

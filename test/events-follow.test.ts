@@ -40,7 +40,7 @@ test.each(Object.entries(readers))(
     const vins = newVins(3_000);
     let ended = false;
     const followed: Json[] = [];
-    const added = () => followed.flatMap(({ type, vehicles }) => (type === 'vehicle.added' ? vehicles : []));
+    const added = () => followed.flatMap(({ type, vehicles }) => (/added$/i.test(type) ? vehicles : []));
     const following = (async () => {
       while (!ended) followed.push(...(await next()));
     })();

@@ -13,6 +13,7 @@ CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhoo
 CREATE INDEX delivery_due_by_webhook ON public.delivery USING btree (company, webhook_id, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX event_by_contract ON public.event USING btree (company, contract_id, "position") WHERE (("position" IS NOT NULL) AND (contract_id IS NOT NULL))
 CREATE INDEX event_by_fleet ON public.event USING btree (company, fleet_id, "position") WHERE (("position" IS NOT NULL) AND (fleet_id IS NOT NULL))
+CREATE INDEX event_by_history ON public.event USING btree (company, history_id, "position") WHERE (("position" IS NOT NULL) AND (history_id IS NOT NULL))
 CREATE INDEX event_to_publish ON public.event USING btree (company, seq) WHERE ("position" IS NULL)
 CREATE INDEX event_type ON public.event USING btree (company, type, "position") WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
@@ -20,6 +21,7 @@ CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT
 CREATE INDEX fleet_being_deleted ON public.fleet USING btree (company, id) WHERE (deletion IS NOT NULL)
 CREATE INDEX fleet_by_hash ON public.fleet USING hash (id)
 CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C", id)
+CREATE INDEX history_by_fleet ON public.history USING btree (company, fleet_id, "position")
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
@@ -35,6 +37,7 @@ CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE UNIQUE INDEX activity_pkey ON public.activity USING btree (company, hour, fleet_id, type) -- constraint
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX delivery_by_id ON public.delivery USING btree (id)
@@ -44,6 +47,9 @@ CREATE UNIQUE INDEX event_by_id ON public.event USING btree (id)
 CREATE UNIQUE INDEX event_company_position_key ON public.event USING btree (company, "position") WHERE ("position" IS NOT NULL)
 CREATE UNIQUE INDEX event_pkey ON public.event USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX fleet_pkey ON public.fleet USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX history_key ON public.history USING btree (company, key) -- constraint
+CREATE UNIQUE INDEX history_pkey ON public.history USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX history_position ON public.history USING btree (company, "position") -- constraint
 CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (company, key) -- constraint
 CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (company, import_id, first_row) -- constraint
 CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint

@@ -7,7 +7,7 @@ export const hasCitus = `exists (select from pg_extension where extname = 'citus
 /** Tables that are spread by their company, those that others refer to first. */
 const distributed = [
   ...['company', 'fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'import_batch', 'import_rejection'],
-  ...['idempotency_key', 'event', 'webhook', 'delivery', 'schedule'],
+  ...['idempotency_key', 'event', 'history', 'activity', 'webhook', 'delivery', 'schedule'],
 ];
 /** Tables of the coordinator that every node may ask for. */
 const local = ['rate_use', 'worker', 'mikro_orm_migrations'];

@@ -26,6 +26,11 @@ export const Event = defineEntity({
       properties: ['company', 'contractId', 'position'],
       where: `${published} AND contract_id IS NOT NULL`,
     },
+    {
+      name: 'event_by_history',
+      properties: ['company', 'historyId', 'position'],
+      where: `${published} AND history_id IS NOT NULL`,
+    },
     { name: 'event_vehicle', properties: ['vehicleIds'], type: 'gin', where: published },
     { name: 'event_vin', properties: ['vins'], type: 'gin', where: published },
   ],
@@ -48,6 +53,56 @@ export const Event = defineEntity({
     requestId: p.text().nullable(),
     at: time(),
     data: json<Record<string, unknown>>().defaultRaw(`'{}'`),
+    /** The item of the history that it is a part of, from when it is published. */
+    historyId: p.uuid().nullable(),
+  },
+});
+
+/** Events that are one for people: of a request, or of the service's own in an hour. */
+export const History = defineEntity({
+  name: 'History',
+  tableName: 'history',
+  uniques: [
+    { name: 'history_key', properties: ['company', 'key'] },
+    { name: 'history_position', properties: ['company', 'position'] },
+  ],
+  indexes: [{ name: 'history_by_fleet', properties: ['company', 'fleetId', 'position'] }],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary().defaultRaw('new_uuid()'),
+    /** A digest of what its events have in common. */
+    key: p.uuid(),
+    /** That of its first event. */
+    position: p.bigint(),
+    type: p.text(),
+    fleetId: p.uuid().nullable(),
+    importId: p.uuid().nullable(),
+    actor: p.text(),
+    requestId: p.text().nullable(),
+    firstAt: time(),
+    lastAt: time(),
+    events: p.integer(),
+    vehicles: p.integer(),
+    pending: p.integer(),
+    eligible: p.integer(),
+    ineligible: p.integer(),
+    unsupported: p.integer(),
+    failed: p.integer(),
+  },
+});
+
+/** Events of a type that were published, by the hour in which they happened. */
+export const Activity = defineEntity({
+  name: 'Activity',
+  tableName: 'activity',
+  properties: {
+    company: p.text().primary(),
+    hour: time().primary(),
+    /** Zeros for what is about no fleet. */
+    fleetId: p.uuid().primary(),
+    type: p.text().primary(),
+    events: p.integer(),
+    vehicles: p.integer(),
   },
 });
 

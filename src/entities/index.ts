@@ -1,12 +1,12 @@
 import { Routine } from '@mikro-orm/core';
 import { Company, IdempotencyKey, RateUse, Schedule, Worker } from './company.ts';
-import { Delivery, Event, Webhook } from './event.ts';
+import { Activity, Delivery, Event, History, Webhook } from './event.ts';
 import { Contract, Fleet, Vehicle, VehicleTally } from './fleet.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
 
 export const entities = [
   ...[Company, Fleet, Vehicle, VehicleTally, Contract, Import, ImportBatch, ImportRejection],
-  ...[IdempotencyKey, Event, Webhook, Delivery, Schedule, Worker, RateUse],
+  ...[IdempotencyKey, Event, History, Activity, Webhook, Delivery, Schedule, Worker, RateUse],
 ];
 
 /** The functions of the database, but for those of triggers. */

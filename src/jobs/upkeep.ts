@@ -1,5 +1,5 @@
 import type { Context } from '../core/context.ts';
-import { trimEvents } from '../core/events/events.ts';
+import { trimEvents } from '../core/events/trim-events.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
 import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import { foldTallies, forgetAnswers, forgetRateUse } from '../core/operations/upkeep.ts';

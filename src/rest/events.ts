@@ -8,13 +8,14 @@ import { eventStream } from './event-stream.ts';
 import { commaList, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest, type Route } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
-const filters = ['eventType', 'eventFleetId', 'eventVin', 'since', 'until'] as const;
+const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
 const shape = shapeOf(event);
 
 const eventQuery = z.object({
   type: commaList,
   fleetId: once,
+  historyId: once,
   vin: once,
   since: once,
   until: once,

@@ -7,6 +7,7 @@ import { once, type StoredAnswer } from '../core/idempotency.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPiece, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
+import { companyRoutes } from './company.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
 import { eventRoutes } from './events.ts';
@@ -27,6 +28,7 @@ export const routes: readonly Route[] = [
   ...vehicleRoutes,
   ...contractRoutes,
   ...searchRoutes,
+  ...companyRoutes,
   ...manufacturerRoutes,
   ...eventRoutes,
   ...webhookRoutes,

@@ -111,16 +111,19 @@ const cursorsOf = (kind: Exclude<keyof Rows, 'now'>, rows: Rows): string[] => [
 export function poolsOf(rows: Rows): Pools {
   const idsOf = (kind: Exclude<keyof Rows, 'now'>) => rows[kind].map(({ id }) => id as string);
   const some = (ids: string[]) => mostly([...ids, ids[0]?.toUpperCase()], unknownId, 'x', '', '\0');
+  const hours = [0, 1, 30].map((hour) => new Date(Date.now() - hour * 3_600_000).toISOString());
   const vins = rows.vehicle.map(({ vin }) => vin as string);
   const someVins = mostly([...vins, vins[0]?.toLowerCase(), ` ${vins[1]}`], '', 'WBA', '\0');
   const cursors = Object.fromEntries(
-    (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).map((kind) => [
+    (['fleet', 'vehicle', 'contract', 'event', 'history', 'import', 'webhook', 'delivery'] as const).map((kind) => [
       `${kind[0]?.toUpperCase()}${kind.slice(1)}Connection`,
       mostly([...cursorsOf(kind, rows), ...(kind === 'event' ? idsOf(kind) : [])], 'x', ''),
     ]),
   );
   cursors.RejectedRowConnection = mostly(cursorsOf('import_rejection', rows), 'x', '');
-  const anyIds = (['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery'] as const).flatMap(idsOf);
+  const anyIds = (
+    ['fleet', 'vehicle', 'contract', 'event', 'history', 'import', 'webhook', 'delivery'] as const
+  ).flatMap(idsOf);
   return {
     first: mostly([1, 2, 3, 5, 1000], 0),
     last: [1, 2, 3, 5],
@@ -142,6 +145,9 @@ export function poolsOf(rows: Rows): Pools {
     verifiedBefore: mostly(VERIFIED, 'yesterday'),
     verifiedAfter: VERIFIED,
     contractId: some(idsOf('contract')),
+    historyId: some(idsOf('history')),
+    from: mostly(hours, 'yesterday', '2000-01-01T00:00:00Z'),
+    to: hours,
     vehicleId: some(idsOf('vehicle')),
     vin: {
       VehicleFilter: mostly(

@@ -447,6 +447,44 @@ export const operations: Readonly<Record<string, Operation>> = {
       ]),
     ),
   },
+  'GET /company': {
+    ...query(
+      'company',
+      '',
+      `${all('Company', 'eligibilitySummary')} eligibilitySummary { ${all('EligibilitySummary')} }`,
+    ),
+    cases: { 'the totals': () => ({ path: '/company' }) },
+  },
+  'GET /company/activity': {
+    ...query('company', '', ''),
+    document: `query ($from: DateTime!, $by: ActivityUnit! = DAY) {
+      company { activity(from: $from, by: $by) { ${all('ActivityCount')} } } }`,
+    asRest: ({ activity }) => rest(activity),
+    cases: Object.fromEntries(
+      ['HOUR', 'DAY'].flatMap((by) =>
+        [new Date(Date.now() - 7_200_000).toISOString(), 'yesterday'].map((from) => [
+          `by ${by} from ${from.length > 10 ? 'a time' : from}`,
+          () => ({ path: `/company/activity?${new URLSearchParams({ from, by })}`, variables: { from, by } }),
+        ]),
+      ),
+    ),
+  },
+  'GET /history': {
+    ...query(
+      'history',
+      `${page}, $fleetId: ID, $types: [EventType!]`,
+      listed(`${all('HistoryItem', 'statuses')} statuses { ${all('EligibilitySummary')} }`),
+    ),
+    asRest: asPage,
+    renamed: { ...renamed, 'types.0': 'types.0' },
+    cases: {
+      ...paging('/history'),
+      'of a fleet': ({ fleetId }) => ({
+        path: `/history?fleetId=${fleetId}&limit=100`,
+        variables: { fleetId, first: 100 },
+      }),
+    },
+  },
   'GET /manufacturers': {
     ...query('manufacturers', '', all('Manufacturer')),
     cases: { 'the list': () => ({ path: '/manufacturers' }) },

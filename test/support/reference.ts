@@ -25,7 +25,10 @@ Object.assign(schema.getType('DateTime') as object, {
 // biome-ignore lint/suspicious/noExplicitAny: rows and arguments are of every kind; what is wrong shows in the answers.
 type Row = any;
 type Table = (typeof tables)[number];
-const tables = ['fleet', 'vehicle', 'contract', 'event', 'import', 'webhook', 'delivery', 'import_rejection'] as const;
+const tables = [
+  ...(['fleet', 'vehicle', 'contract', 'event', 'history', 'import', 'webhook', 'delivery'] as const),
+  'import_rejection',
+] as const;
 
 /** All rows that one company may see, in the order of its lists, and when they were read. */
 export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly Row[]>> & { readonly now: string };
@@ -68,6 +71,9 @@ function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
   });
 }
 
+const typeNameOf = (table: Table) =>
+  table === 'history' ? 'HistoryItem' : `${table[0]?.toUpperCase()}${table.slice(1)}`;
+
 /** Rows with their place in lists, which is the order of these. */
 const inOrder = (table: Table, rows: Row[]): Row[] => {
   const placed = rows.map((row) => ({ ...row, table, place: orders[table]?.(row) ?? row.id }));
@@ -75,6 +81,8 @@ const inOrder = (table: Table, rows: Row[]): Row[] => {
 };
 const orders: Partial<Record<Table, (row: Row) => string | number>> = {
   event: ({ position }) => position,
+  // The latest first.
+  history: ({ position }) => -position,
   import: ({ startedAt, id }) => `${startedAt} ${id}`,
 };
 
@@ -114,7 +122,7 @@ export async function answer(rows: Rows, params: Params): Promise<{ result: Exec
   const result = await execute({
     schema,
     // Rows of the tables and the data of events alone are of abstract types.
-    typeResolver: ({ dataType, table }) => dataType ?? `${table[0].toUpperCase()}${table.slice(1)}`,
+    typeResolver: ({ dataType, table }) => dataType ?? typeNameOf(table),
     document: parse(params.query),
     variableValues: params.variables,
     operationName: params.operationName,
@@ -177,10 +185,15 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     types: (event, types) => types.includes(nameOf(event.type)),
     fleetId: (event, id) => sameId(id, event.fleetId),
     contractId: (event, id) => sameId(id, event.contractId),
+    historyId: (event, id) => sameId(id, event.historyId),
     vehicleId: (event, id) => event.vehicleIds.some((one: string) => sameId(id, one)),
     vin: (event, vin) => event.vins.some((one: string) => sameVin(vin, one)),
     since: (event, time) => event.at >= new Date(time).toISOString(),
     until: (event, time) => event.at < new Date(time).toISOString(),
+  },
+  history: {
+    fleetId: (item, id) => sameId(id, item.fleetId),
+    types: (item, types) => types.includes(nameOf(item.type)),
   },
   delivery: { state: (delivery, state) => delivery.state === state },
 };
@@ -247,7 +260,8 @@ function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows, ord
   if (id.length !== 36 || (!isEvent && cursorOf(id) !== cursor)) return refuse('VALIDATION_FAILED');
   if (kind === 'event') return rows.event.find((event) => event.id === id) ?? refuse('VALIDATION_FAILED');
   // Before and after what is not there, there is nothing.
-  return kind === 'import' ? (rows.import.find((run) => run.id === id) ?? { place: Number.NaN }) : { place: id };
+  if (kind !== 'import' && kind !== 'history') return { place: id };
+  return rows[kind].find((one) => one.id === id) ?? { place: Number.NaN };
 }
 
 const compare = <T>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN);
@@ -302,7 +316,7 @@ const one =
     rows[kind].find((row) => sameId(id, row.id)) ?? refuse(code);
 /** Whatever has this id: where two have it, the import, whose id was chosen, is the other. */
 const nodeOf = (id: string, rows: Rows): Row =>
-  (['fleet', 'vehicle', 'contract', 'event', 'webhook', 'delivery', 'import'] as const)
+  (['fleet', 'vehicle', 'contract', 'event', 'history', 'webhook', 'delivery', 'import'] as const)
     .flatMap((kind) => rows[kind])
     .find((row) => sameId(id, row.id)) ?? null;
 /** How well a text with something in it fits: 0 the best. */
@@ -330,7 +344,35 @@ const eventOf = ({ eventId }: Row, rows: Rows) => rows.event.find(({ id }) => id
 const count =
   (status: string): Field =>
   (fleet, _args, rows) =>
-    rows.vehicle.filter((vehicle) => vehicle.fleetId === fleet.id && vehicle.status === status).length;
+    fleet[status.toLowerCase()] ??
+    rows.vehicle.filter(
+      (vehicle) => (fleet.table === 'company' || vehicle.fleetId === fleet.id) && vehicle.status === status,
+    ).length;
+const LENGTHS: Record<string, number> = { HOUR: 3_600_000, DAY: 86_400_000 };
+const activity: Field = (_company, { from, to, by, fleetId }, rows) => {
+  const length = LENGTHS[by] ?? 0;
+  const unitOf = (time: string, unit = length) => Math.floor(Date.parse(time) / unit) * unit;
+  const until = Date.parse(to ?? rows.now);
+  // What is no time is none of these either.
+  if (!(until - unitOf(from) <= 1000 * length)) return refuse('VALIDATION_FAILED');
+  const those = rows.event.filter(
+    ({ at, fleetId: of }) =>
+      unitOf(at, LENGTHS.HOUR) >= unitOf(from) &&
+      unitOf(at, LENGTHS.HOUR) < until &&
+      (fleetId == null || sameId(fleetId, of)),
+  );
+  const groups = Object.entries(
+    Object.groupBy(those, ({ at, type }) => `${new Date(unitOf(at)).toISOString()} ${type}`),
+  );
+  return groups
+    .toSorted(([a], [b]) => compareTexts(a, b))
+    .map(([key, events = []]) => ({
+      from: key.split(' ')[0],
+      type: key.split(' ')[1],
+      count: events.length,
+      vehicleCount: events.reduce((sum, { vehicleIds }) => sum + vehicleIds.length, 0),
+    }));
+};
 /** The member of this row under another name. */
 const called =
   (name: string): Field =>
@@ -401,6 +443,24 @@ const fields: Record<string, Field> = {
   'Query.providers': (_source, _args, rows) => rows.provider,
   'Query.import': one('import', 'IMPORT_NOT_FOUND'),
   'Query.events': list('event'),
+  'Query.history': (source, { fleetId, types, ...args }, rows, ...more) =>
+    list('history')(source, { ...args, filter: { fleetId, types } }, rows, ...more),
+  'HistoryItem.type': ({ type }) => eventTypeOf(type),
+  'HistoryItem.from': called('firstAt'),
+  'HistoryItem.to': called('lastAt'),
+  'HistoryItem.count': called('events'),
+  'HistoryItem.vehicleCount': called('vehicles'),
+  'HistoryItem.statuses': (item) => (item.type === 'eligibility.changed' ? item : null),
+  'HistoryItem.fleet': fleetOf,
+  'HistoryItem.import': ({ importId }, _args, rows) => rows.import.find(({ id }) => id === importId),
+  'HistoryItem.events': list('event', (event, item) => event.historyId === item.id),
+  'Query.company': (_source, _args, rows) => ({ table: 'company', id: rows.fleet[0].company }),
+  'Company.fleetCount': (_source, _args, rows) => rows.fleet.length,
+  'Company.vehicleCount': (_source, _args, rows) => rows.vehicle.length,
+  'Company.contractCount': (_source, _args, rows) => rows.contract.length,
+  'Company.eligibilitySummary': itself,
+  'Company.activity': activity,
+  'ActivityCount.type': ({ type }) => eventTypeOf(type),
   'Query.event': one('event', 'NOT_FOUND'),
   'Query.webhooks': list('webhook'),
   'Query.webhook': one('webhook', 'WEBHOOK_NOT_FOUND'),

@@ -48,6 +48,9 @@ const places: Record<string, readonly [file: string, asks: string]> = {
 
 /** Operations that the console has not, and why. */
 const absent: Record<string, string> = {
+  getCompany: 'the lists tell their totals',
+  getActivity: 'the activity is shown event by event',
+  listHistory: 'the activity is shown event by event',
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
   getLiveness: 'for orchestrators',
   getReadiness: 'for load balancers',

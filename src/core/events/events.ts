@@ -10,7 +10,7 @@ import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { firstIdOf, isId, prepare } from '../sql/sql.ts';
+import { isId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { dataField, eventData, eventTypes } from './event-data.ts';
@@ -67,6 +67,7 @@ export const eventFilter = z
       .describe('Of one of these types.'),
     fleetId: z.string().nullish().describe('About this fleet or its vehicles.'),
     contractId: z.string().nullish().describe('About this contract.'),
+    historyId: z.string().nullish().describe('Of this item of the history.'),
     vehicleId: z.string().nullish().describe('About this vehicle.'),
     vin: z.string().nullish().describe('About the vehicle with this VIN, also from before it was last added.'),
     since: time.nullish().describe('From then on.'),
@@ -93,33 +94,6 @@ export async function listEvents(
 }
 
 export const PUBLISHED = 'e.position is not null';
-
-const TRIMMED_AT_ONCE = 1000;
-
-/** Forgets events past their time with their deliveries, in small steps; gives whether there may be more. */
-export async function trimEvents(ctx: Context): Promise<boolean> {
-  const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const rows = await trim(onPrimary(ctx), { before: firstIdOf(oldest) });
-  return rows.length === TRIMMED_AT_ONCE;
-}
-
-const trim = prepare((p: { before: string }) =>
-  db
-    .with('old', (q) =>
-      q
-        .selectFrom('event')
-        .select(['company', 'id'])
-        .where('id', '<', p.before)
-        .where('position', 'is not', null)
-        .orderBy('id')
-        .limit(TRIMMED_AT_ONCE),
-    )
-    .deleteFrom('event as e')
-    .using('old')
-    .whereRef('e.company', '=', 'old.company')
-    .whereRef('e.id', '=', 'old.id')
-    .returning('e.id'),
-);
 
 /**
  * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
@@ -231,13 +205,18 @@ export const eventRows: Resource = {
     types: ['e.type = any(?::text[])'],
     fleetId: ['e.fleet_id is not null and e.fleet_id = ?::uuid', idOrNull],
     contractId: ['e.contract_id is not null and e.contract_id = ?::uuid', idOrNull],
+    historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],
     vehicleId: [listing('e.vehicle_ids', '?::uuid'), idOrNull],
     vin: [listing('e.vins', '?::text'), vinOrNull],
     since: [`e.at >= ?::timestamptz and e.position >= coalesce(${placeAt('-', '<', 'desc')}, 0)`],
     until: [`e.at < ?::timestamptz and e.position <= coalesce(${placeAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
-  leading: { fleetId: ['e.fleet_id', '?::uuid'], contractId: ['e.contract_id', '?::uuid'] },
+  leading: {
+    fleetId: ['e.fleet_id', '?::uuid'],
+    contractId: ['e.contract_id', '?::uuid'],
+    historyId: ['e.history_id', '?::uuid'],
+  },
   sparse: { names: ['vehicleId', 'vin'], order: unindexedOrder },
   readPage: readEventPage,
   lacking: HIDDEN,

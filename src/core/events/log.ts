@@ -4,6 +4,7 @@ import { scheduling } from '../schedule.ts';
 import { onNewest, onPrimary, transaction } from '../sql/send.ts';
 import { anyOf, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
+import { countActivity, dueEvents, keepHistory } from './published.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
@@ -116,26 +117,16 @@ const publishing = (most: number) =>
       .with('log', (q) => q.selectFrom('company').select('position').where('company', '=', p.company))
       .with(
         (cte) => cte('due').materialized(),
-        (q) =>
-          q
-            .selectFrom((from) =>
-              from
-                .selectFrom('event')
-                .select(['id', 'seq'])
-                .where('company', '=', p.company)
-                .where('position', 'is', null)
-                .orderBy('seq')
-                .limit(most)
-                .as('next'),
-            )
-            .crossJoin('log')
-            .select(['next.id', sql<string>`log.position + row_number() over (order by next.seq)`.as('position')]),
+        () => dueEvents(p, most),
       )
+      .with('item', () => keepHistory(p))
+      .with('counted', () => countActivity(p))
       .with('published', (q) =>
         q
           .updateTable('event as e')
           .from('due')
-          .set(({ ref }) => ({ position: ref('due.position') }))
+          .innerJoin('item', 'item.key', 'due.key')
+          .set(({ ref }) => ({ position: ref('due.position'), history_id: ref('item.id') }))
           .where('e.company', '=', p.company)
           .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
           .whereRef('e.id', '=', 'due.id')

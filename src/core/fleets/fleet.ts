@@ -21,6 +21,17 @@ export const fleet = z
   .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
 export type Fleet = z.output<typeof fleet>;
 
+const counted = (meaning: string, example: number) => field(z.int(), meaning, example);
+export const eligibilitySummary = z
+  .object({
+    pending: counted('Vehicles without an answer yet.', 1),
+    eligible: counted('Vehicles whose data can be had.', 12),
+    ineligible: counted('Vehicles whose data cannot be had.', 3),
+    unsupported: counted('Vehicles nobody can be asked about.', 0),
+    failed: counted('Vehicles whose verification needs somebody to act.', 2),
+  })
+  .meta({ id: 'EligibilitySummary', description: 'How many vehicles have each status.' });
+
 export const createFleetInput = z
   .object(asIn(fleet, { name: text(255), companyAddress: text(255), email, vat: text(255) }))
   .meta({ description: 'A new fleet. Each text is trimmed and has 1 to 255 characters.' });

@@ -107,7 +107,7 @@ export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
 /** Numbers of its vehicles, by the status in lower case. */
 export const byStatus: JsonTable = Object.fromEntries(statuses.map(([name]) => [name, json.number(`counts.${name}`)]));
-const sums = [
+export const sums = [
   'coalesce(sum(t.delta), 0) as total',
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
 ].join(', ');

@@ -7,6 +7,7 @@ import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql
 import { countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
+import { historyRows } from './history.ts';
 
 // What can be read from where: the resources with what hangs on each, and where reading begins.
 
@@ -67,6 +68,12 @@ const webhook: Resource = withFields(webhookRows, {
   deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id'], { filterOf: (args) => args }),
 });
 
+const history: Resource = withFields(historyRows, {
+  fleet: one(() => fleet, 'f.id = h.fleet_id'),
+  import: one(() => importOf, 'n.id = h.import_id'),
+  events: timeline(['e.history_id', 'h.id']),
+});
+
 /** The resources by the names of their types, for objects that are there already. */
 export const resources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
@@ -82,6 +89,7 @@ export const nodes: Readonly<Record<string, Resource>> = {
   Vehicle: vehicle,
   Contract: contract,
   Event: eventRows,
+  HistoryItem: history,
   Webhook: webhook,
   Delivery: deliveryRows,
   Import: importOf,
@@ -119,6 +127,7 @@ export const queries: Readonly<Record<string, Field>> = {
   import: byArgs(importOf),
   events: all(eventRows, { on: PUBLISHED }),
   event: byArgs(eventRows),
+  history: all(history, { filterOf: (args) => args }),
   webhooks: all(webhook, { few: true }),
   webhook: byArgs(webhook),
 };

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { eligibilitySummary } from '../../core/fleets/fleet.ts';
 import { actor, reason, reasonCode, reasonCodeOf } from '../../core/reason.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import { connectivityStatus, dataDelivery, eligibility, eligibilityStatus } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
-import { type Planned, read } from '../execution/reads.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
 import { addManufacturer } from './manufacturers.ts';
@@ -69,21 +70,7 @@ export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacture
 
 addManufacturer(EligibilityRef, eligibility);
 
-const statuses = {
-  pending: 'Vehicles without an answer yet.',
-  eligible: 'Vehicles whose data can be had.',
-  ineligible: 'Vehicles whose data cannot be had.',
-  unsupported: 'Vehicles nobody can be asked about.',
-  failed: 'Vehicles whose verification needs somebody to act.',
-};
-
-export const EligibilitySummary = builder.objectRef<Planned>('EligibilitySummary').implement({
-  description: 'How many vehicles of a fleet have each status.',
-  fields: (t) =>
-    Object.fromEntries(
-      Object.entries(statuses).map(([name, description]) => [name, t.int({ description, resolve: read })]),
-    ),
-});
+export const EligibilitySummary = objectOf('EligibilitySummary', eligibilitySummary);
 
 builder.queryField('eligibility', (t) =>
   t.field({

@@ -42,7 +42,7 @@ export const EventRef = objectOf('Event', event, {
   },
 });
 
-const EventConnection = connectionType('Event', EventRef);
+export const EventConnection = connectionType('Event', EventRef);
 
 const EventFilter = inputOf('EventFilter', eventFilter, { types: { type: [EventType] } });
 

@@ -1,9 +1,11 @@
 import './scalars.ts';
+import './company.ts';
 import './contracts.ts';
 import './eligibility.ts';
 import './eligibility-changes.ts';
 import './events.ts';
 import './fleets.ts';
+import './history.ts';
 import './imports.ts';
 import './manufacturers.ts';
 import './search.ts';

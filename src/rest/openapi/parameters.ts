@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { contractOrders } from '../../core/contracts/contract.ts';
 import { meaningOf } from '../../core/fields.ts';
 import { fleetFilter, fleetOrders } from '../../core/fleets/fleet.ts';
+import { activityInput, activityUnit } from '../../core/reads/company.ts';
 import { FOUND_MOST, searchInput } from '../../core/reads/search.ts';
 import { actor } from '../../core/reason.ts';
 import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
@@ -105,6 +106,18 @@ export const queryParameters = {
   reasonActor: query('actor', meaning(ofActor), { type: 'string', enum: actor.options }),
   verifiedBefore: query('verifiedBefore', meaning(verifiedBefore), { type: 'string', format: 'date-time' }),
   verifiedAfter: query('verifiedAfter', meaning(verifiedAfter), { type: 'string', format: 'date-time' }),
+  activityFrom: {
+    ...query('from', meaningOf(activityInput.shape.from) ?? '', { type: 'string', format: 'date-time' }),
+    required: true,
+    example: '2026-11-01T00:00:00Z',
+  },
+  activityTo: query('to', meaningOf(activityInput.shape.to) ?? '', { type: 'string', format: 'date-time' }),
+  activityBy: query('by', meaningOf(activityInput.shape.by) ?? '', {
+    type: 'string',
+    enum: activityUnit.options,
+    default: 'DAY',
+  }),
+  eventHistory: query('historyId', 'Only events of this item of the history.', { type: 'string' }),
   eventType: query('type', 'Only events of these types: a comma list.', { type: 'string' }),
   eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.', { type: 'string' }),
   eventVin: query('vin', 'Only events about the vehicle with this VIN.', { type: 'string' }),

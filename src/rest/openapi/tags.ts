@@ -7,6 +7,7 @@ export const tags = {
   Contracts: 'A contract ties a vehicle of a fleet to a pack of its manufacturer for a period of time.',
   Search: 'Whatever has a text in its name or VIN.',
   Manufacturers: 'Whose vehicles are known, and for which of them eligibility can be asked.',
+  Company: 'The company of the token: its totals, and what happened in it as people see it.',
   Events: 'What happened, who did it and what changed: a log that can be read, followed and resumed.',
   Webhooks: 'Events, delivered to an address of yours.',
   Operation: 'For those who run the service.',

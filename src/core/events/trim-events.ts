@@ -1,0 +1,47 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { onPrimary } from '../sql/send.ts';
+import { firstIdOf, prepare } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+
+const TRIMMED_AT_ONCE = 1000;
+
+/** Forgets events past their time with their deliveries and their history, in small steps; gives whether there may be more. */
+export async function trimEvents(ctx: Context): Promise<boolean> {
+  const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
+  const rows = await trim(onPrimary(ctx), { before: firstIdOf(oldest), time: new Date(oldest) });
+  return rows.length === TRIMMED_AT_ONCE;
+}
+
+const trim = prepare((p: { before: string; time: Date }) =>
+  db
+    .with('old', (q) =>
+      q
+        .selectFrom('event')
+        .select(['company', 'id'])
+        .where('id', '<', p.before)
+        .where('position', 'is not', null)
+        .orderBy('id')
+        .limit(TRIMMED_AT_ONCE),
+    )
+    .with('companies', (q) => q.selectFrom('old').select('company').distinct())
+    .with('history_gone', (q) =>
+      q
+        .deleteFrom('history as h')
+        .using('companies as c')
+        .whereRef('h.company', '=', 'c.company')
+        .where('h.id', '<', p.before),
+    )
+    .with('activity_gone', (q) =>
+      q
+        .deleteFrom('activity as a')
+        .using('companies as c')
+        .whereRef('a.company', '=', 'c.company')
+        .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
+    )
+    .deleteFrom('event as e')
+    .using('old')
+    .whereRef('e.company', '=', 'old.company')
+    .whereRef('e.id', '=', 'old.id')
+    .returning('e.id'),
+);

@@ -1,0 +1,123 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { authorize, type Context, hasScope } from '../context.ts';
+import { ValidationFailed } from '../errors.ts';
+import { event, HIDDEN } from '../events/events.ts';
+import { field } from '../fields.ts';
+import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
+import { byStatus, sums } from '../fleets/fleets.ts';
+import { readInput, time } from '../input.ts';
+import { readOne } from '../sql/read.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
+import { isoOf, json } from '../sql/selection.ts';
+import { onNewest } from '../sql/send.ts';
+import { prepareVariants } from '../sql/sql.ts';
+import { db } from '../sql/tables.ts';
+
+export const company = z
+  .object({
+    id: field(z.string(), 'The company, as tokens name it.', 'acme'),
+    fleetCount: field(z.int(), 'How many fleets it has.', 3),
+    vehicleCount: field(z.int(), 'How many vehicles these have.', 18),
+    contractCount: field(
+      z.int().nullable(),
+      'How many contracts it has; null where the token’s scopes do not reach them.',
+      12,
+    ),
+    eligibilitySummary: eligibilitySummary.describe('How many of its vehicles have each status.'),
+  })
+  .meta({ id: 'Company', description: 'The company of the bearer token, with totals.' });
+export type Company = z.output<typeof company>;
+
+const TALLIES = `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`;
+const FLEETS = 'fleet f where f.company = $company and f.deletion is null';
+const CONTRACTS = `contract c where c.company = $company and ${fleetIsThere('c')}`;
+
+const companyRows: Resource = {
+  table: '(select $company::text as company, $company::text as id) co',
+  id: 'co.id',
+  lookups: { counts: `cross join lateral (select ${sums} from ${TALLIES}) counts` },
+  members: {
+    id: json.text('co.id'),
+    fleetCount: json.number(`(select count(*) from ${FLEETS})`),
+    vehicleCount: json.number('counts.total'),
+    contractCount: json.number(`(select count(*) from ${CONTRACTS})`),
+    eligibilitySummary: byStatus,
+  },
+  conditions: {},
+  missing: () => new Error('a company is always there') as never,
+};
+
+/** The caller's company with its totals. */
+export async function getCompany(ctx: Context): Promise<Company> {
+  const found = await readOne<Company>(ctx, companyRows, {}, { company: authorize(ctx, 'fleets:read') });
+  return hasScope(ctx, HIDDEN.scope) ? found : { ...found, contractCount: null };
+}
+
+export const activityUnit = z.enum(['HOUR', 'DAY']);
+const LENGTH_MS = { HOUR: 3_600_000, DAY: 86_400_000 } as const;
+const MOST_UNITS = 1000;
+
+export const activityInput = z.object({
+  from: time.describe('From the hour or day (UTC) in which this is.'),
+  to: time.nullish().describe('Before then; by default, until now.'),
+  by: activityUnit.default('DAY').describe('In hours or in days, of UTC.'),
+  fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
+});
+
+export const activityCount = z
+  .object({
+    from: field(z.iso.datetime(), 'When the hour or day began.', '2026-11-20T00:00:00.000Z'),
+    type: event.shape.type,
+    count: field(z.int(), 'How many events of this type there were.', 4),
+    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+  })
+  .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
+export type ActivityCount = z.output<typeof activityCount>;
+
+/**
+ * How many events of each type the caller's company had in each hour or day; those without any are left out, and events of
+ * contracts without the scope for them. At most 1,000 hours or days. Throws ValidationFailed.
+ */
+export async function companyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
+  const owner = authorize(ctx, 'fleets:read');
+  const { from, to, by, fleetId } = readInput(activityInput, input);
+  const until = to ?? ctx.now();
+  const start = new Date(Math.floor(from.getTime() / LENGTH_MS[by]) * LENGTH_MS[by]);
+  if (until.getTime() - start.getTime() > MOST_UNITS * LENGTH_MS[by]) {
+    const message = `is at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
+    throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);
+  }
+  if (fleetId != null && idOrNull(fleetId) === null) return [];
+  const all = hasScope(ctx, HIDDEN.scope);
+  const rows = await readActivity(onNewest(ctx, MOST_UNITS), { company: owner, start, until, by, fleetId });
+  return rows.filter(({ type }) => all || !type.startsWith('contract.'));
+}
+
+const readActivity = prepareVariants<{
+  company: string;
+  start: Date;
+  until: Date;
+  by: z.output<typeof activityUnit>;
+  fleetId: string | null | undefined;
+}>()(['fleetId'], (p, has) => {
+  const unit = sql<string>`date_trunc(${p.by}::text, hour, 'UTC')`;
+  const total = (column: 'events' | 'vehicles') => sql<number>`sum(${sql.ref(column)})::int`;
+  return (
+    db
+      .selectFrom('activity')
+      .select([
+        isoOf(unit).as('from'),
+        sql<ActivityCount['type']>`type collate "C"`.as('type'),
+        total('events').as('count'),
+        total('vehicles').as('vehicleCount'),
+      ])
+      .where('company', '=', p.company)
+      .where('hour', '>=', sql<string>`${p.start}::timestamptz`)
+      .where('hour', '<', sql<string>`${p.until}::timestamptz`)
+      .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
+      // By place: each `by` is a value of its own, so that PostgreSQL takes two for different ones.
+      .groupBy(sql`1, 2`)
+      .orderBy(sql`1, 2`)
+  );
+});

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { authorize, type Context } from '../context.ts';
+import { NotFound } from '../errors.ts';
+import { typeField } from '../events/event-types.ts';
+import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.ts';
+import { field } from '../fields.ts';
+import { eligibilitySummary } from '../fleets/fleet.ts';
+import { BY_CREATION } from '../sql/order.ts';
+import { type Page, readPage } from '../sql/page.ts';
+import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
+import { json, jsonTable } from '../sql/selection.ts';
+
+/** Events that are one for people. Times are ISO 8601 UTC. */
+export const historyItem = z
+  .object({
+    id: field(z.uuid(), 'Identifies it: the same in both interfaces.', '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d'),
+    type: field(
+      event.shape.type,
+      'What happened: of several types, `import.completed` or `fleet.deleted`, else that of the first event.',
+      'import.completed',
+    ),
+    from: field(z.iso.datetime(), 'When it began.', '2026-11-20T08:00:00.000Z'),
+    to: field(z.iso.datetime(), 'When its last event happened.', '2026-11-20T08:00:02.000Z'),
+    fleetId: event.shape.fleetId,
+    importId: field(
+      z.uuid().nullable(),
+      'The import, where it is that of a file.',
+      '019aa1b2-8f5e-7061-8c8d-2e3f4a5b6c7d',
+    ),
+    actor: event.shape.actor,
+    requestId: event.shape.requestId,
+    count: field(z.int(), 'How many events it has.', 4),
+    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    statuses: eligibilitySummary
+      .nullable()
+      .describe('Of what manufacturers answered in an hour, how many answers of each status there were; else null.'),
+  })
+  .meta({
+    id: 'HistoryItem',
+    description: 'What somebody did, or what happened as one: a file, a list, a move, an hour of answers.',
+  });
+export type HistoryItem = z.output<typeof historyItem>;
+
+export const historyFilter = eventFilter.pick({ fleetId: true, types: true });
+export type HistoryFilter = Pick<EventFilter, 'fleetId' | 'types'>;
+
+/** The latest first. */
+const readHistoryPage = (input: object): Page => ({
+  ...readPage(input),
+  order: { ...BY_CREATION, descending: true },
+});
+
+const summed = `'{' || ${['pending', 'eligible', 'ineligible', 'unsupported', 'failed']
+  .map((status) => `'"${status}":' || h.${status}`)
+  .join(` || ',' || `)} || '}'`;
+
+export const historyRows: Resource = {
+  table: 'history h',
+  id: 'h.id',
+  members: jsonTable('history', 'h', historyItem, {
+    from: json.time('h.first_at'),
+    to: json.time('h.last_at'),
+    count: json.number('h.events'),
+    vehicleCount: json.number('h.vehicles'),
+    statuses: { sql: `case when h.type = 'eligibility.changed' then ${summed} else 'null' end` },
+  }),
+  fields: { type: typeField('h.type') },
+  filter: historyFilter,
+  conditions: {
+    id: ['h.id = ?::uuid', idOrNull],
+    fleetId: ['h.fleet_id is not null and h.fleet_id = ?::uuid', idOrNull],
+    types: ['h.type = any(?::text[])'],
+  },
+  leading: { fleetId: ['h.fleet_id', '?::uuid'] },
+  order: {
+    columns: ['h.position'],
+    placeOf: (id) => [`(select p.position from history p where p.company = $company and p.id = ${id}::uuid)`],
+    range: ['0', `${2n ** 63n - 1n}`],
+  },
+  readPage: readHistoryPage,
+  lacking: { ...HIDDEN, where: `h.type not like 'contract.%'` },
+  primary: true,
+  missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
+};
+
+/** A page of the history of the caller's company, the latest first, as `writer` writes it. Throws ValidationFailed. */
+export const listHistory = (
+  ctx: Context,
+  writer: RowWriter,
+  { page, filter }: { page: Page; filter: HistoryFilter },
+): Promise<TextPage> =>
+  readText(ctx, historyRows, writer, {
+    company: authorize(ctx, 'fleets:read'),
+    page: { ...page, order: { ...BY_CREATION, descending: true } },
+    filter,
+  });

@@ -1,0 +1,51 @@
+import { eventTypeOf } from '../../core/events/event-types.ts';
+import { meaningOf } from '../../core/fields.ts';
+import {
+  type ActivityCount,
+  activityCount,
+  activityInput,
+  activityUnit,
+  company,
+  companyActivity,
+  getCompany,
+} from '../../core/reads/company.ts';
+import type { Cost } from '../execution/cost.ts';
+import { builder } from './builder.ts';
+import { enumOf, objectOf } from './described.ts';
+import { EventType } from './events.ts';
+
+const ActivityUnit = enumOf('ActivityUnit', activityUnit, 'What activity is counted by.', {
+  HOUR: 'Hours of UTC.',
+  DAY: 'Days of UTC.',
+});
+
+const ActivityCountRef = objectOf('ActivityCount', activityCount, {
+  type: { type: EventType, resolve: ({ type }: ActivityCount) => eventTypeOf(type) },
+});
+
+const CompanyRef = objectOf('Company', company);
+
+const { from, to, by, fleetId } = activityInput.shape;
+builder.objectField(CompanyRef, 'activity', (t) =>
+  t.field({
+    type: [ActivityCountRef],
+    description:
+      'How many events of each type each hour or day had, the oldest first; those without any are left out. At most 1,000 hours or days. Errors: VALIDATION_FAILED.',
+    extensions: { size: 1000 } satisfies Cost,
+    args: {
+      from: t.arg({ type: 'DateTime', required: true, description: meaningOf(from) }),
+      to: t.arg({ type: 'DateTime', description: meaningOf(to) }),
+      by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: meaningOf(by) }),
+      fleetId: t.arg.id({ description: meaningOf(fleetId) }),
+    },
+    resolve: (_company, asked, { ctx }) => companyActivity(ctx, asked),
+  }),
+);
+
+builder.queryField('company', (t) =>
+  t.field({
+    type: CompanyRef,
+    description: 'The company of the bearer token: its totals, and how much happened.',
+    resolve: (_root, _args, { ctx }) => getCompany(ctx),
+  }),
+);
