@@ -79,10 +79,12 @@ function worked({ status, body }: Answer): void {
   expect([200, 201, 202, 204, 409]).toContain(status);
 }
 
-/** They are of a whole large fleet, or of all companies, or count what a filter finds. */
+/** They are of a whole large fleet, or of all companies, count what there is, or look through all names. */
 const large = [
   'DELETE /fleets/:fleetId',
   'GET /providers',
+  'GET /company',
+  'GET /search',
   'Query.contracts with a filter',
   'Query.events with a filter',
 ];

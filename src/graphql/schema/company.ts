@@ -5,6 +5,7 @@ import {
   activityCount,
   activityInput,
   activityUnit,
+  type Company,
   company,
   companyActivity,
   getCompany,
@@ -23,7 +24,15 @@ const ActivityCountRef = objectOf('ActivityCount', activityCount, {
   type: { type: EventType, resolve: ({ type }: ActivityCount) => eventTypeOf(type) },
 });
 
-const CompanyRef = objectOf('Company', company);
+/** Totals are counted where one of them is asked for. */
+type Totals = () => Promise<Company>;
+const totals = Object.fromEntries(
+  Object.keys(company.shape).map((name) => [
+    name,
+    { resolve: async (read: Totals) => (await read())[name as keyof Company] },
+  ]),
+);
+const CompanyRef = objectOf('Company', company, totals);
 
 const { from, to, by, fleetId } = activityInput.shape;
 builder.objectField(CompanyRef, 'activity', (t) =>
@@ -46,6 +55,13 @@ builder.queryField('company', (t) =>
   t.field({
     type: CompanyRef,
     description: 'The company of the bearer token: its totals, and how much happened.',
-    resolve: (_root, _args, { ctx }) => getCompany(ctx),
+    resolve(_root, _args, { ctx }) {
+      let read: Promise<Company> | undefined;
+      const totalsOnce: Totals = () => {
+        read ??= getCompany(ctx);
+        return read;
+      };
+      return totalsOnce as never;
+    },
   }),
 );
