@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
-import { ValidationFailed } from '../errors.ts';
+import { NotFound, ValidationFailed } from '../errors.ts';
 import { event, HIDDEN } from '../events/events.ts';
 import { field } from '../fields.ts';
 import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
@@ -45,7 +45,7 @@ const companyRows: Resource = {
     eligibilitySummary: byStatus,
   },
   conditions: {},
-  missing: () => new Error('a company is always there') as never,
+  missing: () => new NotFound('There is no company.'),
 };
 
 /** The caller's company with its totals. */

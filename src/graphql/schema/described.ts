@@ -52,14 +52,10 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
     interfaces: interfacesOf(name) as never[],
     fields: (t) =>
       Object.fromEntries(
-        optionsOf(schema, except).map(([member, field, options]) => [
-          member,
-          t.field({
-            nullable: field.safeParse(null).success,
-            resolve: (source: z.output<Schema>) => source[member as Members<Schema>],
-            ...options,
-          } as never),
-        ]),
+        optionsOf(schema, except).map(([member, field, own]) => {
+          const options = { nullable: field.safeParse(null).success, ...own };
+          return [member, 'resolve' in own ? t.field(options as never) : t.expose(member as never, options as never)];
+        }),
       ),
   });
   return ref;
