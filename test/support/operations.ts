@@ -473,9 +473,17 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...query(
       'history',
       `${page}, $fleetId: ID, $types: [EventType!]`,
-      listed(`${all('HistoryItem', 'statuses')} statuses { ${all('EligibilitySummary')} }`),
+      listed(`id type from to actor requestId count vehicleCount fleet { id } import { id }
+        statuses { ${all('EligibilitySummary')} }`),
     ),
-    asRest: asPage,
+    asRest: ({ nodes, pageInfo }) => {
+      const items = nodes.map(({ fleet: of, import: run, ...item }: Json) => ({
+        ...item,
+        fleetId: of?.id ?? null,
+        importId: run?.id ?? null,
+      }));
+      return asPage({ nodes: items, pageInfo });
+    },
     renamed: { ...renamed, 'types.0': 'types.0' },
     cases: {
       ...paging('/history'),
