@@ -105,8 +105,9 @@ export const isDeleting = async (ctx: Context, company: string): Promise<boolean
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
-/** Numbers of its vehicles, by the status in lower case. */
-export const byStatus: JsonTable = Object.fromEntries(statuses.map(([name]) => [name, json.number(`counts.${name}`)]));
+/** An EligibilitySummary, from columns that are named as its members. */
+export const byStatus = (row: string): JsonTable =>
+  Object.fromEntries(statuses.map(([name]) => [name, json.number(`${row}.${name}`)]));
 export const sums = [
   'coalesce(sum(t.delta), 0) as total',
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),

@@ -42,7 +42,7 @@ const companyRows: Resource = {
     fleetCount: json.number(`(select count(*) from ${FLEETS})`),
     vehicleCount: json.number('counts.total'),
     contractCount: json.number(`(select count(*) from ${CONTRACTS})`),
-    eligibilitySummary: byStatus,
+    eligibilitySummary: byStatus('counts'),
   },
   conditions: {},
   missing: () => new NotFound('There is no company.'),

@@ -5,11 +5,12 @@ import { typeField } from '../events/event-types.ts';
 import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.ts';
 import { field } from '../fields.ts';
 import { eligibilitySummary } from '../fleets/fleet.ts';
+import { byStatus } from '../fleets/fleets.ts';
 import { BY_CREATION } from '../sql/order.ts';
 import { type Page, readPage } from '../sql/page.ts';
 import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonTable } from '../sql/selection.ts';
+import { json, jsonTable, jsonText } from '../sql/selection.ts';
 
 /** Events that are one for people. Times are ISO 8601 UTC. */
 export const historyItem = z
@@ -51,9 +52,8 @@ const readHistoryPage = (input: object): Page => ({
   order: { ...BY_CREATION, descending: true },
 });
 
-const summed = `'{' || ${['pending', 'eligible', 'ineligible', 'unsupported', 'failed']
-  .map((status) => `'"${status}":' || h.${status}`)
-  .join(` || ',' || `)} || '}'`;
+const ANSWERS = `h.type = 'eligibility.changed'`;
+const statuses = byStatus('h');
 
 export const historyRows: Resource = {
   table: 'history h',
@@ -63,9 +63,12 @@ export const historyRows: Resource = {
     to: json.time('h.last_at'),
     count: json.number('h.events'),
     vehicleCount: json.number('h.vehicles'),
-    statuses: { sql: `case when h.type = 'eligibility.changed' then ${summed} else 'null' end` },
+    statuses: { sql: `case when ${ANSWERS} then ${jsonText(statuses)} else 'null' end` },
   }),
-  fields: { type: typeField('h.type') },
+  fields: {
+    type: typeField('h.type'),
+    statuses: { kind: 'object', unless: `not (${ANSWERS})`, members: statuses },
+  },
   filter: historyFilter,
   conditions: {
     id: ['h.id = ?::uuid', idOrNull],

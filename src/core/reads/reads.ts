@@ -31,7 +31,7 @@ const fleet: Resource = withFields(fleetRows, {
     indexed: ['eligibility', 'eligibilityAlone', 'manufacturer', 'vin'],
     within: true,
   }),
-  eligibilitySummary: { kind: 'object', members: byStatus },
+  eligibilitySummary: { kind: 'object', members: byStatus('counts') },
   contracts: list(() => contract, ['c.fleet_id', 'f.id'], { within: true }),
   imports: list(() => importOf, ['n.fleet_id', 'f.id'], { few: true, within: true }),
   timeline: timeline(['e.fleet_id', 'f.id']),

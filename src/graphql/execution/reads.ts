@@ -26,12 +26,16 @@ export class Planned {
     this.#reads = reads;
   }
 
-  /** What stands under this name; a promise that is rejected where its arguments were. */
+  /**
+   * What stands under this name; throws what its arguments were refused with. Never a promise: graphql-js leaves those of a
+   * list's first items alone when a later item throws, and what is rejected there ends the process.
+   */
   take(name: string | number): unknown {
     const part = this.#members.find(([one]) => one === name)?.[1];
     if (!part) throw new Error(`nothing was planned for ${name}`);
     const refused = refusalOf(part, this.#reads);
-    return refused ? Promise.reject(refused) : shown(part, this.#values[name], this.#reads);
+    if (refused) throw refused;
+    return shown(part, this.#values[name], this.#reads);
   }
 }
 
