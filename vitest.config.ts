@@ -11,16 +11,6 @@ const on = (name: string, database: 'embedded' | 'postgresql', folder: string) =
   },
 });
 
-/** Test files that are not about the wire but about PostgreSQL itself, and why they say nothing of a cluster. */
-const notOfCitus = {
-  database: 'what the drivers make of values, errors and locks of PostgreSQL, and migrations of an emptied database',
-  'database-session': 'sessions that write times in other ways: `distribute` gives all of them one',
-  schema: 'what migrations make, before anything is distributed',
-  'schema-drift': 'the same',
-  'young-database': 'when PostgreSQL counts rows; the nodes do so by themselves, and keep no plans',
-  statements: 'plans of PostgreSQL; those of Citus are in test/citus/plans.test.ts',
-};
-
 /**
  * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/slow/ takes long,
  * by starting processes and browsers or by walking every operation, and runs by a command of its own.
@@ -39,17 +29,6 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       on('embedded', 'embedded', 'test'),
       on('postgresql', 'postgresql', 'test'),
-      {
-        extends: true,
-        test: {
-          name: 'citus',
-          include: process.env.TEST_CITUS_URL
-            ? ['test/*.test.ts', 'test/citus/*.test.ts']
-            : ['test/support/citus-missing.test.ts'],
-          exclude: Object.keys(notOfCitus).map((name) => `test/${name}.test.ts`),
-          globalSetup: 'test/support/global-setup-citus.ts',
-        },
-      },
       on('slow-embedded', 'embedded', 'test/slow'),
       on('slow-postgresql', 'postgresql', 'test/slow'),
     ],

@@ -14,16 +14,15 @@ import {
 import { startGateway } from './support/gateway.ts';
 import { stagger, until } from './support/until.ts';
 
-const { kind, cluster } = inject('database');
+const { kind } = inject('database');
 const settings = { LIMIT_UPLOADS: '100' };
 const one = await startGateway({ workers: true, settings });
 const two = await startGateway({ workers: true, settings, on: one });
 const clients = [await one.as('acme'), await two.as('acme')] as const;
 const [acme] = clients;
 
-// Statements take a few moments more, so that what may come between them does. One connection knows no between, and Citus no
-// triggers.
-if (kind === 'postgresql' && !cluster) {
+// Statements take a few moments more, so that what may come between them does. One connection knows no between.
+if (kind === 'postgresql') {
   await one.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.03); return null; end $$`);
   const moments = ['before insert on event', 'after delete on contract', 'after update on contract'];

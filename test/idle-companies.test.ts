@@ -17,7 +17,7 @@ const IDLE = 2000;
 const FEW = 1000;
 
 const env = await databaseEnv();
-const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
+const isServer = env.DATABASE_URL !== undefined;
 const plans = isServer ? await explainAll(env) : [];
 const database = await openDatabase(databaseConfig(env));
 const settings = { WEBHOOK_LOOPBACK: 'on' };

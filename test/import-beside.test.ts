@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Json } from './support/client.ts';
 import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -23,12 +23,8 @@ async function addingBeside(fleetId: string, vins: readonly string[]): Promise<p
 
 /** Resolves when somebody waits for what this connection has not committed. */
 async function awaited(client: pg.Client): Promise<void> {
-  // On Citus, rows are waited for on the nodes.
-  const { cluster } = inject('database');
-  const { rows } = await client.query(`select ${cluster ? 'citus_backend_gpid()' : 'pg_backend_pid()'} as id`);
-  const waiting = cluster
-    ? `select from citus_lock_waits where blocking_gpid = ${rows[0].id}`
-    : `select from pg_stat_activity where ${rows[0].id} = any(pg_blocking_pids(pid))`;
+  const { rows } = await client.query('select pg_backend_pid() as id');
+  const waiting = `select from pg_stat_activity where ${rows[0].id} = any(pg_blocking_pids(pid))`;
   await until(async () => (await gateway.execute(waiting)).length > 0);
 }
 

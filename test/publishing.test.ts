@@ -14,9 +14,9 @@ const settings = { WEBHOOK_LOOPBACK: 'on' };
 const one = await startGateway({ workers: true, settings });
 const gateways = [one, await startGateway({ workers: true, settings, on: one })];
 
-// Publishing takes a few moments more, so that others come between. One connection knows no between, and Citus no triggers.
-const { kind, cluster } = inject('database');
-if (kind === 'postgresql' && !cluster) {
+// Publishing takes a few moments more, so that others come between. One connection knows no between.
+const { kind } = inject('database');
+if (kind === 'postgresql') {
   await one.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.03); return null; end $$`);
   for (const [index, moment] of ['before insert', 'before update', 'after update'].entries()) {

@@ -24,7 +24,7 @@ const ROWS = 20_000;
 const FEW = 5_000;
 
 const env = await databaseEnv();
-const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
+const isServer = env.DATABASE_URL !== undefined;
 const plans = isServer ? await explainAll(env) : [];
 const database = await openDatabase(databaseConfig(env));
 const gateway = await startGateway({ on: { env, database }, settings: { LIMIT_GRAPHQL_COST: '1000000' } });

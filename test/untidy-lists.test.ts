@@ -11,7 +11,6 @@ import { looks, type Plan } from './support/plans.ts';
 // manufacturers than the table as a whole, so that what the planner expects is wrong.
 
 const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' });
-const isCitus = process.env.TEST_CITUS_URL !== undefined;
 
 const VEHICLES = 120_000;
 const LARGE = 50_000;
@@ -69,7 +68,6 @@ const fill = [
 let acme: Client;
 beforeAll(async () => {
   acme = await gateway.as('big');
-  if (isCitus) return;
   for (const statement of fill) await gateway.execute(statement);
   await gateway.execute('vacuum analyze vehicle');
   for (const table of ['fleet', 'company', 'vehicle_tally']) await gateway.execute(`analyze ${table}`);
@@ -197,7 +195,7 @@ async function positions(order: AskedOrder, fleet: string | undefined) {
   return { first: { first: PAGE }, last: { last: PAGE }, ...deep };
 }
 
-describe.skipIf(isCitus)('untidy lists', () => {
+describe('untidy lists', () => {
   describe.each(Object.keys(scopes) as (keyof typeof scopes)[])('of %s', (scope) => {
     const fleet = scopes[scope];
     test.each(Object.keys(filters))('by %s look at no more than they give', async (name) => {

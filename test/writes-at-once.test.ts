@@ -15,13 +15,13 @@ import { stagger, until } from './support/until.ts';
 
 // Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
 
-const { kind, cluster } = inject('database');
+const { kind } = inject('database');
 const gateway = await startGateway({ issuer: await testIssuer() });
 const acme = await gateway.as('acme');
 const numRuns = kind === 'postgresql' ? 25 : 4;
 
-// Between the steps of a statement is time for others. One connection knows no between, and Citus no triggers.
-if (kind === 'postgresql' && !cluster) {
+// Between the steps of a statement is time for others. One connection knows no between.
+if (kind === 'postgresql') {
   await gateway.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.02); return null; end $$`);
   for (const table of ['event', 'contract', 'vehicle', 'vehicle_tally', 'fleet'])
@@ -96,8 +96,8 @@ test('Lists that are added, moved and deleted at once: each vehicle is once ther
   );
 });
 
-// Between the steps of one statement; nobody can be held there on one connection, and Citus has no triggers.
-test.runIf(kind === 'postgresql' && !cluster)(
+// Between the steps of one statement; nobody can be held there on one connection.
+test.runIf(kind === 'postgresql')(
   'Two lists add the same VINs, and one of these is deleted between the steps of the first: both are stored',
   async () => {
     const fleet = await createFleet(acme);
@@ -274,10 +274,8 @@ test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
       // Longer than shared connections wait.
       await until(async () => {
         const [row] = await gateway.execute(
-          cluster
-            ? 'select from citus_lock_waits'
-            : `select from pg_stat_activity where wait_event_type = 'Lock'
-                 and datname = current_database() and now() - query_start > interval '100 ms'`,
+          `select from pg_stat_activity where wait_event_type = 'Lock'
+             and datname = current_database() and now() - query_start > interval '100 ms'`,
         );
         return row !== undefined;
       });

@@ -1,13 +1,11 @@
 import { parseArgs } from 'node:util';
 import { readSettings } from '../config.ts';
-import { distribute } from '../database/citus.ts';
 import type { Database } from '../database/database.ts';
 import { connectDatabase } from '../database/open.ts';
 import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
-npm run migrate -- distribute  spreads the tables by company over a Citus cluster; DATABASE_URL is its coordinator
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 
 /** Each prints what it did or found, and gives the exit code. */
@@ -21,11 +19,6 @@ const commands: Record<string, (database: Database) => Promise<number>> = {
     const pending = await database.pendingMigrations();
     console.log(pending.length > 0 ? `Pending: ${pending.join(', ')}.` : 'Nothing is pending.');
     return pending.length > 0 ? 1 : 0;
-  },
-  async distribute(database) {
-    const tables = await distribute(database);
-    console.log(tables.length > 0 ? `Distributed ${tables.join(', ')}.` : 'Everything was distributed before.');
-    return 0;
   },
 };
 

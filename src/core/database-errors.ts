@@ -61,13 +61,10 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
-/**
- * The rule of the database that an error says was broken. Citus tells its name in the message only, as that of a part of the
- * table: with a number at its end.
- */
+/** The rule of the database that an error says was broken. */
 export function brokenRule(error: Error): string | undefined {
   const { constraint } = error as { constraint?: unknown };
-  return typeof constraint === 'string' ? constraint : /constraint "(.+?)(?:_\d{5,})?"/.exec(error.message)?.[1];
+  return typeof constraint === 'string' ? constraint : undefined;
 }
 
 /** The error behind any error, or null for an error of our own. Both interfaces go through here and nowhere else. */

@@ -38,10 +38,7 @@ const contractData = sql.raw<Record<string, unknown>>(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
 );
 
-/**
- * Facts of the contracts of step `c`. A statement that deletes their vehicles, too, gives those: on Citus each step sees what
- * the ones before it have done.
- */
+/** Facts of the contracts of step `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
 export const contractFacts = (
   q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
   vehicles: AliasedExpression<Named, 'v'>,

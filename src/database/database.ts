@@ -15,8 +15,6 @@ export interface SlowRead {
 export interface Database {
   readonly orm: MikroORM;
   readonly kind: 'embedded' | 'postgresql';
-  /** Whether it is a Citus cluster, which finds a company's rows by an equality alone. */
-  readonly isCluster: boolean;
   /**
    * Calls back for each notification on the channel, of any process, until the returned function is called. It calls back
    * with '' where some may have been missed: look for yourself.

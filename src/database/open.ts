@@ -37,7 +37,6 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   return {
     ...common(orm, (statement) => send(statement, [])),
     kind: 'embedded',
-    isCluster: false,
     send,
     read: send,
     rows: (statement, values) => pool.rows(statement, values),

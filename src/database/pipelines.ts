@@ -5,7 +5,7 @@ import type { ServerWatch } from './server-watch.ts';
 
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
-/** Planning takes longer than such a statement; and each has one plan that is right for all values. Citus rejects it. */
+/** Planning takes longer than such a statement; and each has one plan that is right for all values. */
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 interface Pipeline {
@@ -29,14 +29,14 @@ export class Pipelines {
   readonly #repeatable: boolean;
   readonly #pipelines = new Set<Pipeline>();
 
-  /** `connections`: at most. `repeatable`: doing a statement twice does no harm. `onePlan`: the server can plan for values that it does not know. */
+  /** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
   constructor(
     watch: ServerWatch,
     config: pg.ClientConfig,
-    { connections, repeatable, onePlan }: { connections: number; repeatable: boolean; onePlan: boolean },
+    { connections, repeatable }: { connections: number; repeatable: boolean },
   ) {
     this.#watch = watch;
-    const options = onePlan ? `${config.options ?? ''} ${ONE_PLAN}` : config.options;
+    const options = `${config.options ?? ''} ${ONE_PLAN}`;
     this.#config = { ...config, options, statement_timeout: SHORT_MS, pipeline: true };
     this.#connections = connections;
     this.#repeatable = repeatable;

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ClientConfig, PoolConfig } from 'pg';
-import { hasCitus } from './citus.ts';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
@@ -38,23 +37,18 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   }
   // Whoever asks whether this process is ready waits for nobody.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
-  const [found] = (await probing.send(`select ${hasCitus} as citus`, [])) as { citus: boolean }[];
-  const citus = found?.citus ?? false;
   const pool = new ServerPool(primary.watch, pooled(primary.url));
   const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
   const reading = inTurn(replicaPools.length > 0 ? replicaPools : [pool]);
   const orm = await MikroORM.init({ ...options, clientUrl: primary.url, driverOptions: () => pool.dialect });
-  if (!citus) {
-    pool.begin = BEGIN;
-    for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;
-  }
-  const pipelines = openPipelines(primary, replicas, citus);
+  pool.begin = BEGIN;
+  for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;
+  const pipelines = openPipelines(primary, replicas);
   const send: Database['send'] = (statement, values, { replica = false } = {}) =>
     (replica ? reading() : pool).send(statement, values);
   return {
     ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
-    isCluster: citus,
     send,
     read: pipelines.read,
     rows: async (statement, values, { newest = false } = {}) =>
@@ -91,7 +85,7 @@ function notReached(url: string, error: unknown): StartError {
 
 /**
  * In a transaction each statement has one plan, for any values: what the planner's statistics do not know of, such as a new
- * company, it takes for nothing, and then reads all of it again for each row that is looked up. Citus rejects such plans.
+ * company, it takes for nothing, and then reads all of it again for each row that is looked up.
  */
 const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan';
 
@@ -101,20 +95,14 @@ const READING = 2;
 const ADDING = 8;
 
 /** For short statements: reads, from the replicas in turn if there are any, and additions. */
-function openPipelines(primary: Watched, replicas: readonly Watched[], citus: boolean) {
-  const shared = { onePlan: !citus };
+function openPipelines(primary: Watched, replicas: readonly Watched[]) {
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
     ({ url, watch }) =>
-      new Pipelines(
-        watch,
-        { ...session(url, citus ? [] : READ_IN_ORDER), ...bounds },
-        { ...shared, connections: READING, repeatable: true },
-      ),
+      new Pipelines(watch, { ...session(url, READ_IN_ORDER), ...bounds }, { connections: READING, repeatable: true }),
   );
   // Whoever waits for others must not hold up those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
   const additions = new Pipelines(primary.watch, addition, {
-    ...shared,
     connections: ADDING,
     repeatable: false,
   });

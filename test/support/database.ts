@@ -5,13 +5,11 @@ import pg from 'pg';
 import { afterAll, inject } from 'vitest';
 import type { Database, DatabaseConfig } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { type Cluster, createOn, dropOn } from './citus-database.ts';
 
 /** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */
 type Template =
-  | { kind: 'embedded'; folder: string; template: string; cluster?: undefined }
-  | { kind: 'postgresql'; folder: string; template: string; server: string; cluster?: undefined }
-  | { kind: 'postgresql'; folder: string; cluster: Cluster };
+  | { kind: 'embedded'; folder: string; template: string }
+  | { kind: 'postgresql'; folder: string; template: string; server: string };
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -43,11 +41,6 @@ export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}
   // Nothing may depend on how a session writes times, so every test is one of that.
   const odd = [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard'];
   const settings = usualSession ? [`timezone to 'UTC'`] : odd;
-  const { cluster } = given;
-  if (cluster) {
-    afterAll(() => dropOn(cluster, name));
-    return { DATA_DIR, DATABASE_URL: await createOn(cluster, name) };
-  }
   await administer(given.server, `create database ${name} template ${given.template}`);
   afterAll(() => administer(given.server, `drop database ${name} with (force)`));
   for (const setting of settings) {

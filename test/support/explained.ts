@@ -56,12 +56,12 @@ function explainEach(database: Database, plans: Explained[]): Database {
   return { ...database, rows: explained(database.rows), slowRows: explained(database.slowRows) };
 }
 
-/** A gateway on a database that says of every statement of the service what was looked at; on Citus of none. */
+/** A gateway on a database that says of every statement of the service what was looked at. */
 export async function startExplained(
   settings: Record<string, string> = {},
 ): Promise<{ gateway: Gateway; seen: Explained[] }> {
   const env = await databaseEnv();
-  const isServer = env.DATABASE_URL !== undefined && !process.env.TEST_CITUS_URL;
+  const isServer = env.DATABASE_URL !== undefined;
   const seen = isServer ? await explainAll(env) : [];
   const opened = await openDatabase(databaseConfig(env));
   const database = env.DATABASE_URL === undefined ? explainEach(opened, seen) : opened;

@@ -33,7 +33,7 @@ export async function deleteContract(
   });
 }
 
-/** Holds the contract as it is expected to be. Rows of a company that is not known are not locked: Citus does not know where to. */
+/** Holds the contract as it is expected to be. */
 async function needAsExpected(ctx: Context, by: { id: string }, company: string | null, expected: Expected<Contract>) {
   const { company: owner } = await readOne<Contract>(ctx, contractRows, by, { company, send: onPrimary });
   await lockContract(onPrimary(ctx), { ...by, company: owner });

@@ -73,7 +73,6 @@ type NewContract = By &
 const insert = prepare((p: NewContract) =>
   db
     .with('v', (q) =>
-      // One step: what it gives is inserted, and Citus mixes up the rows of a step with those of one that it reads.
       q
         .selectFrom('fleet as f')
         .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')

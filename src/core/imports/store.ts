@@ -112,7 +112,7 @@ async function store(
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty: it fills under their hands.
     await takeTime(onPrimary(ctx), {});
-    // Others' uncommitted vehicles are waited for. Citus tells its nodes only of settings that are made like this.
+    // Others' uncommitted vehicles are waited for.
     await onPrimary(ctx)('set local lock_timeout = 0', []);
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
@@ -120,7 +120,6 @@ async function store(
     const stays = written > 0 && how !== 'count';
     // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
     if (stays) await refreshStatistics(ctx, written);
-    // For Citus, what others were first to add is written, too.
     const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
     await holdFleet(ctx, run.company, run.fleet_id);

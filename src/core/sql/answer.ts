@@ -175,7 +175,6 @@ function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form:
       isHidden: (of) => isHidden(ctx, of),
       manufacturers: manufacturersIn(ctx),
       ofRows: form.rows !== null,
-      isCluster: ctx.services.database.isCluster,
     },
   );
   const columns: string[] = [];

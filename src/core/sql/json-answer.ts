@@ -33,7 +33,6 @@ export class Writer {
   readonly #hidden: (of: Resource) => boolean;
   readonly #manufacturers: (members: Members) => string;
   readonly #ofRows: boolean;
-  readonly #isCluster: boolean;
 
   /**
    * `manufacturers`: SQL for the JSON texts of all with these members, by slug. `ofRows`: it hangs on rows that were read before,
@@ -45,19 +44,16 @@ export class Writer {
       isHidden,
       manufacturers,
       ofRows,
-      isCluster,
     }: {
       isHidden: (of: Resource) => boolean;
       manufacturers: (members: Members) => string;
       ofRows: boolean;
-      isCluster: boolean;
     },
   ) {
     this.#given = given;
     this.#hidden = isHidden;
     this.#manufacturers = manufacturers;
     this.#ofRows = ofRows;
-    this.#isCluster = isCluster;
   }
 
   /** An expression for a part that stands by itself. */
@@ -152,7 +148,7 @@ export class Writer {
     const { field } = part;
     const where = this.#where(field);
     const wherever = this.#where(field, { ofAll: true });
-    const list = new ListSql(part, given as Required<Given>, { where, wherever, isCluster: this.#isCluster });
+    const list = new ListSql(part, given as Required<Given>, { where, wherever });
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
       if (list.sort.lost && given.page[path] !== null)

@@ -23,13 +23,13 @@ export class ListSql {
   constructor(
     part: ListPart,
     given: Required<Given>,
-    { where, wherever, isCluster }: { where: readonly string[]; wherever: readonly string[]; isCluster: boolean },
+    { where, wherever }: { where: readonly string[]; wherever: readonly string[] },
   ) {
     this.#part = part;
     this.#given = given;
     this.#of = part.field.of();
     const { few, under } = part.field;
-    const sort = sortFor(this.#of, given.page.order, given.names, isCluster);
+    const sort = sortFor(this.#of, given.page.order, given.names);
     this.sort = few && under ? withoutRange(sort) : sort;
     const { names } = given;
     const param = (name: string) => this.param(name);

@@ -142,7 +142,6 @@ function rowsOfKey(list: ListRows, key: IndexKey, limit: number): string {
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );
-  // A cluster finds a company's rows by an equality alone.
   const where = sort.range
     ? [bound('>=', values('least')), bound('<=', values('most')), ...ofIndex, ...conditionsOf(list, said)]
     : [...equalities(before), ...conditionsOf(list)];

@@ -1,7 +1,7 @@
 import { type Context, hasScope } from '../context.ts';
 import { readInput } from '../input.ts';
 import { firstRows, whereOf } from './list-rows.ts';
-import { type Order, type Prefix, sortOf, withoutRange } from './order.ts';
+import { type Order, type Prefix, type Sort, sortOf } from './order.ts';
 import type { Page } from './page.ts';
 import { givenOf, prefixOf, type Resource, type Under } from './resource.ts';
 import { type Numbered, numbered } from './sql.ts';
@@ -64,11 +64,8 @@ export function listStatement(ctx: Context, of: Resource, columns: Columns, aske
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
   const hidden = isHidden(ctx, of);
   const { after, order } = page;
-  const { isCluster } = ctx.services.database;
-  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${isCluster} ${given.names} ${under} ${on}`;
-  const kept = keptText(of, columns.select, shape, () =>
-    writeList(of, columns, asked, given.names, { hidden, isCluster }),
-  );
+  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${under} ${on}`;
+  const kept = keptText(of, columns.select, shape, () => writeList(of, columns, asked, given.names, hidden));
   const all: Record<string, unknown> = {
     ...placesOf(page),
     ...given.values,
@@ -97,10 +94,10 @@ function writeList(
   { columns, select }: Columns,
   asked: AskedList,
   names: readonly string[],
-  { hidden, isCluster }: { hidden: boolean; isCluster: boolean },
+  hidden: boolean,
 ): ListText {
   const { after, order } = asked.page;
-  const sort = sortFor(of, order, names, isCluster);
+  const sort = sortFor(of, order, names);
   const prefix = prefixFor(of, asked, names);
   const list = { of, sort, prefix, conditions: conditionsOf(of, asked, hidden), names, param };
   const bounds = after === null ? [] : [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }];
@@ -113,15 +110,9 @@ function writeList(
 }
 
 /** How the rows of a list are sorted that meet conditions of these names. */
-export function sortFor(
-  { id, order: fixed, sparse }: Resource,
-  order: Order,
-  names: readonly string[],
-  isCluster: boolean,
-) {
+export function sortFor({ id, order: fixed, sparse }: Resource, order: Order, names: readonly string[]): Sort {
   const few = sparse && names.some((name) => sparse.names.includes(name));
-  const sort = sortOf(order, id, few ? sparse.order : fixed);
-  return isCluster ? withoutRange(sort) : sort;
+  return sortOf(order, id, few ? sparse.order : fixed);
 }
 
 const prefixFor = (of: Resource, { company, under }: Asked, names: readonly string[] = []): Prefix =>

@@ -140,10 +140,7 @@ export function numbered(named: string): Numbered {
   return { text, names };
 }
 
-/**
- * A number from 0 to 1 for each text, always the same: what is due is spread by it. Citus takes no `random()` in statements
- * that change rows.
- */
+/** A number from 0 to 1 for each text, always the same: what is due is spread by it. */
 export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
 
 /**

@@ -107,7 +107,7 @@ const postpone = prepare((p: Hold & { reason: string; now: Date; since: number }
     .set({
       claimed_by: null,
       due_at: ({ ref }) =>
-        // Not by an interval, which is added by the session's time zone: Citus takes nothing here that depends on a session.
+        // Not by an interval, which is added by the session's time zone.
         sql<string>`to_timestamp(${p.since}::float8 + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
       reason: ({ ref }) =>
         sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,

@@ -174,7 +174,7 @@ const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
     .where('v.company', '=', p.company)
     .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
 
-/** An answer stands until it has aged. `case … when` with conditions: the short form is none that Citus passes on right. */
+/** An answer stands until it has aged. */
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
   const of = (status: EligibilityStatus) => sql`${told.ref('fact.status')} = ${sql.lit(status)}`;
