@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
 import { openApiDocument } from '../src/rest/openapi/document.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
@@ -14,7 +15,7 @@ const get = (path: string, headers: Record<string, string> = {}, base = developm
 describe('/', () => {
   test('says what is running and leads to everything that is there', async () => {
     const page = await (await get('/')).text();
-    expect(page).toContain('<dt>Version<dd>0.1.0');
+    expect(page).toContain(`<dt>Version<dd>${packageJson.version}`);
     expect(page).toMatch(/<dt>Database<dd>(embedded|PostgreSQL)/);
     expect(page).toContain('BMW');
     const links = [...page.matchAll(/href="(\/[^"]*)"/g)].map(([, href = '']) => href);
