@@ -12,7 +12,7 @@ import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
-const MANY = 200;
+const MANY = 60;
 const FEW = 5;
 const VEHICLES = 100;
 

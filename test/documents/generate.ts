@@ -44,10 +44,19 @@ const ODD_NAMES = ['then', '__proto__', 'constructor', 'toString', 'id', 'name',
 const SELECTIONS = 30;
 const SENDS = 4;
 
+/** An operation around a selection set of this type. */
+interface Around {
+  type: string;
+  operation: 'query' | 'mutation';
+  open: string;
+  close: string;
+}
+const whole: Around = { type: 'Query', operation: 'query', open: '', close: '' };
+
 /** A valid document that follows from the random numbers. */
-export function randomDocument(pools: Pools, random: () => number): RandomDocument {
+export function randomDocument(pools: Pools, random: () => number, around = whole): RandomDocument {
   for (;;) {
-    const document = new Writer(pools, random).write();
+    const document = new Writer(pools, random).write(around);
     if (validate(schema, parse(document.query)).length === 0) return document;
   }
 }
@@ -96,8 +105,8 @@ class Writer {
     this.#random = random;
   }
 
-  write(): RandomDocument {
-    const root = schema.getQueryType() as GraphQLObjectType;
+  write({ type, operation, open, close }: Around): RandomDocument {
+    const root = schema.getType(type) as GraphQLObjectType;
     const count = this.#chance(0.15) ? 2 + this.#below(2) : 1;
     const operations = Array.from({ length: count }, (_, at) => {
       const used = new Set<Variable>();
@@ -105,7 +114,7 @@ class Writer {
       const variables = [...used].map((one) => this.#define(one));
       const head = variables.length > 0 ? `(${variables.map(({ text }) => text).join(', ')})` : '';
       const name = count > 1 || this.#chance(0.5) ? ` Q${at}` : '';
-      return { name: name.trim(), variables, text: `query${name}${head} ${set}` };
+      return { name: name.trim(), variables, text: `${operation}${name}${head} ${open}${set}${close}` };
     });
     const fragments = this.#fragments.map(({ name, type, text }) => `fragment ${name} on ${type} ${text}`);
     const query = this.#shuffled([...operations.map(({ text }) => text), ...fragments]).join('\n');
