@@ -135,6 +135,17 @@ test('every decision is listed', () => {
   expect(files).not.toEqual([]);
 });
 
+test('docs/slow-tests.md lists every slow test, and which of them each change runs', () => {
+  const text = readFileSync(join(root, 'docs/slow-tests.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| `([\w-]+)` \|.* (nightly|each change) \|$/gm)];
+  const files = globSync('*.test.ts', { cwd: join(root, 'test/slow') }).map((file) => basename(file, '.test.ts'));
+  expect(rows.map(([, name]) => name)).toEqual(files.toSorted());
+
+  const atEachChange = rows.filter(([, , when]) => when === 'each change').map(([, name]) => name);
+  const ci = [...readFileSync(join(root, '.ci/run'), 'utf8').matchAll(/test\/slow\/([\w-]+)\.test\.ts/g)];
+  expect(ci.map(([, name]) => name).toSorted()).toEqual(atEachChange);
+});
+
 test('every link between documents leads somewhere', () => {
   const links = documents.flatMap(({ path, text }) =>
     [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, to = '', anchor]) => ({
