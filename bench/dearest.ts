@@ -1,9 +1,9 @@
 /**
- * The dearest documents within the limits: random ones, of which those that take longest are varied further, in a company of
- * 105,800 vehicles among 100,000 others, all mixed.
+ * The dearest requests within the limits: random documents and random GETs of REST, of which those that take longest are varied
+ * further, in a company of 105,800 vehicles among 100,000 others, all mixed.
  *
- * Run:  npx node bench/dearest.ts [--count 1500] [--seed 1]
- * Read: ms is the processor time of PostgreSQL for one document; loop the longest that another request waited. Goals: 2,000 and 100 ms.
+ * Run:  npx node bench/dearest.ts [--count 1500] [--seed 1] [--of documents|rest]
+ * Read: ms is the processor time of PostgreSQL for one request; loop the longest that another request waited. Goals: 2,000 and 100 ms.
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,10 +25,15 @@ import { randomFrom } from '../test/documents/generate.ts';
 import { schema } from '../test/support/reference.ts';
 import { COMPANY, seed } from './seed.ts';
 import { printTable, serverMicroseconds } from './support/measure.ts';
+import { addressOf, type RestRequest, restRequests } from './support/rest-requests.ts';
 import { migrate, openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
-  options: { count: { type: 'string', default: '1500' }, seed: { type: 'string', default: '1' } },
+  options: {
+    count: { type: 'string', default: '1500' },
+    seed: { type: 'string', default: '1' },
+    of: { type: 'string', default: 'documents' },
+  },
 });
 const random = randomFrom(Number(options.seed));
 const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
@@ -42,7 +47,7 @@ const headers = { ...world.headers(COMPANY), 'content-type': 'application/json' 
 const idsOf = async (table: string): Promise<string[]> =>
   (await world.sql(`select id from ${table} where company = $1 limit 5`, [COMPANY])).map(({ id }) => id);
 const fleets = [made.fleetOf100, made.fleetOf1000, made.fleetOf100000];
-const pools: Readonly<Record<string, readonly unknown[]>> = {
+const pools = {
   first: [10, 100, 1000],
   last: [10, 100, 1000],
   fleetId: fleets,
@@ -61,6 +66,16 @@ const pools: Readonly<Record<string, readonly unknown[]>> = {
   types: ['VEHICLE_ADDED', 'CONTRACT_CREATED'],
   since: ['2000-01-01T00:00:00Z'],
   until: ['2999-01-01T00:00:00Z'],
+} satisfies Record<string, readonly unknown[]>;
+
+const restPools = {
+  id: [made.importId, ...pools.contractId, ...(await idsOf('webhook'))],
+  limit: ['10', '100', '1000'],
+  conditions: [JSON.stringify({ company: COMPANY })],
+  q: pools.text,
+  from: ['2026-10-01T00:00:00Z'],
+  type: ['vehicle.added', 'contract.created', 'eligibility.changed'],
+  historyId: await idsOf('history'),
 };
 
 const ids: Readonly<Record<string, readonly string[]>> = {
@@ -78,8 +93,8 @@ interface Grown {
   args: string;
   below: Grown[];
 }
-interface Tried {
-  root: Grown;
+interface Tried<Request> {
+  request: Request;
   ms: number;
   loop: number;
   bytes: number;
@@ -104,7 +119,7 @@ function textFor(name: string, type: GraphQLInputType): string | null {
     });
     return `{ ${values.join(', ')} }`;
   }
-  const pool = pools[name];
+  const pool = (pools as Record<string, readonly unknown[]>)[name];
   return Array.isArray(pool) ? JSON.stringify(one(pool)) : null;
 }
 
@@ -190,34 +205,56 @@ async function waited(work: Promise<unknown>): Promise<number> {
   return longest;
 }
 
-async function attempt(root: Grown): Promise<Tried> {
+async function attempt<Request>(
+  request: Request,
+  send: (request: Request) => Promise<Response>,
+): Promise<Tried<Request>> {
   const before = serverMicroseconds(world.server.data);
-  const answer = fetch(`${gateway.url}/graphql`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({ query: write(root.below) }),
-  }).then((got) => got.text());
+  const answer = send(request).then((got) => got.text());
   const loop = await waited(answer);
   const text = await answer;
   const ms = (serverMicroseconds(world.server.data) - before) / 1000;
-  const [, code = ''] = /"code":"(\w+)"/.exec(text) ?? [];
-  return { root, ms, loop, bytes: text.length, code };
+  const [, code = ''] = /"code":"(\w+)"/.exec(text.slice(0, 2000)) ?? [];
+  return { request, ms, loop, bytes: text.length, code };
 }
 
-const KEPT = 20;
-let best: Tried[] = [];
-const worst = { ms: 0, loop: 0, codes: new Map<string, number>() };
-for (let count = 0; count < Number(options.count); count++) {
-  const tried = await attempt(best.length < 3 || chance(0.3) ? fresh() : varied(one(best).root));
-  worst.codes.set(tried.code, (worst.codes.get(tried.code) ?? 0) + 1);
-  worst.loop = Math.max(worst.loop, tried.loop);
-  // What was refused has cost nothing, and leads nowhere.
-  if (tried.code) continue;
-  best = [...best, tried].sort((a, b) => b.ms - a.ms).slice(0, KEPT);
+interface Kind<Request> {
+  fresh(): Request;
+  varied(from: Request): Request;
+  send(request: Request): Promise<Response>;
+  print(request: Request): string;
 }
-printTable(
-  ['ms', 'loop', 'bytes', 'code'],
-  best.map(({ ms, loop, bytes, code }) => [ms.toFixed(0), loop.toFixed(0), String(bytes), code]),
-);
-console.log(`codes: ${JSON.stringify(Object.fromEntries(worst.codes))}; the longest wait ${worst.loop.toFixed(0)} ms`);
-for (const { root } of best.slice(0, 5)) console.log(`\n${write(root.below)}`);
+const documents: Kind<Grown> = {
+  fresh,
+  varied,
+  send: ({ below }) =>
+    fetch(`${gateway.url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query: write(below) }) }),
+  print: ({ below }) => write(below),
+};
+const rest: Kind<RestRequest> = {
+  ...restRequests(random, { ...pools, ...restPools }),
+  send: (request) => fetch(`${gateway.url}${addressOf(request)}`, { headers: { ...headers, accept: request.accept } }),
+  print: (request) => `${addressOf(request)} as ${request.accept}`,
+};
+
+const KEPT = 20;
+async function climb<Request>({ fresh, varied, send, print }: Kind<Request>): Promise<void> {
+  let best: Tried<Request>[] = [];
+  let longest = 0;
+  const codes = new Map<string, number>();
+  for (let count = 0; count < Number(options.count); count++) {
+    const tried = await attempt(best.length < 3 || chance(0.3) ? fresh() : varied(one(best).request), send);
+    codes.set(tried.code, (codes.get(tried.code) ?? 0) + 1);
+    longest = Math.max(longest, tried.loop);
+    // What was refused has cost nothing, and leads nowhere.
+    if (tried.code) continue;
+    best = [...best, tried].sort((a, b) => b.ms - a.ms).slice(0, KEPT);
+  }
+  printTable(
+    ['ms', 'loop', 'bytes'],
+    best.map(({ ms, loop, bytes }) => [ms.toFixed(0), loop.toFixed(0), String(bytes)]),
+  );
+  console.log(`codes: ${JSON.stringify(Object.fromEntries(codes))}; the longest wait ${longest.toFixed(0)} ms`);
+  for (const { request } of best.slice(0, 5)) console.log(`\n${print(request)}`);
+}
+await (options.of === 'rest' ? climb(rest) : climb(documents));
