@@ -282,7 +282,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
   });
 
   test('a form keeps what was typed, and gives the focus back', async () => {
-    const page = await openConsole();
+    const page = await openConsole('#/fleets');
     await button(page, 'New fleet').click();
     await page.getByLabel('Name', { exact: true }).fill('Half a fleet');
     await page.mouse.click(20, 450);

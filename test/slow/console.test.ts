@@ -29,7 +29,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
   });
 
   test('a newcomer makes a fleet and adds VINs, by keyboard alone, and sees manufacturers answer', async () => {
-    const page = await openConsole();
+    const page = await openConsole('#/fleets');
     const { keyboard } = page;
     await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();
     const tabTo = async (name: string) => {
@@ -79,7 +79,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const vins = newVins(60);
     const [refused, unsupported] = [newVin(7), newVin(0, 'ZFF')];
     await addVehicles(demo, [...vins, refused, unsupported], fleet);
-    const page = await openConsole();
+    const page = await openConsole('#/fleets');
     await page.getByRole('link', { name: 'Paged' }).click();
     await page.getByText('62 vehicles').waitFor();
     expect(await rows(page).count()).toBe(25);
@@ -126,6 +126,75 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('The manufacturer is being asked again.').waitFor();
     await page.getByText('It has no contracts.').waitFor();
     await page.getByText('1 vehicle became eligible').waitFor();
+  });
+
+  test('the overview says what to do first, then how many are eligible, whose turn it is and what happened', async () => {
+    const client = await secured.as('newcomer');
+    const page = await open(`${secured.url}/console`, { mayFail: true });
+    await page.getByLabel('Access token').fill(client.headers.authorization ?? '');
+    await button(page, 'Sign in').click();
+    await page.getByRole('heading', { name: 'Begin with a fleet' }).waitFor();
+    const fleet = await createFleet(client, { name: 'First' });
+    await page.getByRole('link', { name: 'Add vehicles to “First”' }).click();
+    await page.getByRole('heading', { name: 'First' }).waitFor();
+    const [eligible, refused] = [newVin(0), newVin(7)];
+    await addVehicles(client, [eligible, refused, newVin(0, 'ZFF')], fleet);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('1 of 3 vehicles in 1 fleet are eligible.').waitFor();
+    await page.getByRole('img', { name: '1 eligible, 1 not eligible, 1 unsupported' }).waitFor();
+    const today = page.getByRole('region', { name: 'Today' });
+    await today.getByText('3 vehicles added').waitFor();
+    await today.getByRole('link', { name: 'First' }).first().waitFor();
+    await page.getByText('As a table').click();
+    const table = page.getByRole('table');
+    await table.locator('tbody tr').first().getByText('3', { exact: true }).waitFor();
+    expect(await table.locator('tbody tr').count()).toBe(30);
+    await page.getByRole('link', { name: '1 Operator’s turn' }).waitFor();
+    await page.getByRole('link', { name: '1 Manufacturer’s turn' }).click();
+    await row(page, refused).waitFor();
+    expect(await rows(page).filter({ hasText: 'First' }).count()).toBe(1);
+  });
+
+  test('a provider that does not answer is named on the overview', async () => {
+    const page = await openConsole('#/webhooks');
+    await page.route('**/graphql', async (route) => {
+      if (!route.request().postData()?.includes('query Overview')) return route.fallback();
+      const response = await route.fetch();
+      const json = await response.json();
+      json.data.providers = [{ name: 'silent', state: 'HELD_BACK', since: new Date().toISOString(), brands: [] }];
+      return route.fulfill({ response, json });
+    });
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('silent stopped answering').waitFor();
+  });
+
+  test('what happened is told in runs: a file is one line, which opens', async () => {
+    const fleet = await createFleet(demo, { name: 'In runs' });
+    const vins = newVins(1_200, 0);
+    const form = new FormData();
+    form.set('fleetId', fleet.id);
+    form.set('vins', new Blob([`vin\n${vins.join('\n')}\nWBA123\n`], { type: 'text/csv' }), 'cars.csv');
+    expect((await demo.post('/vehicles/file', form)).status).toBe(201);
+    const page = await openConsole('#/activity');
+    const item = page.locator('.timeline > li').filter({ hasText: 'In runs' });
+    const file = item.filter({ hasText: 'File imported: 1,200 added, 0 already there, 1 refused' });
+    await file.getByRole('button', { name: '3 events' }).click();
+    await file.getByText('1,000 vehicles added').waitFor();
+    await file.getByText('200 vehicles added').waitFor();
+    await file.getByRole('link', { name: vins[0] ?? '' }).waitFor();
+    await file.getByText('and 990 more').waitFor();
+    expect(await file.count()).toBe(1);
+    await page.getByLabel('Type').selectOption('Eligibility changed');
+    await file.waitFor({ state: 'detached' });
+    const answers = item.filter({ hasText: 'answers of manufacturers' });
+    await answers.getByText(/[\d,]+ eligible/).waitFor();
+    await answers.getByRole('button', { name: /events/ }).click();
+    await answers.getByText('1 vehicle became eligible').nth(19).waitFor();
+    await answers.getByRole('button', { name: 'Earlier' }).click();
+    await answers.getByRole('button', { name: 'Back to the latest' }).waitFor();
+    await page.getByLabel('Type').selectOption('Everything');
+    await file.getByRole('link', { name: 'Refused rows' }).click();
+    await page.getByText('1,201 rows').waitFor();
   });
 
   test('what needs attention is one list over all fleets, by whose turn it is', async () => {
@@ -261,7 +330,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const acme = await secured.as('acme');
     await createFleet(acme, { name: 'Of acme' });
     await createFleet(await secured.as('other'), { name: 'Of others' });
-    const page = await open(`${secured.url}/console`, { mayFail: true });
+    const page = await open(`${secured.url}/console#/fleets`, { mayFail: true });
     expect(await page.content()).not.toContain('eyJ');
     await button(page, 'Sign in').click();
     await page.getByText('Paste a token first.').waitFor();
@@ -302,7 +371,13 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const fleet = await createFleet(client, { name: 'A fleet of a very long name, such as people choose'.repeat(3) });
     const [vehicle] = await addVehicles(client, [newVin(7), newVin(8), newVin(0, 'ZFF')], fleet);
     const { id: webhook } = (await client.post('/webhooks', { url: receiver.url('/axe') })).body;
-    const places = ['', `#/fleets/${fleet.id}`, `#/fleets/${fleet.id}/uploads`, `#/fleets/${fleet.id}/activity`];
+    const places = [
+      '#/',
+      '#/fleets',
+      `#/fleets/${fleet.id}`,
+      `#/fleets/${fleet.id}/uploads`,
+      `#/fleets/${fleet.id}/activity`,
+    ];
     const others = [
       `#/vehicles/${vehicle?.id}`,
       '#/attention',
@@ -327,7 +402,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
       await page.locator('.blank').first().waitFor({ state: 'detached' });
       await judge(place);
     }
-    await page.goto(`${gateway.url}/console#/`);
+    await page.goto(`${gateway.url}/console#/fleets`);
     await button(page, 'New fleet').click();
     await button(page, 'Create fleet').click();
     await page.getByText('must not be empty').first().waitFor();

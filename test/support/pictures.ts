@@ -24,7 +24,7 @@ async function takePictures(): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       const viewport = { width: 1200, height: 860 };
       const page = await browser.newPage({ viewport, colorScheme, deviceScaleFactor: 1.5 });
-      await page.goto(`${url}/console`);
+      await page.goto(`${url}/console#/fleets`);
       await page.getByRole('link', { name: 'Pool cars' }).click();
       await page.getByLabel('Manufacturer').selectOption('BMW');
       await page.getByText('60 vehicles').waitFor();

@@ -32,8 +32,11 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   listManufacturers: ['manufacturers.js', 'manufacturers {'],
   listProviders: ['manufacturers.js', 'providers {'],
   search: ['search-page.js', 'search(text:'],
-  listEvents: ['activity.js', 'events(last:'],
-  getEvent: ['activity.js', 'events(last:'],
+  getCompany: ['overview.js', 'company {'],
+  getActivity: ['overview.js', 'activity(from:'],
+  listHistory: ['history.js', 'history(first:'],
+  listEvents: ['events.js', 'events(last:'],
+  getEvent: ['events.js', 'events(last:'],
   streamEvents: ['live.js', 'events(after:'],
   createWebhook: ['webhook-verbs.js', 'createWebhook(input:'],
   listWebhooks: ['webhooks.js', 'webhooks(first:'],
@@ -48,9 +51,6 @@ const places: Record<string, readonly [file: string, asks: string]> = {
 
 /** Operations that the console has not, and why. */
 const absent: Record<string, string> = {
-  getCompany: 'the lists tell their totals',
-  getActivity: 'the activity is shown event by event',
-  listHistory: 'the activity is shown event by event',
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
   getLiveness: 'for orchestrators',
   getReadiness: 'for load balancers',

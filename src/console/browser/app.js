@@ -9,6 +9,7 @@ import { Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
 import { Manufacturers } from './manufacturers.js';
+import { Overview } from './overview.js';
 import { Page } from './page.js';
 import { Empty } from './parts.js';
 import { route } from './router.js';
@@ -24,8 +25,8 @@ import { Webhooks } from './webhooks.js';
 
 /** By the first part of the address. */
 const pages = {
-  '': Fleets,
-  fleets: Fleet,
+  '': Overview,
+  fleets: Fleets,
   vehicles: Vehicles,
   contracts: Contracts,
   attention: Attention,
@@ -36,11 +37,11 @@ const pages = {
 };
 
 /** One of those that a page lists. */
-const details = { vehicles: Vehicle, contracts: Contract, webhooks: Webhook };
+const details = { fleets: Fleet, vehicles: Vehicle, contracts: Contract, webhooks: Webhook };
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">
-    <${Empty} title="There is no such page"><p>Go back to <a href="#/">your fleets</a>.</p><//>
+    <${Empty} title="There is no such page"><p>Go back to <a href="#/">the overview</a>.</p><//>
   <//>`;
 }
 

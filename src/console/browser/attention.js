@@ -5,23 +5,14 @@ import { Empty, Turn } from './parts.js';
 import { hrefOf, route } from './router.js';
 import { vehicleColumns } from './vehicle-columns.js';
 import { vehicleVerbs } from './vehicle-verbs.js';
+import { allVehiclesQuery } from './vehicles.js';
 import { counted, turns } from './words.js';
-
-const attentionQuery = `query Attention($filter: VehicleFilter!, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
-  vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount
-    pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
-    nodes {
-      id vin fleet { id name } manufacturer { name }
-      eligibility { status verifiedAt reason { code message actor } }
-    }
-  }
-}`;
 
 const actors = [['', 'All'], ...Object.entries(turns)];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
-const filterOf = ({ actor, reason }) => ({
+/** The filter that a query of an address stands for. */
+export const filterOf = ({ actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
   ...(actor && { actor }),
   ...(reason && { reasonCode: reason }),
@@ -56,7 +47,7 @@ export function Attention() {
   }));
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">
     <${Sides} label="Whose turn" sides=${sides} />
-    <${List} label="Vehicles" what="vehicle" size=${50} document=${attentionQuery} filterOf=${filterOf} order="-VERIFIED_AT"
+    <${List} label="Vehicles" what="vehicle" size=${50} document=${allVehiclesQuery} filterOf=${filterOf} order="-VERIFIED_AT"
       connectionOf=${({ vehicles }) => vehicles} columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
       groupOf=${reasonOf} verbs=${vehicleVerbs}
       empty=${() => html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`} />

@@ -1,6 +1,6 @@
-import { Activity } from './activity.js';
 import { ContractBadge, Period } from './contract-columns.js';
 import { removeContracts } from './contract-verbs.js';
+import { EventList } from './events.js';
 import { html } from './html.js';
 import { Page } from './page.js';
 import { Fact, Failure, Waiting } from './parts.js';
@@ -28,7 +28,7 @@ export function Contract({ id }) {
     actions=${contract && html`<button type="button" onClick=${remove}>Delete …</button>`}>
     ${contract ? html`<${Facts} contract=${contract} />` : html`<${Waiting} rows=${1} kind="card" />`}
     <h2>Activity</h2>
-    <${Activity} contractId=${id} />
+    <${EventList} filter=${{ contractId: id }} />
   <//>`;
 }
 

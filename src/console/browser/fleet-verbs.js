@@ -72,7 +72,7 @@ export const removeFleet = (id) =>
       send: async ({ typed }, run) => {
         if (vehicleCount > 0 && typed.trim() !== name) throw fieldError('typed', 'This is not the fleet’s name.');
         await run(deleteFleet, { id });
-        go('#/');
+        go('#/fleets');
         return `“${name}” is deleted.`;
       },
     });

@@ -1,19 +1,19 @@
 import { useRef } from 'preact/hooks';
-import { Activity } from './activity.js';
+import { Runs } from './activity.js';
 import { addVins } from './add-vins.js';
 import { DropZone } from './drop-zone.js';
 import { editFleet, removeFleet } from './fleet-verbs.js';
 import { html } from './html.js';
 import { Imports } from './imports.js';
 import { Page, Sides } from './page.js';
-import { Bar, Failure } from './parts.js';
+import { Failure } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
+import { Summary } from './summary.js';
 import { accepted } from './upload-form.js';
 import { UploadPanel } from './upload-panel.js';
 import { startUpload } from './uploads.js';
 import { VehicleList } from './vehicle-list.js';
-import { count, statuses } from './words.js';
 
 const fleetQuery = `query Fleet($id: ID!) {
   fleet(id: $id) {
@@ -22,8 +22,7 @@ const fleetQuery = `query Fleet($id: ID!) {
   }
 }`;
 
-const back = { href: '#/', name: 'Fleets' };
-const none = { eligible: 0, ineligible: 0, pending: 0, unsupported: 0, failed: 0 };
+const back = { href: '#/fleets', name: 'Fleets' };
 
 /** One fleet: its vehicles, its uploads, and what happened to it. */
 export function Fleet({ id, side = '' }) {
@@ -45,6 +44,8 @@ export function Fleet({ id, side = '' }) {
         take([...currentTarget.files]);
         currentTarget.value = '';
       }} />`;
+  const { status, ...rest } = route.value.query;
+  const pick = (one) => hrefOf(['fleets', id], { ...rest, after: '', before: '', status: one === status ? '' : one });
   const about = fleet && [fleet.companyAddress, fleet.email, fleet.vat].join(' · ');
   const sides = [
     ['', 'Vehicles'],
@@ -54,32 +55,11 @@ export function Fleet({ id, side = '' }) {
   sides.push({ name: 'Contracts', href: hrefOf(['contracts'], { fleet: id }), here: false });
   return html`<${Page} title=${fleet?.name} back=${back} actions=${actions} about=${about ?? html`<span class="blank word" />`}>
     <${DropZone} name=${fleet?.name} take=${take} />
-    <${Summary} id=${id} fleet=${fleet} />
+    <${Summary} summary=${fleet?.eligibilitySummary} status=${status} hrefFor=${pick} />
     <${UploadPanel} fleetId=${id} />
     <${Sides} label="Fleet" sides=${sides} />
     ${side === '' && html`<${VehicleList} fleetId=${id} />`}
     ${side === 'uploads' && html`<${Imports} fleetId=${id} />`}
-    ${side === 'activity' && html`<${Activity} fleetId=${id} />`}
+    ${side === 'activity' && html`<${Runs} fleetId=${id} />`}
   <//>`;
-}
-
-/** The bar of a fleet, and its parts as filters of its list. */
-function Summary({ id, fleet }) {
-  const { status } = route.value.query;
-  const summary = fleet?.eligibilitySummary ?? none;
-  const pick = (one) =>
-    hrefOf(['fleets', id], { ...route.value.query, after: '', before: '', status: one === status ? '' : one });
-  return html`<section class="summary" aria-label="Eligibility">
-    <${Bar} summary=${summary} />
-    <ul class="picks">
-      ${statuses.map(
-        (one) => html`<li key=${one.status}>
-          <a href=${pick(one.status)} class=${summary[one.count] === 0 ? 'zero' : ''} aria-current=${one.status === status ? 'true' : undefined}>
-            <b>${fleet ? count(summary[one.count]) : html`<span class="blank short" />`}</b>
-            <span><i class=${`dot ${one.count}`} />${one.name}</span>
-          </a>
-        </li>`,
-      )}
-    </ul>
-  </section>`;
 }

@@ -45,7 +45,7 @@ export function Fleets() {
   });
   const actions = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
   return html`<${Page} title="Fleets" actions=${actions} about="Your vehicles, and whether their manufacturers share their data.">
-    ${(query.name || data?.fleets.totalCount > 0) && html`<${Search} fields=${fields} parts=${[]} query=${query} />`}
+    ${(query.name || data?.fleets.totalCount > 0) && html`<${Search} fields=${fields} parts=${['fleets']} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!data && !error && html`<${Waiting} rows=${4} kind="card" />`}
     ${data && html`<${Listing} label="Fleets"><${List} fleets=${data.fleets} loading=${loading} query=${query} /><//>`}
@@ -54,7 +54,7 @@ export function Fleets() {
 
 function List({ fleets, loading, query }) {
   if (fleets.totalCount === 0 && query.name) {
-    return html`<${Empty} title="No fleet is called so"><p><a href="#/">Show all fleets</a></p><//>`;
+    return html`<${Empty} title="No fleet is called so"><p><a href="#/fleets">Show all fleets</a></p><//>`;
   }
   if (fleets.totalCount === 0) {
     return html`<${Empty} title="No fleets yet">
@@ -63,7 +63,7 @@ function List({ fleets, loading, query }) {
     <//>`;
   }
   return html`<ul class=${loading ? 'cards dim' : 'cards'}>${fleets.nodes.map((fleet) => html`<${Card} key=${fleet.id} fleet=${fleet} />`)}</ul>
-    <${Pager} info=${fleets.pageInfo} total=${fleets.totalCount} what="fleet" parts=${[]} query=${query} />`;
+    <${Pager} info=${fleets.pageInfo} total=${fleets.totalCount} what="fleet" parts=${['fleets']} query=${query} />`;
 }
 
 function Card({ fleet }) {

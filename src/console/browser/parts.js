@@ -1,12 +1,11 @@
 import { html } from './html.js';
 import { hrefOf } from './router.js';
-import { count, counted, explain, statuses, statusNames, turns } from './words.js';
+import { count, counted, explain, statuses, statusNames, summarised, turns } from './words.js';
 
 /** A bar with a part for each status, as long as its number of vehicles. */
 export function Bar({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
-  const said = parts.map((one) => `${count(summary[one.count])} ${one.name.toLowerCase()}`).join(', ');
-  return html`<div class="bar" role="img" aria-label=${said || 'No vehicles'}>
+  return html`<div class="bar" role="img" aria-label=${summarised(summary) || 'No vehicles'}>
     ${parts.map(
       (one) => html`<span key=${one.status} class=${`part ${one.count}`} style=${{ flexGrow: summary[one.count] }} />`,
     )}
@@ -66,11 +65,15 @@ export function Pager({ info, total, what, parts, query, children }) {
   </div>`;
 }
 
-/** Leads to earlier pages of a list that shows its latest items first. */
-export const Earlier = ({ info, parts, query, children }) => html`<div class="pager">
-  <p>${children} ${query.before && html`<a href=${hrefOf(parts, { ...query, before: '' })}>Back to the latest</a>`}</p>
-  ${info.hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...query, before: info.startCursor })}>Earlier</a>`}
-</div>`;
+/** Leads to earlier pages of a list that shows its latest items first, whichever way the gateway counts its pages. */
+export function Earlier({ info, parts, query, children }) {
+  const { before = '', after = '', ...rest } = query;
+  const more = info.hasNextPage ? { after: info.endCursor } : info.hasPreviousPage && { before: info.startCursor };
+  return html`<div class="pager">
+    <p>${children} ${(before || after) && html`<a href=${hrefOf(parts, rest)}>Back to the latest</a>`}</p>
+    ${more && html`<a class="button" href=${hrefOf(parts, { ...rest, ...more })}>Earlier</a>`}
+  </div>`;
+}
 
 const Step = ({ href, children }) =>
   href

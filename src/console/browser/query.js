@@ -35,9 +35,9 @@ function merged(value, known) {
 
 /**
  * The data of a query, read anew when an event comes that `wakes` says yes to. Until other variables have their answer the
- * last one stays, with `loading`. `reload` reads anew at once.
+ * last one stays, with `loading`. `reload` reads anew at once; there are `pause` ms between looks.
  */
-export function useQuery(document, variables, wakes = () => true) {
+export function useQuery(document, variables, wakes = () => true, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);
   const [state, setState] = useState({ key: null });
   const current = useRef({});
@@ -66,7 +66,7 @@ export function useQuery(document, variables, wakes = () => true) {
     };
     const soon = () => {
       clearTimeout(timer);
-      timer = setTimeout(look, Math.max(100, lookedAt + PAUSE_MS - performance.now()));
+      timer = setTimeout(look, Math.max(100, lookedAt + pause - performance.now()));
     };
     const take = (known) => {
       version += 1;

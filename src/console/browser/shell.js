@@ -6,7 +6,8 @@ import { route } from './router.js';
 import { company, signOut } from './session.js';
 
 const places = [
-  { name: 'Fleets', href: '#/', of: ['', 'fleets'] },
+  { name: 'Overview', href: '#/', of: [''] },
+  { name: 'Fleets', href: '#/fleets', of: ['fleets'] },
   { name: 'Vehicles', href: '#/vehicles', of: ['vehicles'] },
   { name: 'Contracts', href: '#/contracts', of: ['contracts'] },
   { name: 'Attention', href: '#/attention', of: ['attention'] },

@@ -9,6 +9,7 @@ setInterval(() => {
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' });
+const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
 const steps = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -21,6 +22,9 @@ export function Time({ at }) {
 }
 
 export const Day = ({ at }) => html`<time dateTime=${at}>${day.format(new Date(at))}</time>`;
+
+/** A day of UTC, as the gateway counts them. */
+export const UtcDay = ({ at }) => html`<time dateTime=${at}>${utcDay.format(new Date(at))}</time>`;
 
 function spoken(at) {
   // `now` may be some seconds old; a recent moment must not appear to be in the future.

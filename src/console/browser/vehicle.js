@@ -1,6 +1,6 @@
-import { Activity } from './activity.js';
 import { contractColumns } from './contract-columns.js';
 import { newContract } from './contract-verbs.js';
+import { EventList } from './events.js';
 import { html } from './html.js';
 import { Page } from './page.js';
 import { Badge, Fact, Failure, Turn, Waiting } from './parts.js';
@@ -41,17 +41,17 @@ export function Vehicle({ id }) {
   const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = data?.vehicle;
   if (error && !vehicle) {
-    return html`<${Page} title="Vehicle" back=${{ href: '#/', name: 'Fleets' }}><${Failure} error=${error} retry=${reload} /><//>`;
+    return html`<${Page} title="Vehicle" back=${{ href: '#/fleets', name: 'Fleets' }}><${Failure} error=${error} retry=${reload} /><//>`;
   }
   const { fleet, vin, manufacturer } = vehicle ?? {};
-  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/', name: fleet?.name ?? 'Fleets' };
+  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? 'Fleets' };
   return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? 'Unknown manufacturer') : html`<span class="blank word" />`}
     actions=${vehicle && html`<${Verbs} vehicle=${vehicle} />`}>
     ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}
     <h2>Contracts</h2>
     <${Contracts} id=${id} />
     <h2>Activity</h2>
-    <${Activity} vehicleId=${id} />
+    <${EventList} filter=${{ vehicleId: id }} />
   <//>`;
 }
 

@@ -6,13 +6,13 @@ import { vehicleColumns } from './vehicle-columns.js';
 import { filterOf, Nothing, useVehicleFields } from './vehicle-list.js';
 import { saveVehicles, vehicleVerbs } from './vehicle-verbs.js';
 
-const allVehiclesQuery = `query AllVehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
+export const allVehiclesQuery = `query AllVehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
       id vin fleet { id name } manufacturer { name }
-      eligibility { status verifiedAt reason { message actor } }
+      eligibility { status verifiedAt reason { code message actor } }
     }
   }
 }`;

@@ -7,6 +7,13 @@ export const statuses = [
   { status: 'FAILED', count: 'failed', name: 'Failed' },
 ];
 
+/** The numbers of a summary, such as “3 eligible, 1 pending”. */
+export const summarised = (summary) =>
+  statuses
+    .filter((one) => summary[one.count] > 0)
+    .map((one) => `${count(summary[one.count])} ${one.name.toLowerCase()}`)
+    .join(', ');
+
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 
 /** The type of an event as receivers of webhooks know it. */

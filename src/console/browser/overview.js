@@ -1,0 +1,115 @@
+import { filterOf } from './attention.js';
+import { Bars } from './bars.js';
+import { newFleet } from './fleet-verbs.js';
+import { History } from './history.js';
+import { html } from './html.js';
+import { Page } from './page.js';
+import { Empty, Failure } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf } from './router.js';
+import { Summary } from './summary.js';
+import { Time } from './time.js';
+import { count, counted, turns } from './words.js';
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+/** Numbers of the whole company are not read at each event. */
+const PAUSE_MS = 4_000;
+
+const companyQuery = `query Overview($from: DateTime!) {
+  company {
+    fleetCount vehicleCount
+    eligibilitySummary { eligible ineligible pending unsupported failed }
+    activity(from: $from) { from type vehicleCount }
+  }
+  providers { name state since brands { id state since } }
+  fleets(last: 1) { nodes { id name } }
+}`;
+const turnQuery = `query Turn($filter: VehicleFilter!) {
+  vehicles(filter: $filter) { totalCount totalCountIsExact }
+}`;
+
+const numberOf = (type) => (day) => day.counts.find((one) => one.type === type)?.vehicleCount ?? 0;
+const series = [
+  { name: 'Vehicles added', of: numberOf('VEHICLE_ADDED') },
+  { name: 'Eligibility changed', of: numberOf('ELIGIBILITY_CHANGED') },
+];
+
+/** What matters today about all fleets. */
+export function Overview() {
+  const first = Math.floor(Date.now() / DAY_MS) - DAYS + 1;
+  const from = new Date(first * DAY_MS).toISOString();
+  const { data, error, reload } = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
+  const { company, providers = [] } = data ?? {};
+  const about = company && said(company);
+  return html`<${Page} title="Overview" about=${about ?? html`<span class="blank word" />`}
+    actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
+    ${error && html`<${Failure} error=${error} retry=${reload} />`}
+    ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
+    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${data.fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
+    ${company?.fleetCount > 0 && html`<${Today} />`}
+  <//>`;
+}
+
+const said = ({ vehicleCount, fleetCount, eligibilitySummary: { eligible } }) =>
+  `${count(eligible)} of ${counted(vehicleCount, 'vehicle')} in ${counted(fleetCount, 'fleet')} are eligible.`;
+
+/** A provider that is held back, or those of its manufacturers that are. */
+const silent = ({ name, state, since, brands }) =>
+  (state === 'OK' ? brands : [{ id: name, state, since }]).filter((one) => one.state === 'HELD_BACK');
+
+const Silent = ({ id, since }) => html`<p class="warning">
+  <span><b>${id}</b> stopped answering <${Time} at=${since} />. The gateway goes on asking, less often.</span>
+  <a href="#/manufacturers">Manufacturers</a>
+</p>`;
+
+const Beginning = ({ fleet }) =>
+  fleet
+    ? html`<${Empty} title="No vehicles yet">
+        <p>Add VINs to a fleet, or upload a file of them. Their manufacturers are asked at once.</p>
+        <a class="button primary" href=${hrefOf(['fleets', fleet.id])}>Add vehicles to “${fleet.name}”</a>
+      <//>`
+    : html`<${Empty} title="Begin with a fleet">
+        <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or upload a file of them.</p>
+        <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
+      <//>`;
+
+function Numbers({ company, first }) {
+  const counts = Map.groupBy(company?.activity ?? [], ({ from }) => Date.parse(from));
+  const days = Array.from({ length: DAYS }, (_, at) => {
+    const start = (first + at) * DAY_MS;
+    return { id: new Date(start).toISOString(), counts: counts.get(start) ?? [] };
+  });
+  return html`<${Summary} summary=${company?.eligibilitySummary} hrefFor=${(status) => hrefOf(['vehicles'], { status })} />
+    <div class="panels">
+      <section class="summary" aria-labelledby="trend">
+        <h2 id="trend">The last ${DAYS} days</h2>
+        <${Bars} label=${`Vehicles by the day, the last ${DAYS} days`} days=${days} series=${series} />
+      </section>
+      <section class="summary" aria-labelledby="turns">
+        <h2 id="turns">Vehicles without data: whose turn it is</h2>
+        <ul class="picks">${Object.keys(turns).map((actor) => html`<${Turn} key=${actor} actor=${actor} />`)}</ul>
+        <p class="hint">Your turn is also that of a driver, who may have to connect a vehicle or sign up with its manufacturer.</p>
+      </section>
+    </div>`;
+}
+
+function Turn({ actor }) {
+  const { data } = useQuery(turnQuery, { filter: filterOf({ actor }) }, () => true, PAUSE_MS);
+  const { totalCount, totalCountIsExact } = data?.vehicles ?? {};
+  return html`<li>
+    <a href=${hrefOf(['attention'], { actor })} class=${totalCount ? '' : 'zero'}>
+      <b>${data ? `${count(totalCount)}${totalCountIsExact ? '' : '+'}` : html`<span class="blank short" />`}</b>
+      <span>${turns[actor]}</span>
+    </a>
+  </li>`;
+}
+
+function Today() {
+  const from = new Date().setHours(0, 0, 0, 0);
+  const nothing = html`<h2>Today</h2><p class="dim">Nothing has happened yet.</p>`;
+  return html`<section aria-label="Today">
+    <${History} variables=${{ first: 8 }} from=${from} empty=${nothing} />
+    <p><a href="#/activity">All activity</a></p>
+  </section>`;
+}
