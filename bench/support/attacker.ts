@@ -1,0 +1,28 @@
+import { setPriority } from 'node:os';
+import autocannon from 'autocannon';
+import type { Request } from './load.ts';
+
+// A process of its own, run by worst-neighbour.ts: clients are elsewhere in earnest, so they take what is left of the machine.
+
+setPriority(10);
+
+/** Sends one request again and again on so many connections. */
+export interface Attack {
+  url: string;
+  request: Request;
+  connections: number;
+  seconds: number;
+}
+
+process.on('message', async ({ url, request, connections, seconds }: Attack) => {
+  const { latency, statusCodeStats } = await autocannon({
+    ...request,
+    url: url + request.path,
+    connections,
+    duration: seconds,
+    timeout: 60,
+  });
+  const counts = Object.entries(statusCodeStats ?? {}).map(([status, { count }]) => `${count} × ${status}`);
+  process.send?.({ p50: latency.p50, counts: counts.join(', ') });
+});
+process.once('disconnect', () => process.exit());
