@@ -59,12 +59,16 @@ function objectMade(value: unknown, own: number, budget: Budget): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
   const domainError = budget.spend(objects, own);
   if (domainError) return rejected(domainError);
-  if (!Array.isArray(value)) return value;
-  if (objects > SHORT) return paced(value, budget);
+  if (Array.isArray(value)) return objects > SHORT || isLongTurn() ? paced(value, budget) : value.map(promised);
   return isLongTurn() ? turnForMore().then(() => value) : value;
 }
 
-/** Not thrown: graphql-js would forget the promises of the items before, and their failures would end the process. */
+/**
+ * An item of a list. Where one item throws, graphql-js leaves the promises of those before it alone, and one of these that is
+ * rejected would end the process; items that are promises cannot throw.
+ */
+const promised = <T>(item: T): Promise<T> => Promise.resolve(item);
+
 const rejected = (domainError: DomainError): Promise<never> => Promise.reject(domainError);
 
 /** How long a value's text is; of numbers and the like, that of a short one. */

@@ -26,10 +26,7 @@ export class Planned {
     this.#reads = reads;
   }
 
-  /**
-   * What stands under this name; throws what its arguments were refused with. Never a promise: graphql-js leaves those of a
-   * list's first items alone when a later item throws, and what is rejected there ends the process.
-   */
+  /** What stands under this name; throws what its arguments were refused with. */
   take(name: string | number): unknown {
     const part = this.#members.find(([one]) => one === name)?.[1];
     if (!part) throw new Error(`nothing was planned for ${name}`);
