@@ -1,3 +1,4 @@
+import { buildSchema, introspectionFromSchema } from 'graphql';
 import { defineConfig } from 'vite';
 
 const gateway = process.env.GATEWAY ?? 'http://127.0.0.1:4000';
@@ -18,5 +19,15 @@ const relay = {
   },
 };
 
+/** `import schema from 'schema.graphql'` gives the introspection that urql's Graphcache reads. */
+const introspection = {
+  name: 'introspection',
+  transform(code, path) {
+    if (!path.endsWith('/schema.graphql')) return;
+    const schema = introspectionFromSchema(buildSchema(code), { descriptions: false });
+    return `export default ${JSON.stringify(schema)}`;
+  },
+};
+
 /** Pages and the gateway have one origin, as behind a proxy in production; the token is the one in VITE_TOKEN. */
-export default defineConfig({ plugins: [relay], server: { proxy }, preview: { proxy } });
+export default defineConfig({ plugins: [relay, introspection], server: { proxy }, preview: { proxy } });

@@ -1,16 +1,15 @@
-import { ApolloClient, ApolloLink, CombinedGraphQLErrors, gql, InMemoryCache } from '@apollo/client';
+import { ApolloClient, ApolloLink, CombinedGraphQLErrors, gql } from '@apollo/client';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { ApolloProvider, useMutation, useQuery, useSubscription } from '@apollo/client/react';
-import { relayStylePagination } from '@apollo/client/utilities';
 import UploadHttpLink from 'apollo-upload-client/UploadHttpLink.mjs';
 import { createClient } from 'graphql-ws';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { authorization, messageOf } from '../messages.js';
+import { authorization, messageOf, reasonOf, sentenceOf, unusable } from '../messages.js';
+import { newCache } from './cache.ts';
 
 const client = new ApolloClient({
-  // Pages of a list are put behind each other.
-  cache: new InMemoryCache({ typePolicies: { Fleet: { fields: { vehicles: relayStylePagination() } } } }),
+  cache: newCache(),
   link: ApolloLink.split(
     ({ operationType }) => operationType === 'subscription',
     new GraphQLWsLink(createClient({ url: '/graphql', connectionParams: () => ({ authorization }) })),
@@ -20,22 +19,46 @@ const client = new ApolloClient({
 
 const FLEETS = gql`query Fleets { fleets(first: 1) { nodes { id name } } }`;
 
-const VEHICLES = gql`query Vehicles($id: ID!, $after: String) {
+const VEHICLES = gql`query Vehicles($id: ID!, $after: String, $filter: VehicleFilter) {
   fleet(id: $id) {
     id
-    vehicles(first: 10, after: $after) {
-      edges { cursor node { id vin eligibility { status } } }
+    vehicles(first: 10, after: $after, filter: $filter) {
+      edges { cursor node { id vin eligibility { status reason { code message } } } }
       pageInfo { hasNextPage endCursor }
     }
   }
 }`;
 
+// What is shown is asked for here, too: caches take these fields over.
 const CHANGES = gql`subscription Changes($id: ID) {
-  eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status } } }
+  eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
 }`;
 
+const ACTIVITY = gql`query Activity($id: ID!) {
+  fleet(id: $id) {
+    id
+    timeline(last: 5) {
+      nodes {
+        id
+        type
+        vehicleCount
+        data {
+          ... on FleetCreatedData { name }
+          ... on EligibilityChangedData { toStatus }
+          ... on ImportCompletedData { created rejected }
+        }
+      }
+    }
+  }
+}`;
+
+const EVENTS = gql`subscription Events($id: ID) { events(filter: { fleetId: $id }) { id } }`;
+
 const UPLOAD = gql`mutation Upload($input: ImportVehiclesInput!) {
-  importVehicles(input: $input) { summary { created existing rejected } }
+  importVehicles(input: $input) {
+    summary { created existing rejected }
+    import { id rejected(first: 5) { edges { node { row value message } } } }
+  }
 }`;
 
 const PROGRESS = gql`subscription Progress($importId: ID!) {
@@ -48,21 +71,37 @@ function Problem({ error }) {
 }
 
 function Vehicles({ id }) {
-  const { data, error, fetchMore } = useQuery(VEHICLES, { variables: { id } });
+  const [filter, setFilter] = useState(null);
+  const { data, previousData, error, fetchMore } = useQuery(VEHICLES, { variables: { id, filter } });
   // The cache shows each new status: it goes by the vehicle's id.
   useSubscription(CHANGES, { variables: { id } });
-  if (!data) return <Problem error={error} />;
-  const { edges, pageInfo } = data.fleet.vehicles;
+  const shown = data ?? previousData;
+  if (!shown) return <Problem error={error} />;
+  const { edges, pageInfo } = shown.fleet.vehicles;
   return (
     <>
+      <label>
+        <input type="checkbox" onChange={({ target }) => setFilter(target.checked ? unusable : null)} /> Only what cannot be used
+      </label>
       <ul>
         {edges.map(({ node }) => (
-          <li key={node.id}>{node.vin}: {node.eligibility.status}</li>
+          <li key={node.id}>
+            {node.vin}: {node.eligibility.status} {node.eligibility.reason && reasonOf(node.eligibility.reason)}
+          </li>
         ))}
       </ul>
       {pageInfo.hasNextPage && (
         <button type="button" onClick={() => fetchMore({ variables: { after: pageInfo.endCursor } })}>More</button>
       )}
+    </>
+  );
+}
+
+function Summary({ summary, import: { rejected } }) {
+  return (
+    <>
+      <p>{summary.created} added, {summary.rejected} rejected</p>
+      {rejected.edges.map(({ node }) => <p key={node.row}>Row {node.row}, {node.value}: {node.message}</p>)}
     </>
   );
 }
@@ -81,10 +120,16 @@ function Upload({ fleetId }) {
     <>
       <label>Upload vehicles <input type="file" onChange={send} /></label>
       {progress && <p role="status">{progress.state}: {progress.received} rows</p>}
-      {data && <p>{data.importVehicles.summary.created} added, {data.importVehicles.summary.rejected} rejected</p>}
+      {data && <Summary {...data.importVehicles} />}
       <Problem error={error} />
     </>
   );
+}
+
+function Activity({ id }) {
+  const { data, refetch } = useQuery(ACTIVITY, { variables: { id } });
+  useSubscription(EVENTS, { variables: { id }, onData: () => refetch() });
+  return data?.fleet.timeline.nodes.map((event) => <p key={event.id}>{sentenceOf(event)}</p>);
 }
 
 function App() {
@@ -96,6 +141,8 @@ function App() {
       <h1>{fleet.name}</h1>
       <Upload fleetId={fleet.id} />
       <Vehicles id={fleet.id} />
+      <h2>Activity</h2>
+      <Activity id={fleet.id} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { createClient } from 'graphql-ws';
-import { Suspense, useMemo, useState } from 'react';
+import { Suspense, startTransition, useMemo, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import {
   graphql,
@@ -7,10 +7,11 @@ import {
   useLazyLoadQuery,
   useMutation,
   usePaginationFragment,
+  useRefetchableFragment,
   useSubscription,
 } from 'react-relay';
 import { Environment, Network, Observable, RecordSource, Store } from 'relay-runtime';
-import { authorization, messageOf } from '../messages.js';
+import { authorization, messageOf, reasonOf, sentenceOf, unusable } from '../messages.js';
 
 // All subscriptions share one WebSocket.
 const events = createClient({ url: '/graphql', connectionParams: () => ({ authorization }) });
@@ -41,26 +42,34 @@ const environment = new Environment({
 });
 
 function Vehicles({ fleet }) {
-  const { data, hasNext, loadNext } = usePaginationFragment(
+  const { data, hasNext, loadNext, refetch } = usePaginationFragment(
     graphql`fragment main_vehicles on Fleet
-      @argumentDefinitions(count: { type: "Int", defaultValue: 10 }, cursor: { type: "String" })
+      @argumentDefinitions(
+        count: { type: "Int", defaultValue: 10 }
+        cursor: { type: "String" }
+        filter: { type: "VehicleFilter" }
+      )
       @refetchable(queryName: "mainVehiclesQuery") {
-      vehicles(first: $count, after: $cursor) @connection(key: "main_vehicles") {
-        edges { node { id vin eligibility { status } } }
+      vehicles(first: $count, after: $cursor, filter: $filter) @connection(key: "main_vehicles") {
+        edges { node { id vin eligibility { status reason { code message } } } }
       }
     }`,
     fleet,
   );
   // The store shows each new status: it goes by the vehicle's id.
   const subscription = graphql`subscription mainChangesSubscription($id: ID) {
-    eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status } } }
+    eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
   }`;
   useSubscription(useMemo(() => ({ subscription, variables: { id: fleet.id } }), [subscription, fleet.id]));
+  const choose = ({ target }) => startTransition(() => void refetch({ filter: target.checked ? unusable : null }));
   return (
     <>
+      <label><input type="checkbox" onChange={choose} /> Only what cannot be used</label>
       <ul>
         {data.vehicles.edges.map(({ node }) => (
-          <li key={node.id}>{node.vin}: {node.eligibility.status}</li>
+          <li key={node.id}>
+            {node.vin}: {node.eligibility.status} {node.eligibility.reason && reasonOf(node.eligibility.reason)}
+          </li>
         ))}
       </ul>
       {hasNext && <button type="button" onClick={() => loadNext(10)}>More</button>}
@@ -84,7 +93,10 @@ function Upload({ fleetId, onDone }) {
   const [importId, setImportId] = useState(null);
   const [result, setResult] = useState({});
   const [upload] = useMutation(graphql`mutation mainUploadMutation($input: ImportVehiclesInput!) {
-    importVehicles(input: $input) { summary { created existing rejected } }
+    importVehicles(input: $input) {
+      summary { created existing rejected }
+      import { rejected(first: 5) { edges { node { row value message } } } }
+    }
   }`);
   const sendFile = ({ target }) => {
     const id = crypto.randomUUID();
@@ -97,21 +109,49 @@ function Upload({ fleetId, onDone }) {
       onError: (error) => setResult({ error }),
     });
   };
-  const { summary, error } = result;
+  const { summary, import: stored, error } = result;
   return (
     <>
       <label>Upload vehicles <input type="file" onChange={sendFile} /></label>
       {importId && <Progress key={importId} importId={importId} />}
       {summary && <p>{summary.created} added, {summary.rejected} rejected</p>}
+      {stored?.rejected.edges.map(({ node }) => (
+        <p key={node.row}>Row {node.row}, {node.value}: {node.message}</p>
+      ))}
       {error && <p role="alert">{error.errors ? error.message : 'The gateway is out of reach.'}</p>}
     </>
   );
 }
 
+function Activity({ fleet }) {
+  const [{ timeline }, refetch] = useRefetchableFragment(
+    graphql`fragment main_activity on Fleet @refetchable(queryName: "mainActivityQuery") {
+      timeline(last: 5) {
+        nodes {
+          id
+          type
+          vehicleCount
+          data {
+            ... on FleetCreatedData { name }
+            ... on EligibilityChangedData { toStatus }
+            ... on ImportCompletedData { created rejected }
+          }
+        }
+      }
+    }`,
+    fleet,
+  );
+  const subscription = graphql`subscription mainEventsSubscription($id: ID) { events(filter: { fleetId: $id }) { id } }`;
+  const onNext = () => startTransition(() => void refetch({}, { fetchPolicy: 'store-and-network' }));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one subscription for each fleet.
+  useSubscription(useMemo(() => ({ subscription, variables: { id: fleet.id }, onNext }), [fleet.id]));
+  return timeline.nodes.map((event) => <p key={event.id}>{sentenceOf(event)}</p>);
+}
+
 function App() {
   const [fetchKey, setFetchKey] = useState(0);
   const { fleets } = useLazyLoadQuery(
-    graphql`query mainFleetsQuery { fleets(first: 1) { nodes { id name ...main_vehicles } } }`,
+    graphql`query mainFleetsQuery { fleets(first: 1) { nodes { id name ...main_vehicles ...main_activity } } }`,
     {},
     { fetchKey, fetchPolicy: 'store-and-network' },
   );
@@ -122,6 +162,8 @@ function App() {
       <h1>{fleet.name}</h1>
       <Upload fleetId={fleet.id} onDone={() => setFetchKey(fetchKey + 1)} />
       <Vehicles fleet={fleet} />
+      <h2>Activity</h2>
+      <Activity fleet={fleet} />
     </>
   );
 }

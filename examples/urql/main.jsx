@@ -1,9 +1,9 @@
-import { cacheExchange } from '@urql/exchange-graphcache';
-import { relayPagination } from '@urql/exchange-graphcache/extras';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Client, fetchExchange, gql, Provider, useMutation, useQuery, useSubscription } from 'urql';
-import { authorization, messageOf } from '../messages.js';
+import schema from '../../schema.graphql';
+import { authorization, messageOf, reasonOf, sentenceOf, unusable } from '../messages.js';
+import { newCache } from './cache.ts';
 
 const client = new Client({
   url: '/graphql',
@@ -11,37 +11,51 @@ const client = new Client({
   // By server-sent events, with the same headers as everything else.
   fetchSubscriptions: true,
   fetchOptions: { headers: { authorization } },
-  exchanges: [
-    cacheExchange({
-      // Parts of something else, which have no id.
-      keys: { Eligibility: () => null, EligibilityChange: () => null, AddSummary: () => null, ImportVehiclesPayload: () => null },
-      // Pages of a list are put behind each other.
-      resolvers: { Fleet: { vehicles: relayPagination() } },
-      // The fleet has vehicles that no cache knows.
-      updates: { Mutation: { importVehicles: (_, { input }, cache) => cache.invalidate({ __typename: 'Fleet', id: input.fleetId }) } },
-    }),
-    fetchExchange,
-  ],
+  exchanges: [newCache(schema), fetchExchange],
 });
 
 const FLEETS = gql`query Fleets { fleets(first: 1) { nodes { id name } } }`;
 
-const VEHICLES = gql`query Vehicles($id: ID!, $after: String) {
+const VEHICLES = gql`query Vehicles($id: ID!, $after: String, $filter: VehicleFilter) {
   fleet(id: $id) {
     id
-    vehicles(first: 10, after: $after) {
-      edges { cursor node { id vin eligibility { status } } }
+    vehicles(first: 10, after: $after, filter: $filter) {
+      edges { cursor node { id vin eligibility { status reason { code message } } } }
       pageInfo { hasNextPage endCursor }
     }
   }
 }`;
 
+// What is shown is asked for here, too: caches take these fields over.
 const CHANGES = gql`subscription Changes($id: ID) {
-  eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status } } }
+  eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
 }`;
 
+const ACTIVITY = gql`query Activity($id: ID!) {
+  fleet(id: $id) {
+    id
+    timeline(last: 5) {
+      nodes {
+        id
+        type
+        vehicleCount
+        data {
+          ... on FleetCreatedData { name }
+          ... on EligibilityChangedData { toStatus }
+          ... on ImportCompletedData { created rejected }
+        }
+      }
+    }
+  }
+}`;
+
+const EVENTS = gql`subscription Events($id: ID) { events(filter: { fleetId: $id }) { id } }`;
+
 const UPLOAD = gql`mutation Upload($input: ImportVehiclesInput!) {
-  importVehicles(input: $input) { summary { created existing rejected } }
+  importVehicles(input: $input) {
+    summary { created existing rejected }
+    import { id rejected(first: 5) { edges { node { row value message } } } }
+  }
 }`;
 
 const PROGRESS = gql`subscription Progress($importId: ID!) {
@@ -54,20 +68,33 @@ function Problem({ error }) {
 }
 
 function Vehicles({ id }) {
-  const [after, setAfter] = useState(null);
-  const [{ data, error }] = useQuery({ query: VEHICLES, variables: { id, after } });
+  const [{ after, filter }, setPage] = useState({ after: null, filter: null });
+  const [{ data, error }] = useQuery({ query: VEHICLES, variables: { id, after, filter } });
   // The cache shows each new status: it goes by the vehicle's id.
   useSubscription({ query: CHANGES, variables: { id } });
   if (!data?.fleet) return <Problem error={error} />;
   const { edges, pageInfo } = data.fleet.vehicles;
+  const choose = ({ target }) => setPage({ after: null, filter: target.checked ? unusable : null });
   return (
     <>
+      <label><input type="checkbox" onChange={choose} /> Only what cannot be used</label>
       <ul>
         {edges.map(({ node }) => (
-          <li key={node.id}>{node.vin}: {node.eligibility.status}</li>
+          <li key={node.id}>
+            {node.vin}: {node.eligibility.status} {node.eligibility.reason && reasonOf(node.eligibility.reason)}
+          </li>
         ))}
       </ul>
-      {pageInfo.hasNextPage && <button type="button" onClick={() => setAfter(pageInfo.endCursor)}>More</button>}
+      {pageInfo.hasNextPage && <button type="button" onClick={() => setPage({ after: pageInfo.endCursor, filter })}>More</button>}
+    </>
+  );
+}
+
+function Summary({ summary, import: { rejected } }) {
+  return (
+    <>
+      <p>{summary.created} added, {summary.rejected} rejected</p>
+      {rejected.edges.map(({ node }) => <p key={node.row}>Row {node.row}, {node.value}: {node.message}</p>)}
     </>
   );
 }
@@ -86,10 +113,16 @@ function Upload({ fleetId }) {
     <>
       <label>Upload vehicles <input type="file" onChange={send} /></label>
       {progress && <p role="status">{progress.importProgress.state}: {progress.importProgress.received} rows</p>}
-      {data?.importVehicles && <p>{data.importVehicles.summary.created} added, {data.importVehicles.summary.rejected} rejected</p>}
+      {data?.importVehicles && <Summary {...data.importVehicles} />}
       <Problem error={error} />
     </>
   );
+}
+
+function Activity({ id }) {
+  const [{ data }, ask] = useQuery({ query: ACTIVITY, variables: { id } });
+  useSubscription({ query: EVENTS, variables: { id } }, (_, event) => ask({ requestPolicy: 'network-only' }) ?? event);
+  return data?.fleet?.timeline.nodes.map((event) => <p key={event.id}>{sentenceOf(event)}</p>);
 }
 
 function App() {
@@ -101,6 +134,8 @@ function App() {
       <h1>{fleet.name}</h1>
       <Upload fleetId={fleet.id} />
       <Vehicles id={fleet.id} />
+      <h2>Activity</h2>
+      <Activity id={fleet.id} />
     </>
   );
 }

@@ -8,20 +8,26 @@ import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from '@apollo/
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { cacheExchange as documentCache, type Exchange, fetchExchange, Client as UrqlClient } from '@urql/core';
 import { cacheExchange as graphcache } from '@urql/exchange-graphcache';
+import { introspectionFromSchema } from 'graphql';
 import { createClient } from 'graphql-ws';
 import relay from 'relay-runtime';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
-import type { Json } from '../support/client.ts';
-import { addVehicles, createFleet, newVin } from '../support/factories.ts';
+import { newCache as apolloCache } from '../../examples/apollo/cache.ts';
+import { newCache as urqlCache } from '../../examples/urql/cache.ts';
+import type { Client, Json } from '../support/client.ts';
+import { everythingOf } from '../support/everything.ts';
+import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
+import { schema } from '../support/operation.ts';
+import { worldWithDeliveries } from '../support/scopes.ts';
 
-const gateway = await startGateway({ workers: true });
+const gateway = await startGateway({ workers: true, settings: { LIMIT_GRAPHQL_COST: '1000000' } });
 const acme = await gateway.as('acme');
 const { headers } = acme;
 const url = `${gateway.url}/graphql`;
 
-const vehicles = '{ fleet(id: $id) { id vehicles { nodes { id vin eligibility { status } } } } }';
+const vehicles = '{ fleet(id: $id) { id vehicles(first: 10) { nodes { id vin eligibility { status } } } } }';
 const list = `query List($id: ID!) ${vehicles}`;
 const watch =
   'subscription Watch($id: ID) { eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status } } } }';
@@ -36,6 +42,86 @@ async function pendingFleet(): Promise<string> {
 
 /** The statuses that somebody sees who only looks at the list, and never asks for it again. */
 const seesBoth = (statuses: string[]) => expect.poll(() => [...new Set(statuses)]).toEqual(['PENDING', 'ELIGIBLE']);
+
+const introspection = introspectionFromSchema(schema, { descriptions: false });
+
+/** Clients with the caches of the examples: each sends a document and gives its data. */
+const recipes = {
+  Apollo: (sent: Client) => {
+    const link = new HttpLink({ uri: url, headers: sent.headers });
+    const client = new ApolloClient({ cache: apolloCache(), link });
+    return async (document: string, variables: Json = {}): Promise<Json> => {
+      const kind = document.startsWith('mutation') ? 'mutate' : 'query';
+      if (kind === 'mutate') return (await client.mutate({ mutation: gql(document), variables })).data;
+      const { data } = await client.query({ query: gql(document), variables, fetchPolicy: 'network-only' });
+      // From the cache alone: each part of the answer was kept.
+      return { data, kept: client.readQuery({ query: gql(document), variables }) };
+    };
+  },
+  urql: (sent: Client) => {
+    const client = new UrqlClient({
+      url,
+      preferGetMethod: false,
+      fetchOptions: { headers: sent.headers },
+      exchanges: [urqlCache(introspection), fetchExchange],
+    });
+    return async (document: string, variables: Json = {}): Promise<Json> => {
+      if (document.startsWith('mutation')) return (await client.mutation(document, variables)).data;
+      const { data } = await client.query(document, variables, { requestPolicy: 'network-only' });
+      return { data, kept: (await client.query(document, variables, { requestPolicy: 'cache-only' })).data };
+    };
+  },
+};
+
+const parts = `{ fleets { nodes { id vehicles { nodes { id eligibility { reason { code } } } } eligibilitySummary { failed } } }
+  company { id eligibilitySummary { failed } } providers { name brands { state } } }`;
+const page = `query Page($id: ID!, $after: String, $vin: String) { fleet(id: $id) { id
+  vehicles(first: 2, after: $after, filter: { vin: $vin }) { edges { node { id vin } } pageInfo { endCursor hasNextPage } } } }`;
+const add = `mutation Add($input: AddVehiclesInput!) { addVehicles(input: $input) {
+  fleet { id vehicleCount } summary { created } vehicles { id eligibility { status } } rejected { code } } }`;
+
+describe.each(Object.entries(recipes))('The cache of the example for %s', (_name, recipe) => {
+  const said: unknown[][] = [];
+  beforeEach(() => {
+    for (const method of ['warn', 'error'] as const) {
+      vi.spyOn(console, method).mockImplementation((...what) => void said.push(what));
+    }
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    expect(said.splice(0)).toEqual([]);
+  });
+
+  test('keeps everything that a company can see, by whatever selections, without a warning', async () => {
+    const { client } = await worldWithDeliveries(gateway);
+    const send = recipe(client);
+    const post = async (_path: string, { query }: Json) => {
+      const { data, kept } = await send(query);
+      expect(kept).toEqual(data);
+      return { body: { data } };
+    };
+    const throughCache = { ...client, post } as unknown as Client;
+    await everythingOf(throughCache);
+    expect(await send(parts)).toMatchObject({ kept: { company: { eligibilitySummary: {} } } });
+    await everythingOf(throughCache);
+  });
+
+  test('puts pages behind each other, apart for each filter, and takes what a mutation gives', async () => {
+    const send = recipe(acme);
+    const fleet = await createFleet(acme);
+    const vins = newVins(3);
+    const variables = { input: { fleetId: fleet.id, vins: [...vins, 'SHORT'] } };
+    expect(await send(add, variables)).toMatchObject({ addVehicles: { summary: { created: 3 }, rejected: [{}] } });
+
+    const vinsOf = ({ kept }: Json) => kept.fleet.vehicles.edges.map(({ node }: Json) => node.vin);
+    const id = fleet.id;
+    const first = await send(page, { id });
+    await send(page, { id, vin: vins[2] });
+    const after = first.data.fleet.vehicles.pageInfo.endCursor;
+    expect(vinsOf(await send(page, { id, after }))).toEqual(vins);
+    expect(vinsOf(await send(page, { id, vin: vins[2] }))).toEqual([vins[2]]);
+  });
+});
 
 test('Apollo’s default cache shows the new status', async () => {
   const id = await pendingFleet();
@@ -87,9 +173,13 @@ async function byUrql(cache: Exchange, onChange: (client: UrqlClient, id: string
   return asked.mock.calls.filter(([, init]) => String(init?.body).includes('query List')).length;
 }
 
-test('urql’s Graphcache shows the new status', async () => {
-  vi.spyOn(console, 'warn').mockImplementation(() => {});
-  expect(await byUrql(graphcache({}))).toBe(1);
+test.each([
+  ['by itself', () => graphcache({})],
+  ['of the example', () => urqlCache(introspection)],
+])('urql’s Graphcache %s shows the new status', async (_name, cache) => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  expect(await byUrql(cache())).toBe(1);
 });
 
 test('urql’s document cache shows it when the list is asked for again', async () => {

@@ -33,13 +33,13 @@ describe.skipIf(!inBrowser)('an example', async () => {
   const openPage = browserPages();
 
   test.each(['apollo', 'urql', 'relay'])(
-    'of %s lists, pages, follows, uploads, and says what is wrong',
+    'of %s lists, filters, pages, follows, uploads, and says what is wrong',
     async (name) => {
       const client = await gateway.as(`example-${name}`);
       const url = await serve(name, gateway.url, client.headers.authorization?.slice('Bearer '.length) ?? '');
       const fleet = await createFleet(client, { name: `Fleet of ${name}` });
-      const [slow = '', ...others] = [newVin(8), ...newVins(23)];
-      await addVehicles(client, [slow], fleet);
+      const [slow = '', ineligible = '', ...others] = [newVin(8), newVin(7), ...newVins(22)];
+      await addVehicles(client, [slow, ineligible], fleet);
       await addVehicles(client, others, fleet);
 
       const page = await openPage(url, { mayFail: true });
@@ -49,6 +49,12 @@ describe.skipIf(!inBrowser)('an example', async () => {
       await page.getByText(`${slow}: PENDING`).waitFor();
       expect(await rows.count()).toBe(10);
       await page.getByText(`${slow}: ELIGIBLE`).waitFor();
+
+      await page.getByText(`${ineligible}: INELIGIBLE This vehicle cannot send data.`).waitFor();
+      await page.getByRole('checkbox').check();
+      await expect.poll(() => rows.count()).toBe(1);
+      await page.getByRole('checkbox').uncheck();
+      await expect.poll(() => rows.count()).toBe(10);
 
       const more = page.getByRole('button', { name: 'More' });
       await more.click();
@@ -62,7 +68,9 @@ describe.skipIf(!inBrowser)('an example', async () => {
           .getByLabel('Upload vehicles')
           .setInputFiles({ name: file, mimeType: '', buffer: Buffer.from(content, 'latin1') });
       await choose('vins.csv', `vin\n${newVins(2).join('\n')}\nSHORT\n`);
-      await page.getByText('2 added, 1 rejected').waitFor();
+      await page.getByText('2 added, 1 rejected', { exact: true }).waitFor();
+      await page.getByText('Row 4, SHORT: ').waitFor();
+      await page.getByText('File stored: 2 added, 1 rejected').waitFor();
       await page.getByRole('status').getByText('COMPLETED: 3 rows').waitFor();
       await choose('vins.csv', '\x89PNG\r\n\x1a\n\0\0\0\rIHDR');
       await page.getByRole('alert').getByText('This file is neither a CSV file nor an Excel workbook.').waitFor();

@@ -1,0 +1,23 @@
+import { isAbstractType, isObjectType } from 'graphql';
+import { expect, test } from 'vitest';
+import { embedded, possibleTypes } from '../../examples/schema-facts.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
+
+const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
+const roots: unknown[] = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+
+test('the caches of the examples know every type without an id of its own', () => {
+  const withoutId = types.filter((type) => isObjectType(type) && !roots.includes(type) && !type.getFields().id);
+  expect(embedded.toSorted()).toEqual([...withoutId.map(({ name }) => name), 'ProviderBrand'].toSorted());
+});
+
+test('the caches of the examples know every type of an interface or union', () => {
+  const abstract = types.filter(isAbstractType).map((type) => [
+    type.name,
+    schema
+      .getPossibleTypes(type)
+      .map(({ name }) => name)
+      .toSorted(),
+  ]);
+  expect(possibleTypes).toEqual(Object.fromEntries(abstract));
+});
