@@ -21,7 +21,7 @@ export function consolePage(assets: ConsoleAssets, { token, claim, graphiql }: S
   const at = (path: string) => `/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });
-  const modules = [...assets.files.keys()].filter((path) => path.endsWith('.js'));
+  const modules = [...assets.files.keys()].filter((path) => path.endsWith('.js') && path !== 'theme.js');
   const styles = [...assets.files.keys()].filter((path) => path.endsWith('.css'));
   const page = html`<!doctype html>
 <html lang="en" data-token="${token}" data-claim="${claim}" data-graphiql="${graphiql ? 'on' : ''}">
@@ -29,6 +29,7 @@ export function consolePage(assets: ConsoleAssets, { token, claim, graphiql }: S
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <title>Fleet Gateway</title>
+<script src="${at('theme.js')}"></script>
 <link rel="icon" href="${at('icon.svg')}">
 ${styles.map((path) => html`<link rel="stylesheet" href="${at(path)}">\n`)}
 <script type="importmap">${new Html(map)}</script>

@@ -326,6 +326,27 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('Active', { exact: true }).waitFor();
   });
 
+  test('the theme is that of the system or a chosen one, which the next visit has before it is painted', async () => {
+    const page = await openConsole('#/fleets', { colorScheme: 'light', mayFail: true });
+    const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const [light, dark] = ['rgb(246, 247, 249)', 'rgb(14, 17, 21)'];
+    expect(await ground()).toBe(light);
+    await button(page, 'Theme: that of your system').click();
+    await button(page, 'Theme: light').click();
+    await button(page, 'Theme: dark').waitFor();
+    expect(await ground()).toBe(dark);
+    // Without its modules a page has what it is painted with first.
+    await page.route('**/app.js', (route) => route.abort());
+    await page.reload({ waitUntil: 'domcontentloaded' });
+    expect(await ground()).toBe(dark);
+    await page.unroute('**/app.js');
+    await page.reload();
+    await button(page, 'Theme: dark').click();
+    await button(page, 'Theme: that of your system').waitFor();
+    expect(await ground()).toBe(light);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
   test('a token is asked for, kept in the tab alone, and confines what is seen', async () => {
     const acme = await secured.as('acme');
     await createFleet(acme, { name: 'Of acme' });

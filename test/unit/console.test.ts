@@ -33,7 +33,7 @@ test('modules of the console import each other and its libraries, and are all us
   const known = [...modules.map((name) => `./${name}`), ...Object.keys(libraries)];
   expect(imports.filter(({ to }) => !known.includes(to))).toEqual([]);
   const used = new Set(imports.map(({ to }) => to.replace('./', '')));
-  expect(modules.filter((name) => !used.has(name))).toEqual(['app.js']);
+  expect(modules.filter((name) => !used.has(name))).toEqual(['app.js', 'theme.js']);
 });
 
 test('the console is free of what a strict policy forbids', () => {

@@ -5,7 +5,7 @@ import { Empty, Turn } from './parts.js';
 import { hrefOf, route } from './router.js';
 import { vehicleColumns } from './vehicle-columns.js';
 import { vehicleVerbs } from './vehicle-verbs.js';
-import { allVehiclesQuery } from './vehicles.js';
+import { vehiclesQuery } from './vehicles.js';
 import { counted, turns } from './words.js';
 
 const actors = [['', 'All'], ...Object.entries(turns)];
@@ -47,7 +47,7 @@ export function Attention() {
   }));
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">
     <${Sides} label="Whose turn" sides=${sides} />
-    <${List} label="Vehicles" what="vehicle" size=${50} document=${allVehiclesQuery} filterOf=${filterOf} order="-VERIFIED_AT"
+    <${List} label="Vehicles" what="vehicle" size=${50} document=${vehiclesQuery} filterOf=${filterOf} order="-VERIFIED_AT"
       connectionOf=${({ vehicles }) => vehicles} columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
       groupOf=${reasonOf} verbs=${vehicleVerbs}
       empty=${() => html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`} />

@@ -6,14 +6,13 @@ import { editFleet, removeFleet } from './fleet-verbs.js';
 import { html } from './html.js';
 import { Imports } from './imports.js';
 import { Page, Sides } from './page.js';
-import { Failure } from './parts.js';
+import { Failure, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
-import { Summary } from './summary.js';
 import { accepted } from './upload-form.js';
 import { UploadPanel } from './upload-panel.js';
 import { startUpload } from './uploads.js';
-import { VehicleList } from './vehicle-list.js';
+import { VehicleList } from './vehicles.js';
 
 const fleetQuery = `query Fleet($id: ID!) {
   fleet(id: $id) {

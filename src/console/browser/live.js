@@ -7,7 +7,7 @@ const document_ = `subscription Follow($after: String) {
   events(after: $after) { id type fleetId }
 }`;
 const AWAY_MS = 3_000;
-const LONGEST_PAUSE_MS = 15_000;
+const LONGEST_PAUSE_MS = 4_000;
 
 /** Whether changes are being followed. */
 export const live = signal(false);

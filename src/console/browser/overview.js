@@ -1,13 +1,12 @@
+import { History } from './activity.js';
 import { filterOf } from './attention.js';
 import { Bars } from './bars.js';
 import { newFleet } from './fleet-verbs.js';
-import { History } from './history.js';
 import { html } from './html.js';
 import { Page } from './page.js';
-import { Empty, Failure } from './parts.js';
+import { Empty, Failure, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
-import { Summary } from './summary.js';
 import { Time } from './time.js';
 import { count, counted, turns } from './words.js';
 

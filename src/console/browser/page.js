@@ -31,7 +31,12 @@ export function Page({ title, about, actions, back, children }) {
   </div>`;
 }
 
-/** The sides of one thing, as links. */
-export const Sides = ({ label, sides }) => html`<nav class="sides" aria-label=${label}>
-  ${sides.map(({ name, href, here }) => html`<a key=${name} href=${href} aria-current=${here ? 'page' : undefined}>${name}</a>`)}
-</nav>`;
+/** The sides of one thing, as links. Where there is no room for all, the present one is scrolled to. */
+export function Sides({ label, sides }) {
+  const nav = useRef();
+  const present = sides.find(({ here }) => here)?.name;
+  useEffect(() => nav.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [present]);
+  return html`<nav ref=${nav} class="sides" aria-label=${label}>
+    ${sides.map(({ name, href, here }) => html`<a key=${name} href=${href} aria-current=${here ? 'page' : undefined}>${name}</a>`)}
+  </nav>`;
+}

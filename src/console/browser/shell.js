@@ -4,6 +4,7 @@ import { html } from './html.js';
 import { live } from './live.js';
 import { route } from './router.js';
 import { company, signOut } from './session.js';
+import { ThemeSwitch } from './theme-switch.js';
 
 const places = [
   { name: 'Overview', href: '#/', of: [''] },
@@ -35,6 +36,7 @@ export function Shell({ children }) {
         <div class="who">
           <${Live} />
           ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
+          <${ThemeSwitch} />
           <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
         </div>
       </div>
