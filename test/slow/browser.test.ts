@@ -127,6 +127,19 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       expect(await page.content()).not.toContain('Bearer ey');
     });
 
+    test('shows the result below the query on a narrow screen, and the documentation alone', async () => {
+      const page = await open('/graphql', gateway.url, { viewport: { width: 390, height: 844 } });
+      await page.locator('.graphiql-query-editor .view-line').first().waitFor();
+      const boxOf = async (part: string) => (await page.locator(part).boundingBox()) ?? expect.fail(`no ${part}`);
+      const [query, result] = [await boxOf('.graphiql-editors'), await boxOf('.graphiql-response')];
+      expect(result.y).toBeGreaterThanOrEqual(query.y + query.height);
+      expect(Math.min(query.width, result.width)).toBeGreaterThan(300);
+      await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      await expect.poll(async () => (await boxOf('.graphiql-plugin')).width).toBeGreaterThan(300);
+      await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
+      await expect.poll(async () => (await boxOf('.graphiql-editors')).x).toBe(query.x);
+    });
+
     test('is not there when it is off; the schema is', async () => {
       const response = await fetch(`${closed.url}/graphql`, { headers: { accept: 'text/html' } });
       expect(response.status).toBeGreaterThanOrEqual(400);

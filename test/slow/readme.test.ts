@@ -23,6 +23,7 @@ const expected: { says: RegExp; code?: number }[] = [
   { says: /"pack":\s*"basic"/ },
   { says: /"totalCount":\s*5.*"name":\s*"Berlin"/s },
   { says: /"vehicles":.*"status":\s*"(FAILED|INELIGIBLE)".*"actor":\s*"[A-Z]+","message"/s },
+  { says: /"name":\s*"Berlin"/ },
 ];
 
 /** Runs a script in a folder that looks like the project's, and gives what it prints. */

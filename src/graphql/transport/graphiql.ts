@@ -86,6 +86,15 @@ YogaGraphiQL.renderYogaGraphiQL(document.getElementById('root'), options);
 /** A tab that is pressed would otherwise move to where the library believes it to be, away from under the pointer. */
 const steadyTabs = '.graphiql-tab { transform: none !important }\n';
 
+/** On a narrow screen the result is below the query, and the schema's documentation has the page for itself. */
+const narrow = `@media (max-width: 700px) {
+  .graphiql-main { overflow-x: auto }
+  .graphiql-plugin, .graphiql-sessions { min-width: 100% !important }
+  #graphiql-session { flex-direction: column !important }
+  .graphiql-horizontal-drag-bar, .graphiql-logo { display: none }
+}
+`;
+
 /** The files of GraphiQL. Loaded when first asked for: these 9 MB are more than all other modules together. */
 const graphiqlAssets = loadedOnce(load);
 
@@ -96,7 +105,7 @@ async function load(): Promise<Assets> {
   const texts = {
     'graphiql.js': js,
     'start.js': start,
-    'graphiql.css': css + steadyTabs,
+    'graphiql.css': css + steadyTabs + narrow,
     'editor.worker.js': editorWorkerService,
     'json.worker.js': jsonWorker,
     'graphql.worker.js': graphqlWorker,
