@@ -48,7 +48,7 @@ export function Attention() {
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">
     <${Sides} label="Whose turn" sides=${sides} />
     <${List} label="Vehicles" what="vehicle" size=${50} document=${vehiclesQuery} filterOf=${filterOf} order="-VERIFIED_AT"
-      connectionOf=${({ vehicles }) => vehicles} columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
+      columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
       groupOf=${reasonOf} verbs=${vehicleVerbs}
       empty=${() => html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`} />
   <//>`;

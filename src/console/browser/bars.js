@@ -1,6 +1,6 @@
 import { html } from './html.js';
 import { Table } from './table.js';
-import { UtcDay } from './time.js';
+import { Day } from './time.js';
 import { count } from './words.js';
 
 const HEIGHT = 100;
@@ -11,7 +11,7 @@ const TAKEN = 0.8;
 export function Bars({ label, days, series }) {
   const most = Math.max(1, ...days.flatMap((day) => series.map(({ of }) => of(day))));
   const columns = [
-    { name: 'Day', kind: 'main', cell: ({ id }) => html`<${UtcDay} at=${id} />` },
+    { name: 'Day', kind: 'main', cell: ({ id }) => html`<${Day} utc at=${id} />` },
     ...series.map(({ name, of }) => ({ name, kind: 'named', cell: (day) => count(of(day)) })),
   ];
   return html`<figure class="bars">
@@ -22,7 +22,7 @@ export function Bars({ label, days, series }) {
     <svg viewBox=${`0 0 ${days.length} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
       ${days.map((day, at) => html`<${Group} key=${day.id} at=${at} values=${series.map(({ of }) => of(day))} most=${most} />`)}
     </svg>
-    <p class="row apart dim"><${UtcDay} at=${days[0].id} /><${UtcDay} at=${days.at(-1).id} /></p>
+    <p class="row apart dim"><${Day} utc at=${days[0].id} /><${Day} utc at=${days.at(-1).id} /></p>
     <details><summary>As a table</summary>
       <div class="scroll" tabindex="0" role="region" aria-label=${label}>
         <${Table} label=${label} columns=${columns} rows=${days.toReversed()} />

@@ -3,7 +3,7 @@ import { removeContracts } from './contract-verbs.js';
 import { EventList } from './events.js';
 import { html } from './html.js';
 import { Page } from './page.js';
-import { Fact, Failure, Waiting } from './parts.js';
+import { Fact, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
 import { Day } from './time.js';
@@ -20,9 +20,7 @@ const back = { href: '#/contracts', name: 'Contracts' };
 export function Contract({ id }) {
   const { data, error, reload } = useQuery(contractQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
   const contract = data?.contract;
-  if (error && !contract) {
-    return html`<${Page} title="Contract" back=${back}><${Failure} error=${error} retry=${reload} /><//>`;
-  }
+  if (error && !contract) return html`<${Page} title="Contract" back=${back} error=${error} retry=${reload} />`;
   const remove = () => removeContracts([contract], () => go('#/contracts'));
   return html`<${Page} title=${contract?.name} back=${back} about=${contract?.description ?? html`<span class="blank word" />`}
     actions=${contract && html`<button type="button" onClick=${remove}>Delete …</button>`}>

@@ -38,7 +38,7 @@ export function Contracts() {
   ];
   const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
   return html`<${Page} title="Contracts" about="What ties your vehicles to packs of data services." actions=${make}>
-    <${List} label="Contracts" what="contract" document=${contractsQuery} connectionOf=${({ contracts }) => contracts}
+    <${List} label="Contracts" what="contract" document=${contractsQuery}
       wakes=${({ type }) => /^(contract|vehicle|fleet)/i.test(type)} filters=${filters} filterOf=${filterOf}
       columns=${[name, vehicle, fleet, pack, from, to, status]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
       verbs=${[{ name: 'Delete …', run: removeContracts, danger: true }]} empty=${nothing} />

@@ -6,7 +6,7 @@ import { editFleet, removeFleet } from './fleet-verbs.js';
 import { html } from './html.js';
 import { Imports } from './imports.js';
 import { Page, Sides } from './page.js';
-import { Failure, Summary } from './parts.js';
+import { Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
 import { accepted } from './upload-form.js';
@@ -28,9 +28,7 @@ export function Fleet({ id, side = '' }) {
   const { data, error, reload } = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
   const chooser = useRef();
   const fleet = data?.fleet;
-  if (error && !fleet) {
-    return html`<${Page} title="Fleet" back=${back}><${Failure} error=${error} retry=${reload} /><//>`;
-  }
+  if (error && !fleet) return html`<${Page} title="Fleet" back=${back} error=${error} retry=${reload} />`;
   const take = (files) => {
     for (const file of files) startUpload(id, file);
   };

@@ -1,14 +1,10 @@
 import { newFleet } from './fleet-verbs.js';
 import { html } from './html.js';
-import { Listing } from './listing.js';
+import { List } from './list.js';
 import { Page } from './page.js';
-import { Bar, Empty, Failure, Legend, Pager, Waiting } from './parts.js';
-import { useQuery } from './query.js';
-import { hrefOf, orderOf, pageOf, route } from './router.js';
-import { Search } from './search.js';
+import { Bar, Empty, Legend } from './parts.js';
+import { hrefOf } from './router.js';
 import { counted } from './words.js';
-
-const PAGE = 24;
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
   fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -36,35 +32,21 @@ const fields = [
 ];
 
 /** All fleets, each with its bar. */
-export function Fleets() {
-  const { query } = route.value;
-  const { data, error, loading, reload } = useQuery(fleetsQuery, {
-    ...(query.name && { filter: { name: query.name } }),
-    orderBy: orderOf(query.order),
-    ...pageOf(query, PAGE),
-  });
-  const actions = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
-  return html`<${Page} title="Fleets" actions=${actions} about="Your vehicles, and whether their manufacturers share their data.">
-    ${(query.name || data?.fleets.totalCount > 0) && html`<${Search} fields=${fields} parts=${['fleets']} query=${query} />`}
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!data && !error && html`<${Waiting} rows=${4} kind="card" />`}
-    ${data && html`<${Listing} label="Fleets"><${List} fleets=${data.fleets} loading=${loading} query=${query} /><//>`}
+export const Fleets = () =>
+  html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
+    <${List} label="Fleets" what="fleet" size=${24} document=${fleetsQuery} filters=${fields}
+      filterOf=${({ name }) => (name ? { name } : {})} empty=${nothing} show=${Cards} waiting="card" />
   <//>`;
-}
 
-function List({ fleets, loading, query }) {
-  if (fleets.totalCount === 0 && query.name) {
-    return html`<${Empty} title="No fleet is called so"><p><a href="#/fleets">Show all fleets</a></p><//>`;
-  }
-  if (fleets.totalCount === 0) {
-    return html`<${Empty} title="No fleets yet">
-      <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or drop a file on it.</p>
-      <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
-    <//>`;
-  }
-  return html`<ul class=${loading ? 'cards dim' : 'cards'}>${fleets.nodes.map((fleet) => html`<${Card} key=${fleet.id} fleet=${fleet} />`)}</ul>
-    <${Pager} info=${fleets.pageInfo} total=${fleets.totalCount} what="fleet" parts=${['fleets']} query=${query} />`;
-}
+const make = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
+
+const nothing = ({ name }) =>
+  name
+    ? html`<${Empty} title="No fleet is called so"><p><a href="#/fleets">Show all fleets</a></p><//>`
+    : html`<${Beginning} />`;
+
+const Cards = ({ rows, dim }) =>
+  html`<ul class=${dim ? 'cards dim' : 'cards'}>${rows.map((fleet) => html`<${Card} key=${fleet.id} fleet=${fleet} />`)}</ul>`;
 
 function Card({ fleet }) {
   const { id, name, companyAddress, vehicleCount, eligibilitySummary } = fleet;
@@ -78,3 +60,15 @@ function Card({ fleet }) {
     ${vehicleCount > 0 ? html`<${Legend} summary=${eligibilitySummary} />` : html`<p class="legend dim">No vehicles yet</p>`}
   </li>`;
 }
+
+/** For a company without vehicles; `fleet` is the one that it has, if any. */
+export const Beginning = ({ fleet }) =>
+  fleet
+    ? html`<${Empty} title="No vehicles yet">
+        <p>Add VINs to a fleet, or upload a file of them. Their manufacturers are asked at once.</p>
+        <a class="button primary" href=${hrefOf(['fleets', fleet.id])}>Add vehicles to “${fleet.name}”</a>
+      <//>`
+    : html`<${Empty} title="Begin with a fleet">
+        <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or upload a file of them.</p>
+        <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
+      <//>`;

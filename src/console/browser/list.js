@@ -8,15 +8,13 @@ import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
 
 /**
- * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `document` asks for it
- * with `filter`, `orderBy` and a page, `connectionOf` finds it in the answer, `filters` are the fields above it (search.js)
- * and `filterOf` makes them a filter; `verbs` are for chosen rows. `order` is that of an address without one; `save` makes a file of the whole list. The rest is
- * the table's.
+ * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `document` asks for one
+ * connection with `filter`, `orderBy` and a page, `filters` are the fields above it (search.js) and `filterOf` makes them a
+ * filter; `verbs` are for chosen rows. `order` is that of an address without one; `save` makes a file of the whole list. The
+ * rest is for the table, or for what is to `show` in its place.
  */
 export function List({
   document,
-  variables,
-  connectionOf,
   wakes,
   filters,
   filterOf,
@@ -26,27 +24,24 @@ export function List({
   empty,
   order,
   save,
+  show = Table,
+  waiting = 'line',
   ...table
 }) {
   const { parts, query } = route.value;
-  const asked = {
-    ...variables,
-    filter: filterOf(query),
-    orderBy: orderOf(query.order || order),
-    ...pageOf(query, size),
-  };
+  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, size) };
   const { data, error, loading, reload } = useQuery(document, asked, wakes);
   const selection = useSelection();
-  const list = data && connectionOf(data);
+  const [list] = Object.values(data ?? {});
   return html`<${Listing} label=${table.label}>
     ${filters && html`<${Search} fields=${filters} parts=${parts} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!list && !error && html`<${Waiting} rows=${8} />`}
+    ${!list && !error && html`<${Waiting} rows=${8} kind=${waiting} />`}
     ${list?.totalCount === 0 && empty(query)}
     ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="Nothing is left here"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>To the first page</a></p><//>`}
     ${
       list?.nodes.length > 0 &&
-      html`<${Table} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
+      html`<${show} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
         <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
           ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}
         <//>`

@@ -2,9 +2,10 @@ import { History } from './activity.js';
 import { filterOf } from './attention.js';
 import { Bars } from './bars.js';
 import { newFleet } from './fleet-verbs.js';
+import { Beginning } from './fleets.js';
 import { html } from './html.js';
 import { Page } from './page.js';
-import { Empty, Failure, Summary } from './parts.js';
+import { Failure, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Time } from './time.js';
@@ -61,17 +62,6 @@ const Silent = ({ id, since }) => html`<p class="warning">
   <span><b>${id}</b> stopped answering <${Time} at=${since} />. The gateway goes on asking, less often.</span>
   <a href="#/manufacturers">Manufacturers</a>
 </p>`;
-
-const Beginning = ({ fleet }) =>
-  fleet
-    ? html`<${Empty} title="No vehicles yet">
-        <p>Add VINs to a fleet, or upload a file of them. Their manufacturers are asked at once.</p>
-        <a class="button primary" href=${hrefOf(['fleets', fleet.id])}>Add vehicles to “${fleet.name}”</a>
-      <//>`
-    : html`<${Empty} title="Begin with a fleet">
-        <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or upload a file of them.</p>
-        <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
-      <//>`;
 
 function Numbers({ company, first }) {
   const counts = Map.groupBy(company?.activity ?? [], ({ from }) => Date.parse(from));

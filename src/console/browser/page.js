@@ -1,11 +1,12 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
+import { Failure } from './parts.js';
 
 /** The heading has been told of once somebody has gone from one page to another: the first page is the browser's to tell of. */
 let shown = '';
 
-/** A page: its title, what stands below it, what can be done, and where it lies. */
-export function Page({ title, about, actions, back, children }) {
+/** A page: its title, what stands below it, what can be done, and where it lies; or why it cannot be shown. */
+export function Page({ title, about, actions, back, error, retry, children }) {
   const heading = useRef();
   useEffect(() => {
     document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
@@ -27,7 +28,7 @@ export function Page({ title, about, actions, back, children }) {
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
-    ${children}
+    ${error ? html`<${Failure} error=${error} retry=${retry} />` : children}
   </div>`;
 }
 

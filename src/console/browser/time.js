@@ -21,10 +21,8 @@ export function Time({ at }) {
   return html`<time dateTime=${at} title=${whole.format(new Date(at))}>${spoken(at)}</time>`;
 }
 
-export const Day = ({ at }) => html`<time dateTime=${at}>${day.format(new Date(at))}</time>`;
-
-/** A day of UTC, as the gateway counts them. */
-export const UtcDay = ({ at }) => html`<time dateTime=${at}>${utcDay.format(new Date(at))}</time>`;
+/** A day; with `utc`, one of those that the gateway counts. */
+export const Day = ({ at, utc }) => html`<time dateTime=${at}>${(utc ? utcDay : day).format(new Date(at))}</time>`;
 
 function spoken(at) {
   // `now` may be some seconds old; a recent moment must not appear to be in the future.

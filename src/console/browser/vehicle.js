@@ -40,11 +40,9 @@ const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefi
 export function Vehicle({ id }) {
   const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = data?.vehicle;
-  if (error && !vehicle) {
-    return html`<${Page} title="Vehicle" back=${{ href: '#/fleets', name: 'Fleets' }}><${Failure} error=${error} retry=${reload} /><//>`;
-  }
   const { fleet, vin, manufacturer } = vehicle ?? {};
   const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? 'Fleets' };
+  if (error && !vehicle) return html`<${Page} title="Vehicle" back=${back} error=${error} retry=${reload} />`;
   return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? 'Unknown manufacturer') : html`<span class="blank word" />`}
     actions=${vehicle && html`<${Verbs} vehicle=${vehicle} />`}>
     ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}

@@ -57,7 +57,7 @@ function useVehicleFields(fleetId) {
 export function VehicleList({ fleetId }) {
   const filters = useVehicleFields(fleetId);
   const all = hrefOf(fleetId ? ['fleets', fleetId] : ['vehicles']);
-  return html`<${List} label="Vehicles" what="vehicle" document=${vehiclesQuery} connectionOf=${({ vehicles }) => vehicles}
+  return html`<${List} label="Vehicles" what="vehicle" document=${vehiclesQuery}
     wakes=${(event) => !fleetId || event.fleetId === fleetId} filters=${filters} filterOf=${filterOf(fleetId)}
     columns=${[vin, ...(fleetId ? [] : [fleet]), manufacturer, status, why, checked]} nameOf=${(one) => one.vin}
     verbs=${vehicleVerbs} empty=${(query) => html`<${Nothing} query=${query} all=${all} />`}

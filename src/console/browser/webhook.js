@@ -3,7 +3,7 @@ import { ask } from './api.js';
 import { html } from './html.js';
 import { Listing } from './listing.js';
 import { Page, Sides } from './page.js';
-import { Earlier, Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { go, hrefOf, route } from './router.js';
 import { Time } from './time.js';
@@ -13,6 +13,7 @@ import { webhookStates } from './webhooks.js';
 import { counted, explain, wireType } from './words.js';
 
 const PAGE = 50;
+const back = { href: '#/webhooks', name: 'Webhooks' };
 /** Deliveries are no events: they are looked at while some are under way. */
 const LOOK_MS = 3_000;
 
@@ -47,15 +48,13 @@ export function Webhook({ id }) {
     const timer = setInterval(reload, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
-  if (error && !webhook) {
-    return html`<${Page} title="Webhook" back=${{ href: '#/webhooks', name: 'Webhooks' }}><${Failure} error=${error} retry=${reload} /><//>`;
-  }
+  if (error && !webhook) return html`<${Page} title="Webhook" back=${back} error=${error} retry=${reload} />`;
   const about =
     webhook &&
     [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : 'All events']
       .filter(Boolean)
       .join(' · ');
-  return html`<${Page} title=${webhook?.url} back=${{ href: '#/webhooks', name: 'Webhooks' }} about=${about ?? html`<span class="blank word" />`}
+  return html`<${Page} title=${webhook?.url} back=${back} about=${about ?? html`<span class="blank word" />`}
     actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
     ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
     <${Sides} label="Deliveries" sides=${sides.map(([state, name]) => ({ name, href: hrefOf(['webhooks', id], { state }), here: state === (query.state ?? '') }))} />

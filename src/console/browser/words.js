@@ -31,9 +31,6 @@ const errors = {
   UNREACHABLE: 'The gateway does not answer. Check your connection; this page tries again by itself.',
   UNAUTHENTICATED: 'The token is not valid, or no longer. Sign in with another one.',
   FORBIDDEN: 'This token may not do that. Ask whoever issues your tokens for the missing right.',
-  FLEET_NOT_FOUND: 'There is no such fleet. It may have been deleted.',
-  VEHICLE_NOT_FOUND: 'There is no such vehicle. It may have been deleted.',
-  WEBHOOK_NOT_FOUND: 'There is no such webhook. It may have been deleted.',
   RATE_LIMITED: 'Too much at once. Wait a moment and try again.',
   UNSUPPORTED_MEDIA_TYPE: 'This file is no list of vehicles that can be read.',
   IDEMPOTENCY_IN_PROGRESS: 'The same request is still under way.',
@@ -47,13 +44,5 @@ const number = new Intl.NumberFormat('en');
 export const count = (value) => number.format(value);
 export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
-const units = [
-  ['B', 1],
-  ['kB', 1e3],
-  ['MB', 1e6],
-  ['GB', 1e9],
-];
-export function bytes(value) {
-  const [unit, size] = units.findLast(([, least]) => value >= least) ?? units[0];
-  return `${(value / size).toFixed(size > 1 && value / size < 100 ? 1 : 0)} ${unit}`;
-}
+const megabytes = new Intl.NumberFormat('en', { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
+export const bytes = (value) => megabytes.format(value / 1e6);
