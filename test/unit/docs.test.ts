@@ -135,6 +135,14 @@ test('every decision is listed', () => {
   expect(files).not.toEqual([]);
 });
 
+test('every decision has a date, a question, a decision, what was not chosen and what it costs, on a page', () => {
+  const order =
+    /^# .+\n\nDate: \d{4}-\d\d-\d\d.*\*\*Question\..*\*\*Decision\..*\*\*(Not|Also not) chosen\..*\*\*Costs\./s;
+  const pages = documents.filter(({ path }) => /decisions\/(?!README)/.test(path));
+  expect(pages.filter(({ text }) => !order.test(text)).map(({ path }) => path)).toEqual([]);
+  expect(pages.filter(({ text }) => text.split('\n').length > 60).map(({ path }) => path)).toEqual([]);
+});
+
 test('docs/slow-tests.md lists every slow test, and which of them each change runs', () => {
   const text = readFileSync(join(root, 'docs/slow-tests.md'), 'utf8');
   const rows = [...text.matchAll(/^\| `([\w-]+)` \|.* (nightly|each change) \|$/gm)];
