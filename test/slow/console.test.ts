@@ -149,6 +149,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const table = page.getByRole('table');
     await table.locator('tbody tr').first().getByText('3', { exact: true }).waitFor();
     expect(await table.locator('tbody tr').count()).toBe(30);
+    expect(await axeFindings(page)).toEqual([]);
     await page.getByRole('link', { name: '1 Operator’s turn' }).waitFor();
     await page.getByRole('link', { name: '1 Manufacturer’s turn' }).click();
     await row(page, refused).waitFor();
@@ -190,8 +191,10 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await answers.getByText(/[\d,]+ eligible/).waitFor();
     await answers.getByRole('button', { name: /events/ }).click();
     await answers.getByText('1 vehicle became eligible').nth(19).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
     await answers.getByRole('button', { name: 'Earlier' }).click();
     await answers.getByRole('button', { name: 'Back to the latest' }).waitFor();
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Events');
     await page.getByLabel('Type').selectOption('Everything');
     await file.getByRole('link', { name: 'Refused rows' }).click();
     await page.getByText('1,201 rows').waitFor();
@@ -206,8 +209,14 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const group = (vin: string) => page.locator('table.rows tbody').filter({ hasText: vin });
     await group(refused).getByText('Manufacturer’s turn').waitFor();
     await group(unsupported).getByText('Operator’s turn').waitFor();
-    await page.getByRole('link', { name: 'Operator’s turn' }).click();
+    await page.setViewportSize({ width: 390, height: 900 });
+    const operators = page.getByRole('link', { name: 'Operator’s turn' });
+    await operators.click();
     await row(page, refused).waitFor({ state: 'detached' });
+    await page.reload();
+    await row(page, unsupported).waitFor();
+    const { x = 0, width = 0 } = (await operators.boundingBox()) ?? {};
+    expect(x + width).toBeLessThanOrEqual(390);
     await row(page, unsupported).getByRole('link', { name: 'South' }).click();
     await page.getByRole('heading', { name: 'South' }).waitFor();
   });
@@ -385,6 +394,22 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByRole('link', { name: 'Fleets', exact: true }).click();
     const { name } = await createFleet(demo, { name: 'Made meanwhile' });
     await page.getByRole('link', { name }).waitFor();
+  });
+
+  test('a stream of changes that breaks is opened again within seconds, however often', async () => {
+    const page = await openConsole('#/nowhere', { mayFail: true });
+    await page.getByText('Live', { exact: true }).waitFor();
+    const refusals: number[] = [];
+    await page.route('**/graphql', (route) => {
+      if (refusals.length === 5 || !route.request().headers().accept?.includes('event-stream')) return route.fallback();
+      refusals.push(Date.now());
+      return route.abort();
+    });
+    await page.reload();
+    await page.getByText('Live', { exact: true }).waitFor();
+    refusals.push(Date.now());
+    const pauses = refusals.slice(1).map((at, index) => at - (refusals[index] ?? 0));
+    expect(Math.max(...pauses)).toBeLessThan(10_000);
   });
 
   test.each(['light', 'dark'] as const)('axe finds nothing, and nothing is too wide, in %s', async (colorScheme) => {

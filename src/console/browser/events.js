@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
+import { Listing } from './listing.js';
 import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
@@ -35,10 +36,12 @@ export function EventList({ filter, size = 50, vehicles = false }) {
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!data) return html`<${Waiting} rows=${2} />`;
   const { pageInfo, nodes } = data.events;
-  return html`${nodes.length === 0 && html`<p class="dim">Nothing happened yet.</p>`}
+  return html`<${Listing} label="Events" page=${before ?? ''}>
+    ${nodes.length === 0 && html`<p class="dim">Nothing happened yet.</p>`}
     <ol class="timeline">${nodes.toReversed().map((event) => html`<${Event} key=${event.id} event=${event} />`)}</ol>
     ${before && html`<button type="button" onClick=${() => setBefore()}>Back to the latest</button>`}
-    ${pageInfo.hasPreviousPage && html`<button type="button" onClick=${() => setBefore(pageInfo.startCursor)}>Earlier</button>`}`;
+    ${pageInfo.hasPreviousPage && html`<button type="button" onClick=${() => setBefore(pageInfo.startCursor)}>Earlier</button>`}
+  <//>`;
 }
 
 function Event({ event }) {
