@@ -116,7 +116,7 @@ const readActivity = prepareVariants<{
       .where('hour', '>=', sql<string>`${p.start}::timestamptz`)
       .where('hour', '<', sql<string>`${p.until}::timestamptz`)
       .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
-      // By place: each `by` is a value of its own, so that PostgreSQL takes two for different ones.
+      // Columns are named by position: each `by` is a parameter of its own, which PostgreSQL takes for different values.
       .groupBy(sql`1, 2`)
       .orderBy(sql`1, 2`)
   );

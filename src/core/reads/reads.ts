@@ -9,7 +9,7 @@ import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
 import { historyRows } from './history.ts';
 
-// What can be read from where: the resources with what hangs on each, and where reading begins.
+// The graph of resources: the fields that lead from one to another, and the root fields.
 
 const one = (of: () => Resource, on: string): OneField => ({ kind: 'one', of, on });
 const list = (of: () => Resource, under: Under, options: Partial<ListField> = {}): ListField => ({
@@ -18,7 +18,7 @@ const list = (of: () => Resource, under: Under, options: Partial<ListField> = {}
   under,
   ...options,
 });
-/** By an index of the events that have this column. */
+/** A list of events, read by a partial index of events that have this column. */
 const timeline = (under: Under, options: Partial<ListField> = {}) =>
   list(() => eventRows, under, { on: `${PUBLISHED} and ${under[0]} is not null`, ...options });
 const fewEvents: Resource = { ...eventRows, order: unindexedOrder };
@@ -83,7 +83,7 @@ export const resources: Readonly<Record<string, Resource>> = {
   Webhook: webhook,
 };
 
-/** What can be read by its id alone, by the names of types. Callers choose ids of imports: what was there before goes first. */
+/** Types that can be read by id alone, in the order of lookup. Imports come last, since callers choose their ids. */
 export const nodes: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,

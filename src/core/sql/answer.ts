@@ -17,7 +17,7 @@ export interface Plan {
   parts: Members;
   /** Whose arguments are given, in their order. */
   fields: readonly (OneField | ListField)[];
-  /** By the manufacturers whose texts stand in them. */
+  /** Statements by the list of manufacturers whose texts are in them. */
   statements: WeakMap<object, Map<string, Statement>>;
   /** Is told how long the text of a new statement is. */
   onWritten?: (characters: number) => void;
@@ -27,12 +27,12 @@ interface Statement {
   text: string;
   /** Which of its columns each part has; none for those that no row is read for. */
   places: readonly (number | undefined)[];
-  /** What goes in: a text that is always the same, or a value of this name; of what was read for a field, or of all. */
+  /** The parameters: a fixed text, or a named value of a field's arguments (`read`) or of the request. */
   values: readonly (string | { read: number; name: string })[];
   checks: readonly (Omit<Check, 'sql'> & { column: number })[];
 }
 
-/** What was read: the JSON of each part, null where there is no such row, and the arguments of all fields. */
+/** The JSON of each part (null without a row), and the arguments of all fields. */
 export interface Answer {
   texts: readonly (string | null)[];
   reads: readonly (Read | Error)[];
@@ -61,7 +61,7 @@ export function readArguments(field: OneField | ListField, args: object): Read {
   return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
 }
 
-/** Of the text of an answer: it is made, sent and, where it has errors, parsed in one piece. */
+/** The largest text of an answer: it is made, sent and, where it has errors, parsed as a whole. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
@@ -76,7 +76,7 @@ export async function readAnswers(
   rows: Rows | null = null,
 ): Promise<Answer[]> {
   const { company } = callerOf(ctx);
-  // Of everything else, whoever reads the arguments asks.
+  // Reading the arguments checks the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const most = rowsLookedAt(plan.parts, given, count);
@@ -165,7 +165,7 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   return statement;
 }
 
-/** Of a plan. */
+/** The largest number of statements kept for a plan. */
 const MOST_STATEMENTS = 16;
 
 function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {

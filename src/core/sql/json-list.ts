@@ -5,7 +5,7 @@ import { orderSql, type Sort, withoutRange } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
 import { conditionsSql, prefixOf, type Resource } from './resource.ts';
 
-/** One page of a list, as it is being written. */
+/** Writes the SQL of one page of a list. */
 export class ListSql {
   readonly sort: Sort;
   readonly #of: Resource;
@@ -14,12 +14,12 @@ export class ListSql {
   readonly #list: ListRows;
   readonly #wherever: readonly string[];
   readonly #items: string[] = [];
-  /** What the order's columns are called among what was read. */
+  /** The names of the order's columns in the rows of the page. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
   #total: string | null = null;
 
-  /** `where` are the conditions of its rows beside the prefix and the filter, `wherever` the same without that of being there. */
+  /** `where` are the rows' conditions beside the prefix and the filter; `wherever` lacks the one for existing rows. */
   constructor(
     part: ListPart,
     given: Required<Given>,
@@ -108,7 +108,7 @@ export class ListSql {
     return this.sort.placeOf(this.param(cursor), this.param(`${cursor}_text`));
   }
 
-  /** Whether there is (still) a place for a cursor. */
+  /** Whether the row that a cursor names still has a place in the list. */
   isThere(cursor: 'after' | 'before'): string {
     return `${this.#place(cursor)[0]} is not null`;
   }
@@ -131,7 +131,7 @@ export class ListSql {
     return `coalesce((${firstRows(this.#list, 'true', first)}), false)`;
   }
 
-  /** The whole, as an expression for `object`, which is made of the page `p`. */
+  /** SQL for the whole connection; `object` is SQL over the page `p`. */
   sql(object: string): string {
     const aggregates = [
       ...[...this.#aggregates].map((key) => `array_agg(i.${key}) as ${key}`),
@@ -139,7 +139,7 @@ export class ListSql {
     ];
     const from = [
       ...(aggregates.length > 0 ? [`(select ${aggregates.join(', ')} from ${this.#page()} i) p`] : []),
-      // With `offset`, it is counted once, however often it is mentioned.
+      // `offset` makes PostgreSQL count once, however often the number is mentioned.
       ...(this.#total ? [`(select ${this.#total} as n offset 0) total`] : []),
     ];
     return from.length > 0 ? `(select ${object} from ${from.join(' cross join ')})` : object;

@@ -2,7 +2,7 @@ import type { Page } from './page.ts';
 import type { ListField, LookupField, OneField, RowsField, ValueField } from './resource.ts';
 import type { ValueSql } from './selection.ts';
 
-/** What stands under each name, in the order in which it is to appear; `chosen`, where the caller has made the name. */
+/** The parts of an object by name, in the order of the answer; `chosen`: the caller has chosen the name. */
 export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
 
 export const pageFacts = ['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'] as const;
@@ -28,15 +28,15 @@ export type Part =
   | { kind: 'count'; of?: 'isExact' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
-/** What a field was given, as far as the statement's text depends on it. */
+/** The arguments of a field, as far as the statement's text depends on them. */
 export interface Given {
   names: readonly string[];
   page?: Page;
 }
 
-/** What a field was given, as it was read. */
+/** The arguments of a field with their values. */
 export interface Read extends Given {
   values: Readonly<Record<string, unknown>>;
-  /** Tells apart what statements are written for in another way. */
+  /** A key of everything that changes the statement's text. */
   shape: string;
 }

@@ -13,13 +13,13 @@ export interface ListRows {
   param(name: string): string;
 }
 
-/** As many are looked up and sorted, in place of being looked for in the list's order. */
+/** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
 const SOUGHT_MOST = 5000;
 
 const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column} = ${value}`);
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
-/** The conditions beside the prefix; `said` are names of the filter's that are said in another way. */
+/** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
 const conditionsOf = (
   { of, conditions, names, param }: Omit<ListRows, 'sort'>,
   said: readonly string[] = [],
@@ -36,7 +36,7 @@ const conditionsOf = (
 export const whereOf = (list: Omit<ListRows, 'sort'>): string =>
   allOf([...equalities(list.prefix), ...conditionsOf(list)]);
 
-/** The values of the first rows between these places; `backward`: of the last. Only these rows are looked up. */
+/** SQL for the first rows between two cursors (`backward`: the last ones). */
 export function firstRows(
   list: ListRows,
   values: string,
@@ -64,7 +64,7 @@ export function firstRows(
   return `select ${values} from (${inOrder(`${alias}.*`)}) ${[alias, ...lookups].join(' ')} order by ${order}`;
 }
 
-/** Rows of a list for counting, at most so many. */
+/** SQL for up to `most` rows of a list without their values, for counting. */
 export const countedRows = (list: ListRows, most: number): string => {
   const key = keyOf(list);
   if (key) return soughtRows(list, key, most);
@@ -72,7 +72,7 @@ export const countedRows = (list: ListRows, most: number): string => {
   return `select from ${fromSql(list.of, where)} where ${where} limit ${most}`;
 };
 
-/** The names of the filter that the prefix says. */
+/** The filter's conditions that the prefix expresses. */
 const leadingOf = ({ of, prefix, names, param }: ListRows): string[] =>
   names.filter((name) => {
     const [leading, value] = of.leading?.[name] ?? [];
@@ -95,7 +95,7 @@ const keyOf = (list: ListRows): IndexKey | undefined =>
 const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
   [is, isOneOf, least?.[0], below?.[0]].filter((name) => name !== undefined);
 
-/** Between which values of a column a filter's rows are; `each` gives one value after the other. */
+/** The range of a key's values that a filter allows; `each` lists single values. */
 interface Ends {
   least?: string;
   most?: string;
@@ -114,7 +114,7 @@ function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): En
   return { ...(least && { least }), ...(most && { most }) };
 }
 
-/** The rows of a list in no order, looked up by a key for each parent that they may hang on. */
+/** SQL for the rows of a list in any order, looked up by a key for each possible parent. */
 function soughtRows(list: ListRows, key: IndexKey, limit: number): string {
   const [{ or, ...first } = { column: '' }] = key;
   if (!or || !list.sort.range) return rowsOfKey(list, key, limit);

@@ -6,12 +6,12 @@ import type { Page } from './page.ts';
 import { givenOf, prefixOf, type Resource, type Under } from './resource.ts';
 import { type Numbered, numbered } from './sql.ts';
 
-/** Which rows of a resource; `company` null for those of all. */
+/** The rows of a list; `company` is null for rows of all companies. */
 export interface Asked {
   company: string | null;
-  /** What the rows hang on, with the values that it names. */
+  /** The parent of the rows, and the values that its SQL names. */
   under?: Under;
-  /** A condition of its own. */
+  /** An additional condition. */
   on?: string;
   values?: Readonly<Record<string, unknown>>;
 }
@@ -20,17 +20,17 @@ export interface AskedList extends Asked {
   filter?: object | null | undefined;
 }
 
-/** Texts by what they depend on: of each resource those for some columns, by the shape of what was asked for. */
+/** Statements by resource, columns and the shape of the request. */
 const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
 
-/** A statement's text, made once for each shape that is asked for; of REST's parameters there are not many. */
+/** A statement's text, made once for each shape of request; REST's parameters allow few shapes. */
 export function keptText<T extends object>(of: Resource, columns: string, shape: string, make: () => T): T {
   const ofResource = madeIn(kept, of, () => new Map<string, Map<string, object>>());
   const ofColumns = madeIn(ofResource, columns, () => new Map<string, object>());
   return madeIn(ofColumns, shape, make) as T;
 }
 
-/** What a map has for a key; made where it has nothing. */
+/** The map's value for a key, made and stored if there is none. */
 export function madeIn<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -43,22 +43,22 @@ export function madeIn<Key, Value>(
   return made;
 }
 
-/** What a list reads of each row beside its id. */
+/** The columns that a list reads beside the id. */
 export interface Columns {
   columns: readonly string[];
-  /** The same as they stand in a statement. */
+  /** The columns as SQL. */
   select: string;
 }
 
 interface ListText extends Pick<Numbered, 'names'> {
-  /** Of the statement, what stands before and behind the number of rows. */
+  /** The statement's text before and after the number of rows. */
   parts: readonly string[];
-  /** Among the values of a row: its id, and the text of its place (-1 where the id is the place). */
+  /** Positions in a row of its id and of its cursor's text (-1 where the id is the cursor). */
   idAt: number;
   textAt: number;
 }
 
-/** The statement for a page that counts from the beginning of the list, or goes on after a place; one row longer than it. */
+/** The statement for a page from the beginning of the list or after a cursor. It reads one row more than the page. */
 export function listStatement(ctx: Context, of: Resource, columns: Columns, asked: AskedList) {
   const { page, filter, company, under, on } = asked;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
@@ -86,7 +86,7 @@ export function listStatement(ctx: Context, of: Resource, columns: Columns, aske
 
 const param = (name: string) => `$${name}`;
 
-/** Stands for a number. */
+/** The placeholder for the number of rows. */
 const LIMIT = '#limit#';
 
 function writeList(
@@ -109,7 +109,7 @@ function writeList(
   return { parts: text.split(LIMIT), names: given, idAt, textAt };
 }
 
-/** How the rows of a list are sorted that meet conditions of these names. */
+/** The order of a list whose filter has these conditions. */
 export function sortFor({ id, order: fixed, sparse }: Resource, order: Order, names: readonly string[]): Sort {
   const few = sparse && names.some((name) => sparse.names.includes(name));
   return sortOf(order, id, few ? sparse.order : fixed);
@@ -118,11 +118,11 @@ export function sortFor({ id, order: fixed, sparse }: Resource, order: Order, na
 const prefixFor = (of: Resource, { company, under }: Asked, names: readonly string[] = []): Prefix =>
   company === null ? [] : prefixOf(of, { under, names, param });
 
-/** Whether rows are kept from the caller that others may see. */
+/** Whether the caller's scopes hide some rows. */
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
 
-/** Conditions for rows of a company (null: of any), for values of these names. */
+/** SQL for conditions on rows of a company (null: any company) and values of these names. */
 export const whereSql = (of: Resource, asked: Asked, names: readonly string[], hidden: boolean): string =>
   whereOf({ of, prefix: prefixFor(of, asked), conditions: conditionsOf(of, asked, hidden), names, param });
 

@@ -6,20 +6,20 @@ import { readInput, readTime } from '../input.ts';
 export interface SortColumn {
   column: string;
   kind: 'text' | 'time';
-  /** What has no time stands after all that have one. */
+  /** Rows without a time come after all others. */
   nullable?: true;
-  /** A company has each value once. */
+  /** The values are unique in a company. */
   unique?: true;
 }
 
-/** What a list can be sorted by, as it is called in GraphQL; without a column by the ids, which is the order of creation. */
+/** The orders of a list by their GraphQL names. Without a column it is sorted by id, in the order of creation. */
 export type Orders = Readonly<Record<string, { meaning: string; by?: SortColumn }>>;
 
 export const directions = ['ASC', 'DESC'] as const;
 
-/** How a list is sorted. */
+/** The order of a list. */
 export interface Order {
-  /** `VIN` or `-VIN`: what cursors of it begin with. */
+  /** `VIN` or `-VIN`: the beginning of its cursors. */
   name: string;
   descending: boolean;
   by: SortColumn | null;
@@ -27,7 +27,7 @@ export interface Order {
 
 export const BY_CREATION: Order = { name: 'CREATED_AT', descending: false, by: null };
 
-/** Making a schema costs many times what reading by it does. */
+/** Schemas are kept, since making one costs many times as much as using it. */
 const schemas = new WeakMap<Orders, ReturnType<typeof schemaOf>>();
 
 const schemaOf = (orders: Orders) =>
@@ -51,7 +51,7 @@ export function readOrder(orderBy: unknown, orders: Orders): Order {
 export const sortName = (field: string): string =>
   field.toLowerCase().replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** What REST's `sort` may be, `verifiedAt` or `-verifiedAt`, with what GraphQL's `orderBy` has in its place. */
+/** The values of REST's `sort`, such as `-verifiedAt`, with the `orderBy` of GraphQL that each stands for. */
 export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string; direction: string }>> =>
   Object.fromEntries(
     Object.keys(orders).flatMap((field) => [
@@ -61,7 +61,7 @@ export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string
   );
 
 interface Kind {
-  /** As its index has it. */
+  /** The column as its index has it. */
   place(column: string, nullable?: true): string;
   /** The text that cursors have of a value; null for none. */
   text(column: string): string;
@@ -81,7 +81,7 @@ const ID_RANGE: Range = [
 const MOST_TEXT = 510;
 
 const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
-  // By code points, which is the same order on every server.
+  // Text is sorted by code points: the order is the same on every server.
   text: {
     place: (column) => `${column} collate "C"`,
     text: (column) => column,
@@ -99,14 +99,14 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
   },
 };
 
-/** Whether a cursor may have this text of a value. */
+/** Whether a cursor may hold this text. */
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
 /** Where in a list a row stands. */
 export interface Place {
   id: string;
-  /** Of the value by which the list is sorted, to the last digit; null where there is none, or where that is the id. */
+  /** The exact value by which the list is sorted; null if the row has none, or the id is that value. */
   text: string | null;
 }
 
@@ -115,7 +115,7 @@ export interface FixedOrder {
   columns: readonly string[];
   /** SQL for the columns of the row with this id, from where a page goes on. */
   placeOf(id: string): readonly string[];
-  /** Of the first column, where an index has the order behind the columns of a list. */
+  /** The range of the first column, where an index has the order after the columns of a list. */
   range?: Range | undefined;
   /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
   lost?(path: string): DomainError;
@@ -153,20 +153,20 @@ export function sortOf({ name, by, descending }: Order, id: string, fixed?: Fixe
   };
 }
 
-/** What cursors have behind the id. */
+/** SQL for the part of a cursor after the id. */
 function sortedSql(name: string, by: SortColumn | null, text: string): string {
   if (!by) return `'${name}'`;
   const whole = `'${name}=' || ${text}`;
   return by.nullable ? `coalesce(${whole}, '${name}')` : whole;
 }
 
-/** As page.ts's cursorOf writes it. PostgreSQL breaks what is longer into lines. */
+/** SQL for the cursor that page.ts's cursorOf writes. PostgreSQL breaks long base64 into lines, hence chr(10). */
 function cursorSql(id: string, sorted: string | null): string {
   const bytes = sorted === null ? `uuid_send(${id})` : `uuid_send(${id}) || convert_to(${sorted}, 'UTF8')`;
   return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
 }
 
-/** The same for lists that no index has in this order. */
+/** The order for lists that no index has in this order. */
 export const withoutRange = (sort: Sort): Sort => ({ ...sort, range: undefined });
 
 type Comparison = '<' | '>' | '<=' | '>=';
@@ -205,7 +205,7 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly Bound[]): 
   });
 }
 
-/** What follows `order by`, for these columns of it; with the prefix where rows are taken from an index that begins with it. */
+/** The `order by` clause for these columns; it has the prefix where the index begins with it. */
 export const orderSql = (
   { descending, range }: Sort,
   columns: readonly string[],

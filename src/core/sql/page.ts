@@ -28,7 +28,7 @@ export interface Page {
   backward: boolean;
 }
 
-/** Items of a page in the order of the list, and whether it would have had more without its limit. */
+/** Items of a page in the order of the list, and whether the list goes on after them. */
 export interface Slice<T> {
   items: T[];
   more: boolean;
@@ -57,7 +57,7 @@ export function readPage(input: unknown, orders?: Orders): Page {
 
 const ID_BYTES = 16;
 
-/** A cursor says where in the list a row stands; it stays right when rows are added, changed or deleted around it. */
+/** A cursor marks the position of a row; it stays valid when rows around it are added, changed or deleted. */
 export function cursorOf({ id, text }: Place, order: Order): string {
   if (order.name === BY_CREATION.name) return Buffer.from(parse(id)).toString('base64url');
   const sorted = text === null ? order.name : `${order.name}=${text}`;
@@ -71,7 +71,7 @@ function placeOfCursor(cursor: string, order: Order, path: string): Place {
   const sorted = bytes.subarray(ID_BYTES).toString();
   const text = sorted.startsWith(`${order.name}=`) ? sorted.slice(order.name.length + 1) : null;
   const isText = order.by ? isSortText(order.by, text) : text === null;
-  // What is written again in another way is none, and of another order if it is of any.
+  // A cursor that this list would write differently is malformed, or belongs to another order.
   if (!isId(id) || !isText || cursorOf({ id, text }, order) !== cursor)
     throw new ValidationFailed([
       { path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list in this order' },

@@ -55,7 +55,7 @@ export async function readOne<T>(
   return JSON.parse(row.json);
 }
 
-/** The same, outside of transactions, as `writer` writes it. */
+/** readOne outside transactions, with the text that `writer` makes. */
 export async function readOneText(
   ctx: Context,
   of: Resource,

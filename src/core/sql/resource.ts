@@ -6,52 +6,52 @@ import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
 
-/** A condition with `?` in place of a value, and what makes that of what was given; null fits nothing. */
+/** A condition with `?` for its value, and a function that makes the value of the input; null fits no row. */
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type Conditions = Readonly<Record<string, Condition>>;
 
 /**
- * Rows of a table as both interfaces show them. SQL in it may name `$company`, the caller's, `$now`, and in members the names of
- * `values`. Aliases of joins are no other resource's alias, for that one may stand around it.
+ * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`, and in members the names of
+ * `values`. The alias of a join must differ from the aliases of all resources, whose statements may enclose it.
  */
 export interface Resource {
   /** The table with its alias. */
   table: string;
-  /** The column of the id, behind the alias. */
+  /** The column of the id, without the alias. */
   id: string;
-  /** Which rows of the table are there for anybody; all of them without it. */
+  /** The condition of rows that exist for callers; without it all rows do. */
   where?: string;
-  /** Whether that is so of all rows of the company: asked once, where rows are only counted. */
+  /** Whether all rows of the company meet `where`: asked once, where rows are only counted. */
   whereForAll?: string;
-  /** `where` for rows of any company, if it is asked otherwise then. */
+  /** `where` for rows of any company, if its SQL differs. */
   whereOfAny?: string;
-  /** What stands beside the table, by the alias that whatever needs it mentions. */
+  /** Joined tables by their aliases; a statement has the joins whose aliases it mentions. */
   joins?: Readonly<Record<string, string>>;
-  /** In place of joins: what is looked up for each row, of which there is always one. */
+  /** Lookups of exactly one row each, in place of joins. */
   lookups?: Readonly<Record<string, string>>;
   members: JsonTable;
-  /** Members that are more than a value of the row, or more than `members` makes of them. */
+  /** Members that need more than the SQL in `members`. */
   fields?: Fields;
-  /** What reads a list's filter; each of its members is a condition. */
+  /** The schema of a list's filter; each member names a condition. */
   filter?: z.ZodType<object>;
   conditions: Conditions;
-  /** Conditions that are one value of a column which indexes have before the list's order, by their names. */
+  /** Conditions on one value of a column that precedes the order in an index, by their names. */
   leading?: Readonly<Record<string, Under>>;
-  /** How rows are found for conditions that few of them may meet. */
+  /** Indexes for conditions that only few rows meet. */
   seek?: Seek;
-  /** Conditions that few rows meet, which no index has in the list's order; and that order as no index has it. */
+  /** Conditions that few rows meet without an index in the list's order, and that order without an index. */
   sparse?: { names: readonly string[]; order: FixedOrder };
-  /** What its lists can be sorted by, or the one order that they have; by default that of the ids. */
+  /** The orders that lists offer, or their fixed order; by default the order of the ids. */
   orders?: Orders;
   order?: FixedOrder;
   readPage?(args: object): Page;
-  /** What it takes instead of `fleets:read`. */
+  /** The scope that reading needs; by default `fleets:read`. */
   scope?: Scope;
-  /** Which rows are left to callers without a scope. */
+  /** The condition of rows that callers without that scope may read. */
   lacking?: { scope: Scope; where: string };
-  /** What this process alone knows. */
+  /** Values from this process, for the SQL of members. */
   values?(ctx: Context): Readonly<Record<string, unknown>>;
-  /** Never read from a replica. */
+  /** Reads go to the primary, never to a replica. */
   primary?: true;
   /** The error where there is no row. */
   missing(by: object): DomainError;
@@ -60,7 +60,7 @@ export interface Resource {
 export type Fields = Readonly<Record<string, Field>>;
 export type Field = ValueField | ObjectField | UnionField | RowsField | LookupField | OneField | ListField;
 
-/** A value that only `make` can finish; with `isText`, only for graphql-js: what PostgreSQL writes is the answer. */
+/** A value that `make` finishes; with `isText` only for graphql-js, since PostgreSQL writes the answer's text itself. */
 export interface ValueField {
   kind: 'value';
   value: ValueSql;
@@ -74,7 +74,7 @@ export interface ObjectField {
   members: JsonTable;
   fields?: Fields;
 }
-/** An object made of the same row, of the first of these types that fits the row; one always does. */
+/** An object of the same row whose type is the first that fits; one always fits. */
 export interface UnionField {
   kind: 'union';
   types: Readonly<Record<string, UnionMember>>;
@@ -92,12 +92,12 @@ export interface RowsField {
   order: string;
   members: JsonTable;
 }
-/** The manufacturer whose slug the row has, or for none all of them: they are not in the database. */
+/** The manufacturer whose slug is in the row, or all manufacturers. They are not in the database. */
 export interface LookupField {
   kind: 'manufacturer';
   slug?: string;
 }
-/** Another row, which is always there; by its arguments, one that may be missing. */
+/** Another row. It always exists, unless the field's arguments name it. */
 export interface OneField {
   kind: 'one';
   of(): Resource;
@@ -105,11 +105,11 @@ export interface OneField {
   by?(args: never): object;
 }
 /**
- * Rows are looked up for each parent (the fleets of the company), by indexes that begin with it and have a key next. So a
- * condition that no row meets costs a look for each parent, and not one at each row.
+ * Indexes that begin with the parent (each fleet of the company) and have a key next. A condition that no row meets then
+ * costs one lookup for each parent instead of one for each row.
  */
 export interface Seek {
-  /** What the indexes have behind the company and the parent: the first that the filter names a column of is taken. */
+  /** The keys after company and parent: the first key whose column the filter names is used. */
   keys: readonly IndexKey[];
   column: string;
   /** The parents, with their id. */
@@ -118,50 +118,50 @@ export interface Seek {
 
 export type IndexKey = readonly IndexColumn[];
 
-/** A column of an index, as the index has it, with the names of conditions on it. */
+/** An expression as the index has it, with the names of the conditions on it. */
 export interface IndexColumn {
   column: string;
-  /** It is this value, or one of these. */
+  /** Names of the conditions for one value and for a list of values. */
   is?: string;
   isOneOf?: string;
-  /** All the values that there are, for where no condition names one. */
+  /** All possible values, used when no condition names one. */
   among?: readonly string[];
-  /** It is this value or more, less than this one; with SQL that has `?` in place of what was given. */
+  /** The lower bound (inclusive) and the upper bound (exclusive), each with SQL that has `?` for its value. */
   least?: readonly [name: string, sql: string];
   below?: readonly [name: string, sql: string];
-  /** Which rows the index has; `?` in place of what was given. */
+  /** The condition of a partial index, with `?` for the value. */
   where?: string;
-  /** An index has it next to the company, too. */
+  /** Another index has this key directly after the company. */
   ofCompany?: true;
-  /** The column of another key of one column: rows that are found by either fit. `where` says which only that one finds. */
+  /** A second key: rows found by either key fit. `where` selects the rows that only the second one finds. */
   or?: IndexColumn;
 }
 
-/** The column of a list's rows that names what they hang on, and SQL for its value. */
+/** The column that refers to a list's parent, and SQL for its value. */
 export type Under = readonly [column: string, value: string];
 
-/** Other rows, page by page. */
+/** A list of other rows, read page by page. */
 export interface ListField {
   kind: 'list';
   of(): Resource;
   under?: Under;
   on?: string;
-  /** What its filter is, of its arguments; by default `filter`. */
+  /** Takes the filter from the arguments; by default the argument `filter`. */
   filterOf?(args: never): object | null | undefined;
-  /** Counts that are kept, for these conditions; `all` where they stand beside the row: the number of all. */
+  /** Stored counts for these conditions; `all` is the stored number of all rows. */
   kept?: { sum: string; from: string; conditions: Conditions; all?: string };
-  /** What a resource says of rows that are there (`where`) holds wherever the row is that they hang on. */
+  /** Every row below an existing parent meets the resource's `where`. */
   within?: true;
-  /** There are never so many that it takes long to look at all. */
+  /** There are always few rows, so reading all of them is quick. */
   few?: true;
   /** Conditions of which an index serves any one in the list's order. */
   indexed?: readonly string[];
 }
 
-/** What a malformed id is looked up as: nothing has it. */
+/** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
-/** The caller's company, and what a list hangs on, by itself or by one of these conditions. */
+/** The conditions for the caller's company and the list's parent. */
 export function prefixOf(
   { id, leading = {} }: Resource,
   {
@@ -176,7 +176,7 @@ export function prefixOf(
   return [[`${id.split('.')[0]}.company`, '$company'], ...(under ? [under] : led)];
 }
 
-/** Those of the joins and lookups that a text mentions. */
+/** The joins whose aliases a text mentions. */
 export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
 const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
@@ -187,10 +187,10 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
   ...mentioned(lookups, text),
 ];
 
-/** What follows `from` for such a text. */
+/** The `from` clause for a text that mentions aliases. */
 export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-/** The names and values of what is given, as conditions take them: a list of one may have a condition of its own. */
+/** The filter's conditions and values. A list of one value may have a condition of its own. */
 export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {
   const names: string[] = [];
   const values: Record<string, unknown> = {};

@@ -6,7 +6,7 @@ import { kindOf } from '../fields.ts';
 import type { Tables } from './tables.ts';
 import { TextSql } from './text-sql.ts';
 
-/** Which members of T are wanted, in the order in which they are to appear. */
+/** The selected members of T, in the order of the answer. */
 export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNullable<T[Name]>> };
 
 /**
@@ -15,7 +15,7 @@ export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNu
  */
 export interface ValueSql {
   readonly sql: string;
-  /** The same for a list of rows that Node writes, which costs PostgreSQL less than half. */
+  /** The column for lists whose JSON Node writes, at less than half of PostgreSQL's cost. */
   readonly row?: RowValue;
   readonly bare?: true;
 }
@@ -30,7 +30,7 @@ export interface RowValue {
 export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
 type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonSql<V> : ValueSql;
 
-/** A JsonSql, whatever it is of. */
+/** A JsonSql of any type. */
 export interface JsonTable {
   readonly [name: string]: ValueSql | JsonTable;
 }
@@ -38,7 +38,7 @@ export interface JsonTable {
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
 export const isoSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
-/** The same of a typed expression. */
+/** isoSql for a typed expression. */
 export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
   sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 
@@ -63,7 +63,7 @@ export const timeJson = (json: string | null): string => {
 
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {
-  /** What people or other services wrote. */
+  /** Text from people or other services, which JSON must escape. */
   text: (column: string): ValueSql => ({
     sql: `to_json(${column})`,
     row: { sql: column, write: textJson },
@@ -80,7 +80,7 @@ export const json = {
     sql: `to_json(${column})`,
     row: { sql: column, write: textsJson },
   }),
-  /** Lists, and what is JSON already. */
+  /** Arrays, and values that are JSON already. */
   value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
   /** JSON for each of a few codes that a column may hold, and for all others. */
   oneOf: (column: string, texts: Readonly<Record<string, string>>, other: string): ValueSql => ({
@@ -108,7 +108,7 @@ export const json = {
 /** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);
 
-/** The same as text. */
+/** An SQL expression for the JSON object of a row as text. */
 export function jsonText(table: JsonTable): string {
   const text = new TextSql();
   writeObject(text, table);
@@ -177,7 +177,7 @@ export function selectionOf<Schema extends z.ZodObject>({ shape }: Schema): Sele
   return Object.fromEntries(members);
 }
 
-/** What shows, of a value that may have more: all that the schema has. */
+/** A function that copies the schema's fields from a value that may have more. */
 export function shapeOf<Schema extends z.ZodObject>(schema: Schema) {
   const fields = selectionOf(schema);
   return (value: z.output<Schema>) => pick(value, fields);

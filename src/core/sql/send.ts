@@ -8,21 +8,21 @@ import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 import { PAGE_MAX } from './page-size.ts';
 import type { Prepared, Send } from './sql.ts';
 
-// Where statements go. Inside the open transaction all of them belong to it.
+// Chooses the connection of a statement. Inside an open transaction every statement uses the transaction's connection.
 
 /**
- * Of the fourteen connections of a pool; four are for files that are stored, the others for jobs. A company that has none finds
- * one of the reserved.
+ * Connections for requests, of the fourteen in a pool; four are for storing files, the others for jobs. Reserved ones go to
+ * companies that have none.
  */
 const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
-/** Those of one company that wait for a place. */
+/** Requests of one company that may wait for a connection. */
 const MOST_WAITING = 1000;
 
 /**
- * Does what takes a connection of the pool when it is its company's turn; what is not for a request, at once. Throws RateLimited
- * when its turn has not come after LIMIT_STATEMENT_SECONDS, and Unavailable when its client has left before.
+ * Runs work that takes a connection of the pool when its company has its turn; work outside requests runs at once. Throws
+ * RateLimited after LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
  */
 async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
   const { caller, left, services } = ctx;
@@ -56,17 +56,17 @@ const onPool =
 /** The primary. */
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
-/** For what looks at rows until it finds enough, or counts them. */
+/** The number of rows for statements that search or count. */
 export const ALL_ROWS = Number.POSITIVE_INFINITY;
 
 /**
- * A replica if there is one, else the primary. `rows` is how many are read at most: short reads share a few connections,
- * and what may be more than a page gets one of its own.
+ * A replica if there is one, else the primary. `rows` is the largest number of rows read: reads of up to a page share a
+ * few connections, longer reads get their own.
  */
 export const onReplica = (ctx: Context, rows = 1): Send =>
   inTransaction(ctx) ?? (rows > PAGE_MAX ? onPool(ctx, true) : shared(ctx, ctx.services.database.read, true));
 
-/** The primary, on shared connections: for short statements that add rows. Those that wait for others go on elsewhere. */
+/** The primary on shared connections, for short statements that add rows and wait for no lock. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add, false);
 
 const shared =
@@ -74,7 +74,7 @@ const shared =
   async (text, values) =>
     (await short(text, values)) ?? onPool(ctx, replica)(text, values);
 
-/** The primary; on the connections for short reads where these go there. */
+/** The primary, on the connections for short reads if there is no replica. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
   ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
 
@@ -139,7 +139,7 @@ export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promis
 export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : work();
 
-/** By the unit of work's own connection. */
+/** Sends a statement on the unit of work's own connection. */
 const alone =
   (ctx: Context): Send =>
   async (text, values) =>
@@ -164,19 +164,19 @@ export async function countWritten<P>(ctx: Context, statement: Prepared<P, Inser
 
 const MOST_TRIES = 3;
 
-/** Thrown where another has changed what the work went by: it begins again. */
+/** Another transaction changed the rows that this one relied on; inTransaction repeats the work. */
 export class ChangedMeanwhile extends Error {}
 
 /** Does `work` in a transaction, and again from the beginning after a deadlock, and after ChangedMeanwhile. */
 export async function againAfterDeadlock<T>(ctx: Context, work: (ctx: Context) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
-    // An entity manager of its own each time: the one before has changes of what was rolled back.
+    // Each attempt has a new entity manager, since the last one holds changes that were rolled back.
     const own = renewed(ctx);
     try {
       return await transaction(own, () => work(own));
     } catch (error) {
       const deadlock = error instanceof Error && 'code' in error && error.code === '40P01';
-      // Each change is another's success, so there is an end to them.
+      // Every repetition means that another transaction succeeded, so repetitions end.
       if (error instanceof ChangedMeanwhile) continue;
       if (!deadlock || tries === MOST_TRIES) throw error;
     }

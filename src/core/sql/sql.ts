@@ -20,7 +20,7 @@ export type Send = (text: string, values: readonly unknown[]) => Promise<unknown
 interface Statement<Row> {
   compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
 }
-/** What comes back: no rows from a statement that returns none. */
+/** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 export type Prepared<P, Row> = (send: Send, given: P) => Promise<Returned<Row>[]>;
 
@@ -204,5 +204,5 @@ export function firstIdOf(time: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** Whether the database would take this as an id. What is none cannot exist. */
+/** Whether the database would take this as an id. A row with another id cannot exist. */
 export const isId = (value: string): boolean => validate(value);

@@ -1,9 +1,9 @@
-/** PostgreSQL's parser takes a chain of any length for a tree as deep. */
+/** PostgreSQL's parser makes a tree as deep as a chain of `||` is long. */
 const MOST_VALUES = 50;
 
 /**
- * An SQL expression for a text, as it will look: of pieces and values, none of which may be null. Pieces are put together with
- * `||`, which takes a fifth to a third less than `format`: that looks for its places in each row, and how each type becomes text.
+ * Writes an SQL expression that concatenates fixed pieces and values, none of which may be null. `||` takes a fifth to a
+ * third less time than `format`, which parses its template for each row.
  */
 export class TextSql {
   readonly #chains: string[] = [];
@@ -15,7 +15,7 @@ export class TextSql {
     this.#piece += text;
   }
 
-  /** `bare`: what the expression gives goes between quotes as it is. */
+  /** `bare`: the value needs no escaping and goes between quotes as it is. */
   value({ sql, bare }: { sql: string; bare?: true }): void {
     if (this.#values === MOST_VALUES) this.#end();
     if (bare) this.#piece += '"';
@@ -31,7 +31,7 @@ export class TextSql {
     return `(${this.#chains.join(' || ')})`;
   }
 
-  /** Puts the piece behind the chain. The first says that it is text: whatever comes behind it becomes text, too. */
+  /** Appends the piece to the chain. The first piece is cast to text, so that all later values become text. */
   #take(): void {
     const piece = `'${this.#piece.replaceAll("'", "''")}'`;
     if (this.#chain === '') this.#chain = `${piece}::text`;

@@ -9,7 +9,7 @@ import { ALL_ROWS, readTexts } from './send.ts';
 type Given = readonly (Read | Error)[];
 type SizeOf = (of: Resource) => number;
 
-/** Objects that something hangs on, and how often the same one may be among them. */
+/** A number of parents, and how often the same parent may be among them. */
 interface Parents {
   count: number;
   repeats: number;
@@ -52,7 +52,7 @@ function rowsOfList(part: ListPart, given: Given, parents: Parents, sizeOf: Size
 export const rowsLookedAt = (parts: Members, given: Given, count: number): number =>
   rowsIn(parts, given, { count, repeats: 1 }, () => COUNTED_MOST);
 
-/** So many rows that are looked at are worth an object in the answer. */
+/** Looking at this many rows costs as much as one object in the answer. */
 const LOOKS_PER_OBJECT = 20;
 export const mostLooks = ({ services }: Context) => services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
 
@@ -75,7 +75,7 @@ export async function needFewerRows(ctx: Context, parts: Members, given: Given, 
   );
 }
 
-/** How many rows the company has, as far as they are counted. */
+/** The number of the company's rows, counted up to COUNTED_MOST. */
 async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
   const company = `${id.split('.')[0]}.company`;
   const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${COUNTED_MOST}) n`;
