@@ -20,7 +20,7 @@ const providerReport = z.object({
       /** Questions of the last minute. */
       asked: z.number(),
       heldSince: z.string().nullable(),
-      /** Those that are held back though the provider is not. */
+      /** Brands that are held back although their provider is not. */
       brands: z.array(z.object({ id: z.string(), heldSince: z.string().nullable() })),
     }),
   ),
@@ -31,7 +31,7 @@ export type ProviderReport = z.output<typeof providerReport>;
 const dueKinds = ['vehicle', 'event', 'delivery', 'webhook', 'fleet', 'upkeep', 'provider'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
-/** What is told of, by the channels of the database. */
+/** News between processes, by the channels of the database. */
 interface News {
   /** Rows of this kind have come due. */
   due: [kind: DueKind];
@@ -43,9 +43,9 @@ interface News {
   provider: [report: ProviderReport];
 }
 interface Events extends News {
-  /** The connection was away for a moment: whoever waits for something should look for themselves. */
+  /** News may have been lost, since the connection was away: listeners should look for themselves. */
   missed: [];
-  /** What became of something that this process has done, for its metrics; told in this process alone. */
+  /** Outcomes of this process's work, for its own metrics. */
   outcome: [of: 'verification' | 'delivery' | 'import' | 'row', outcome: string, count: number];
 }
 
@@ -55,12 +55,12 @@ const MOST_REPORTS = 1000;
 type Named = { id: string; vin: string };
 const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
 
-/** What to call for each kind of news. */
+/** Functions to call for each kind of news. */
 export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
-/** What other processes, and this one, tell of their committed changes. */
+/** News of changes that this process and others have committed. */
 export class ChangeFeed extends EventEmitter<Events> {
-  /** Of this process, among those that tell of themselves. */
+  /** The id of this process in its reports. */
   readonly process = randomUUID();
   /** The last report of each process, this one's too. */
   readonly providerReports = new Map<string, ProviderReport>();

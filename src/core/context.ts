@@ -10,7 +10,7 @@ import type { FileReaders } from './imports/file-readers.ts';
 
 export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
 
-/** Who is asking. `company` is the tenant every query is confined to. */
+/** The caller of an operation. `company` is the tenant that every statement is confined to. */
 export interface Caller {
   company: string;
   /** The token's `sub`. */
@@ -21,7 +21,7 @@ export interface Caller {
   expiresAt: number;
 }
 
-/** What the process is made of; one of it, shared by all requests and jobs. */
+/** The parts of the process, shared by all requests and jobs. */
 export interface Services {
   config: Config;
   database: Database;
@@ -35,14 +35,14 @@ export interface Services {
   clock: () => number;
 }
 
-/** What the answer to a request shows, noted while it is made: whoever gets it again must be allowed to see as much. */
+/** The scopes that an answer needed, noted while it is made: a repeated answer needs the same scopes. */
 export class Disclosure {
   readonly scopes = new Set<string>();
   /** The signing secret of a webhook. */
   secret: { webhookId: string; text: string } | null = null;
 }
 
-/** What a core function works with. `caller` is null for those who sent no token, and for jobs. */
+/** The context of a core function. `caller` is null for requests without a token, and for jobs. */
 export interface Context {
   em: EntityManager;
   caller: Caller | null;
@@ -97,7 +97,7 @@ export const contextOf = (
  */
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
-/** The same caller's work where it goes on without its client, and so takes no turn with requests. */
+/** The context of work that goes on without its client, and so does not wait for its turn among requests. */
 export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
@@ -108,7 +108,7 @@ export function authorize(ctx: Context, scope: Scope): string {
   return company;
 }
 
-/** Who is asking, whatever they may; throws Unauthenticated. */
+/** The caller, with any scopes; throws Unauthenticated. */
 export function callerOf({ caller }: Context): Caller {
   if (!caller) throw new Unauthenticated('This needs a bearer token.', null);
   return caller;

@@ -1,4 +1,4 @@
-/** By it spreadsheets tell that the file is UTF-8. */
+/** Marks a file as UTF-8 for spreadsheets. */
 export const BYTE_ORDER_MARK = '\ufeff';
 /**
  * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for

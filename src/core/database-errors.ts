@@ -1,6 +1,6 @@
 import { DomainError, FleetNotFound, Unavailable, ValidationFailed, VehicleNotFound } from './errors.ts';
 
-/** What a broken rule of the database means to the caller, by the rule's name. */
+/** The error for each violated constraint, by the constraint's name. */
 const byConstraint: Readonly<Record<string, () => DomainError>> = {
   vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
   contract_fleet_id_fkey: () => new FleetNotFound(),
@@ -57,7 +57,7 @@ const byCode: Readonly<Record<string, () => DomainError>> = {
   EROFS: noRoom,
 };
 
-/** What pg says of a connection that is gone or was not to be had; it gives these no code. */
+/** Messages of pg for lost or refused connections, which have no code. */
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 

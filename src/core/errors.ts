@@ -2,7 +2,7 @@ import type { ErrorCode } from './error-codes.ts';
 
 export type { ErrorCode } from './error-codes.ts';
 
-/** One error of an input, at the place where it stands: `path` is dotted, as in `vins.3` or `email`. */
+/** One error of an input; `path` is dotted, as in `vins.3` or `email`. */
 export interface InputError {
   path: string;
   code: string;

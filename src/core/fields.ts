@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
   schema.meta({ description, examples: [example] });
 
-/** These fields of an input; each means the same as the resource's field of its name. */
+/** Fields of an input, each with the meaning of the resource's field of its name. */
 export const asIn = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },
   fields: Fields,
@@ -23,14 +23,14 @@ export function bare(schema: z.core.$ZodType): z.ZodType {
   return schema as z.ZodType;
 }
 
-/** What a field means, also where it may be missing or null. */
+/** The meaning of a field, also of an optional or nullable one. */
 export const meaningOf = (schema: z.ZodType): string | undefined =>
   schema.description ??
   (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
     ? meaningOf(schema.unwrap() as z.ZodType)
     : undefined);
 
-/** What a field holds: the names of zod's kinds, with texts told apart. */
+/** The kind of a field: zod's names, with kinds of text of their own. */
 export function kindOf(schema: z.core.$ZodType): string {
   const plain = bare(schema);
   if (plain.type !== 'string') return plain.type;

@@ -2,7 +2,7 @@ import { Shares } from '../fairness/shares.ts';
 import type { ChangeFeed, Listeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
 
-/** Wakes the one who waits. However often it rings while nobody waits, the next wait ends at once, and only that one. */
+/** Wakes a waiting follower. Any number of rings while it does not wait end its next wait, and no other. */
 export class Signal {
   #rung = false;
   #wake: (() => void) | undefined;
@@ -12,7 +12,7 @@ export class Signal {
     this.#wake?.();
   }
 
-  /** The next wait is not for what has rung so far. */
+  /** Clears a pending ring. */
   forget(): void {
     this.#rung = false;
   }
@@ -45,17 +45,17 @@ const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
 
-/** What several followers read together. */
+/** A source that several followers share. */
 export interface Source {
-  /** What it has to hear; those that give true wake its followers. */
+  /** Listeners for news; those that return true wake the followers. */
   readonly listeners: Listeners;
-  /** Forgets, from time to time, what need not be kept; gives whether its followers should look. */
+  /** Drops old news from time to time; returns whether the followers should look. */
   refresh(followers: ReadonlySet<Follower>): boolean;
 }
 
-/** Rings when there may be more to read. */
+/** A follower of a source, which rings when there may be more to read. */
 export class Follower extends Signal {
-  /** How far it has come, as its source counts. */
+  /** The follower's position, as its source counts. */
   heard = 0;
 }
 
@@ -72,7 +72,7 @@ interface Opened {
 export class Followers {
   readonly #changes: ChangeFeed;
   readonly #opened = new Map<string, Opened>();
-  /** What was read of shared objects, by its statement; it goes with the object. */
+  /** Reads of shared objects by statement, kept as long as the object. */
   readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
   readonly #places: Shares;
 
@@ -141,7 +141,7 @@ export class Followers {
     return object;
   }
 
-  /** What this statement reads of an object: sent once, if followers share the object. */
+  /** Reads from an object by a statement, which is sent once for all followers that share the object. */
   readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
     const reads = object && this.#reads.get(object);
     if (!reads) return read();

@@ -20,7 +20,7 @@ export interface StoredAnswer {
   body: string;
 }
 
-/** What a request came to; `repeated` for what an earlier one with its key came to. */
+/** The outcome of a request; `repeated`: of an earlier request with the same key. */
 export interface Outcome {
   outcome: StoredAnswer | DomainError;
   repeated: boolean;
@@ -81,7 +81,7 @@ const lockKey = prepare((p: { name: string }) =>
   db.selectNoFrom(sql<boolean>`pg_try_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('free')),
 );
 
-/** What a key's first request came to, with the secret of the webhook that its answer showed, as it is now. */
+/** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
 const recall = prepare((p: Place & { after: string }) =>
   db
     .selectFrom('idempotency_key as k')
@@ -90,12 +90,12 @@ const recall = prepare((p: Place & { after: string }) =>
     .where('k.company', '=', p.company)
     .where('k.key', '=', p.key)
     .where('k.created_at', '>', p.after)
-    // Only a row that is being written has none yet, and nobody else sees it.
+    // Only the transaction that writes the row can see it without an outcome.
     .$narrowType<{ body: NotNull }>(),
 );
 type Remembered = Awaited<ReturnType<typeof recall>>[number];
 
-/** What was remembered until then is forgotten. */
+/** Outcomes stored before this time are deleted. */
 export const forgottenBefore = (ctx: Context): string =>
   new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
@@ -155,7 +155,7 @@ const keep = prepare((p: Insertable<Tables['idempotency_key']>) =>
     ),
 );
 
-/** An error as it was told the first time. */
+/** The error of the first request. */
 class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type InputError, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
-/** What to say of a value that is of another kind than `what`, such as "a string". */
+/** The error for a value that is not `what`, such as "a string". */
 export const mustBe = (what: string) => ({
   error: ({ input }: { input?: unknown }): string =>
     input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
@@ -11,7 +11,7 @@ export const mustBe = (what: string) => ({
 export const storable = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
-/** The same text where nobody can be asked for another: what a row cannot hold is replaced. */
+/** The text with the characters replaced that PostgreSQL cannot store, for texts that cannot be rejected. */
 export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 /** A value as JSON, mended likewise in all its texts and names: in JSON both of what a row cannot hold are escapes. */
@@ -36,7 +36,7 @@ export const time = z
     if (date) return date;
     const message = 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z';
     issues.addIssue({ code: 'invalid_format', format: 'datetime', message });
-    // What is no date cannot be compared with another one either.
+    // Later checks compare dates, so they must not see this value.
     return z.NEVER;
   })
   .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9998');
@@ -44,7 +44,7 @@ export const time = z
 const earliest = new Date('1900-01-01T00:00:00Z');
 const latest = new Date('9998-12-31T23:59:59.999Z');
 
-/** As in RFC 3339, where `T` may be small or a space; and as ISO 8601 has it, without seconds or with a shorter offset. */
+/** RFC 3339, where `T` may be small or a space, and ISO 8601 without seconds or with a shorter offset. */
 const DATE_TIME =
   /^(?<day>\d{4}-\d\d-\d\d)[Tt ](?<minute>(?:[01]\d|2[0-3]):[0-5]\d)(?::(?<second>[0-5]\d)(?:[.,](?<fraction>\d+))?)?(?:[Zz]|(?<hours>[+-](?:[01]\d|2[0-3]))(?::?(?<minutes>[0-5]\d))?)$/;
 

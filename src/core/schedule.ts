@@ -13,7 +13,7 @@ export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
-/** As a step of a statement: adds the entry for rows that it makes due. */
+/** A step of a statement that schedules rows which another step makes due. */
 export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
   q
     .insertInto('schedule')

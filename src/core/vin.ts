@@ -27,7 +27,7 @@ const WEIGHTS = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2
 const LETTERS = { 1: 'AJ', 2: 'BKS', 3: 'CLT', 4: 'DMU', 5: 'ENV', 6: 'FW', 7: 'GPX', 8: 'HY', 9: 'RZ' };
 const NOT_IN_A_VIN = 255;
 
-/** By character code: what the character counts for in the check digit, or NOT_IN_A_VIN. */
+/** The value of each character in the check digit, by character code, or NOT_IN_A_VIN. */
 const VALUES = new Uint8Array(128).fill(NOT_IN_A_VIN);
 for (let digit = 0; digit <= 9; digit++) VALUES[48 + digit] = digit;
 for (const [digit, letters] of Object.entries(LETTERS)) {
@@ -86,7 +86,7 @@ export function readVin(value: string): Vin | VinError {
   return isClean(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
 
-/** What is left of a VIN or a part of it without spaces and dashes, in upper case. */
+/** A VIN, or a part of one, without spaces and dashes, in upper case. */
 export const vinCharacters = (value: string): string =>
   value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 
@@ -150,7 +150,7 @@ function lengthError(length: number, value: string): VinError {
   return { code, message: `${message}, with ${within.size} VINs in it. Give each of them by itself.` };
 }
 
-/** Whoever sees more wrong characters than that sees that it is no VIN. */
+/** An error names at most this many wrong characters. */
 const NAMED_CHARACTERS = 3;
 
 function characterError(characters: readonly string[]): VinError {

@@ -20,7 +20,7 @@ const contract = z
   })
   .describe('The contract.');
 
-/** What an event of each type says, as REST and webhooks write it. Subscribers branch on the types, so these never change. */
+/** The data of each type of event, as REST and webhooks write it. Subscribers branch on types, which never change. */
 export const eventData = {
   'fleet.created': z
     .object({

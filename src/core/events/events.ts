@@ -149,7 +149,7 @@ const eventJson = jsonTable('event', 'e', event, {
 /** The JSON object of an event `e`. */
 export const eventObject = jsonObject<Event>(eventJson);
 
-/** As text, with its vehicles only where they are at most so many. */
+/** SQL for an event as text, with its vehicles unless there are more than `most`. */
 export const eventWithFewVehicles = (most: number): string =>
   jsonText({
     ...eventJson,
@@ -174,7 +174,7 @@ const logOrder: FixedOrder = {
   lost: notInLog,
 };
 
-/** For the few events of a vehicle: an index of the log's order would be walked until a page of them is found. */
+/** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
 export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
 /**

@@ -20,7 +20,7 @@ export async function readEndOfLog(ctx: Context, company: string): Promise<strin
   return row?.end ?? '0';
 }
 
-/** As a step of a statement: makes the row of a company that has none. */
+/** A step of a statement that inserts the company's row if there is none. */
 export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
   q
     .insertInto('company')

@@ -26,7 +26,7 @@ const statuses = eligibilityStatuses.map((status) => ({ column: sql.ref(status.t
 const counts = ['events', 'vehicles', ...eligibilityStatuses.map((status) => status.toLowerCase())].map(sql.ref);
 const grown = counts.map((column) => sql`${column} = history.${column} + excluded.${column}`);
 
-/** What tells of all the others that happen with it. */
+/** Types whose single event stands for many others of the same moment. */
 const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
 
 /** Adds the events `due` to the items of the history that they are parts of; gives these. */

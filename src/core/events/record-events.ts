@@ -23,7 +23,7 @@ interface FactOf<Type extends EventType> {
   by?: By;
 }
 
-/** An event names at most so many vehicles; more make several events. */
+/** The most vehicles that an event names; more vehicles make several events. */
 export const EVENT_VEHICLES = 1000;
 
 /** Recorded in the service's name. */
@@ -42,7 +42,7 @@ export const byCaller = (ctx: Context): By => ({
   at: ctx.now().toISOString(),
 });
 
-/** The service itself, whoever's request it happens in. */
+/** The service itself as the actor of an event. */
 export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
 /** Records facts, in one statement, and gives the events' ids; to be called in the transaction that makes them true. */
@@ -81,7 +81,7 @@ type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_
 /** Rows of a statement, each of which becomes an event. */
 type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
-/** As a step of a statement: records an event for each of the rows, by their types. */
+/** A step of a statement that records an event for each row, by type. */
 export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Record<EventType, FactRows>>) {
   const [first, ...others] = Object.entries(events).map(([type, facts]) =>
     db

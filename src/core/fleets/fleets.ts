@@ -16,7 +16,7 @@ import { type Fleet, fleet, fleetFilter, fleetOrders } from './fleet.ts';
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
   readOne(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** A fleet that the caller has just changed something in, as it is now; null when somebody has deleted it since. */
+/** The fleet that the caller has just changed, as it is now; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
   readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), send: onPrimary }).catch((error) => {
     if (error instanceof FleetNotFound) return null;

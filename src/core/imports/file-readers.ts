@@ -10,7 +10,7 @@ import { Disk, openSource, type Source } from './temporary-file.ts';
 
 /** Threads in all: a file that arrives slowly has one, and hardly works. */
 const MOST_THREADS = 32;
-/** A thread waits so long for the next file: to start one takes longer than to read a small file. */
+/** An idle thread waits this long for the next file, since starting one takes longer than reading a small file. */
 const KEPT_MS = 10_000;
 /** LIMIT_FILE_SECONDS is for a file of this size; a small one has SMALLEST_PART of it. */
 const MEASURED_BYTES = 100_000_000;
@@ -43,7 +43,7 @@ export class FileReaders {
   #idle: FileThread | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `supported` are the brands that somebody can be asked about. */
+  /** `supported` are the brands that a provider serves. */
   constructor(settings: Settings, supported: readonly string[]) {
     this.disk = new Disk(settings.LIMIT_FILE_BYTES);
     this.#settings = settings;
@@ -175,7 +175,7 @@ class FileThread {
       void this.#noteUsage().catch(() => {});
       return result;
     } catch (error) {
-      // A question that nobody waits for has no reply any more.
+      // Pending questions of the thread have no reader any more.
       over.abort();
       await this.#worker.terminate();
       if (signal.aborted) throw new ValidationFailed([], 'The file is cut off.');

@@ -33,12 +33,12 @@ import type { TableLayout } from './table.ts';
 
 export interface Upload {
   file: AsyncIterable<Buffer>;
-  /** Aborts when the client has gone: reading ends with its request. */
+  /** Aborts when the client leaves; reading ends with its request. */
   signal: AbortSignal;
   idempotencyKey?: string | undefined;
 }
 
-/** `repeated`: this is what an earlier upload with the same key or importId was told. */
+/** `repeated`: this is the answer of an earlier upload with the same key or importId. */
 type ImportedVehicles = z.output<typeof importedVehicles> & { repeated: boolean };
 
 /**
@@ -65,7 +65,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     if (hash.digest('hex') !== run.digest) throw new IdempotencyKeyReused();
     return reportOf(ctx, run, repeated);
   }
-  // What is stored for long, and what keeps it alive, neither waits for the company's requests nor holds them up.
+  // Storing a file takes long, so it neither waits for the company's requests nor delays them.
   const own = detached(ctx);
   const release = keepAlive(own, run);
   const staging = new ImportStaging(ctx, run);

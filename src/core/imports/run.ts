@@ -6,7 +6,7 @@ import { anyId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, oneImport, readImport } from './imports.ts';
 
-/** A running import is its process's for so long; then it counts as abandoned. */
+/** The lease of a process on its running import; after it, the import counts as abandoned. */
 export const LEASE_SECONDS = 30;
 const RENEWED_EVERY_MS = 10_000;
 
@@ -15,7 +15,7 @@ export type Start = Pick<ImportRow, 'id' | 'company' | 'started_at'>;
 export const isUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
 const underWay = oneImport('import.state', 'in', [sql.lit<ImportState>('RUNNING'), sql.lit<ImportState>('STORING')]);
 
-/** This start of this import, as long as nobody has ended it. */
+/** The condition of an import that still runs since this start. */
 export const stillRunning = (p: Start) =>
   oneImport.and([
     oneImport('import.id', '=', p.id),
@@ -46,7 +46,7 @@ const fail = prepare((p: Start & { failure: string; now: Date }) =>
     .returning('import.id'),
 );
 
-/** Ends an import without effect on its fleet. One that has ended, or was started anew by somebody else, stays as it is. */
+/** Ends an import without effect on its fleet, unless it has ended or was started anew. */
 export async function failImport(ctx: Context, run: ImportRow, failure: string): Promise<void> {
   await transaction(ctx, async () => {
     const [failed] = await fail(onPrimary(ctx), { ...run, failure, now: ctx.now() });
@@ -65,7 +65,7 @@ const findAbandoned = prepare((p: { now: Date }) =>
     .limit(sql.lit(10)),
 );
 
-/** Fails the imports whose process has gone: nobody has moved their lease on. What is left of deleted ones goes too. */
+/** Fails imports whose lease has run out, and removes what is left of deleted ones. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
   const abandoned = await findAbandoned(onPrimary(ctx), { now: ctx.now() });
   for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');

@@ -95,7 +95,7 @@ export interface Ids {
   start: number;
 }
 
-/** The id that stands so many after the one before the first. */
+/** The id at an offset from the one before the first. */
 const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 

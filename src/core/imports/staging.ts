@@ -38,11 +38,11 @@ export class ImportStaging {
     this.received += received;
     this.rejected += rejected.length;
     this.#underWay = this.#write(good, rejected);
-    // Whoever comes next hears of it.
+    // The next caller awaits #underWay and gets the error.
     this.#underWay.catch(() => {});
   }
 
-  /** Resolves when all that was taken is set aside; nothing more is told then. */
+  /** Resolves when all rows are staged; no progress is announced afterwards. */
   async end(): Promise<void> {
     await this.#underWay.finally(() => clearTimeout(this.#timer));
   }

@@ -151,7 +151,7 @@ async function store(
   });
 }
 
-/** Why nothing of the file was stored, as its sender is told; null where there is nothing to reject. */
+/** The error for a file of which nothing was stored; null if no row was rejected. */
 function domainErrorOf(how: How, received: number, rejected: number): string | null {
   if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
   return how === 'refuse' ? `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).` : null;

@@ -53,7 +53,7 @@ export async function readCsv(input: Readable | AsyncIterable<Buffer>, limits: C
 }
 
 export interface CsvRow {
-  /** As a spreadsheet numbers it: the header is 1, blank lines count, line breaks inside a cell do not. */
+  /** The number that a spreadsheet shows: the header is 1, blank lines count, line breaks inside a cell do not. */
   row: number;
   value: string;
   /** All cells; null where the VIN is the only one. */
@@ -177,7 +177,7 @@ export interface RejectedRow extends CsvRow {
   message: string;
 }
 
-/** Reads the VINs of some rows; `supported` are the brands that somebody can be asked about. */
+/** Reads the VINs of some rows; `supported` are the brands that a provider serves. */
 export function batchOf(rows: readonly CsvRow[], supported: ReadonlySet<string>): Batch {
   const rejected: RejectedRow[] = [];
   const good: CsvRow[] = [];

@@ -7,11 +7,11 @@ import { bounded } from './csv/limits.ts';
 import { isArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
-/** All files that wait in a process take at most as much as so many of the largest. */
+/** All waiting files of a process take at most as much room as this many of the largest. */
 const MOST_FILES = 8;
 const RETRY_SECONDS = 30;
 
-/** A file that nobody else can open: it has no name any more, and is gone when this process ends, however it does. */
+/** A file without a name: no other process can open it, and it ends with this process, however that ends. */
 export interface TemporaryFile {
   /** Its descriptor, good until it is discarded. */
   fd: number;

@@ -59,7 +59,7 @@ const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{
       secondsSince(now, fn.min('due_at')).as('oldestSeconds'),
     ]);
 
-/** These tables have an index by `due_at` of all companies. */
+/** Counts waiting rows of tables that have an index by `due_at` over all companies. */
 const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
   waiting(
     table,

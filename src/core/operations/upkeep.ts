@@ -109,7 +109,7 @@ export async function forgetAnswers(ctx: Context): Promise<void> {
   await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
 }
 
-/** Nobody adds to a minute that has been over for so long. */
+/** Uses are added to a minute until it is this old. */
 const KEPT_MINUTES = 5;
 
 const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>

@@ -164,7 +164,7 @@ export async function countWritten<P>(ctx: Context, statement: Prepared<P, Inser
 
 const MOST_TRIES = 3;
 
-/** Another transaction changed the rows that this one relied on; inTransaction repeats the work. */
+/** Another transaction changed the rows that this one relied on; againAfterDeadlock repeats the work. */
 export class ChangedMeanwhile extends Error {}
 
 /** Does `work` in a transaction, and again from the beginning after a deadlock, and after ChangedMeanwhile. */

@@ -54,7 +54,7 @@ export async function deleteVehicle(
     const [row] = await lockVehicle(onPrimary(ctx), { company, id: input.id });
     if (!row) {
       await readOne(ctx, vehicleRows, input, { company, send: onPrimary });
-      // It has just been moved to a fleet that is not held.
+      // The vehicle was moved meanwhile to a fleet that is not locked.
       throw new ChangedMeanwhile();
     }
     needExpected(row.json, expected);
@@ -119,7 +119,7 @@ const deleteRows = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
-/** Deletes locked vehicles with their contracts. Their tallies go with the fleet: nobody reads them any more. */
+/** Deletes locked vehicles with their contracts. Their tallies, which are not read any more, go with the fleet. */
 export async function removeFromFleet(
   ctx: Context,
   company: string,

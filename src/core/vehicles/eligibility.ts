@@ -78,7 +78,7 @@ async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> 
 
 /** Callers are told to look again after a quarter of an hour at most: more places, or another's end, may change it all. */
 const LONGEST_WAIT_SECONDS = 900;
-/** The longest wait that is told where no answers show a pace. */
+/** The longest Retry-After while no answers show a pace. */
 const UNKNOWN_SECONDS = 60;
 /** The answers of a company that its pace is taken from. */
 const PACE_SECONDS = 60;
@@ -187,7 +187,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   });
 }
 
-/** For how many hours an answer is trusted. */
+/** The hours until an answer is checked again. */
 export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   const { RECHECK_ELIGIBLE_DAYS, RECHECK_INELIGIBLE_DAYS, RECHECK_FAILED_DAYS } = ctx.services.config;
   return {

@@ -97,7 +97,6 @@ export interface ReadVin {
   vin: string;
   manufacturer: string | null;
   supported: boolean;
-  /** By warningsText. */
   warnings: string | null;
 }
 

@@ -20,7 +20,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
   return transaction(ctx, async () => {
-    // Nobody else moves vehicles meanwhile, so the fleets that are held are those that they leave.
+    // Moves of a company take turns, so the vehicles cannot leave the fleets that are locked below.
     await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
     const named = namedBy(company, lists);

@@ -9,7 +9,7 @@ import { ALL_ROWS, onReplica } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
-/** Processes know what they have asked themselves; so often each tells the others, and so long is it believed. */
+/** How often a process reports on its providers, and how long the others believe a report. */
 export const TOLD_EVERY_SECONDS = 10;
 const BELIEVED_SECONDS = 3 * TOLD_EVERY_SECONDS;
 

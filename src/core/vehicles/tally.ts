@@ -4,7 +4,7 @@ import { onPrimary } from '../sql/send.ts';
 import { listRows, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
-/** So many vehicles more, or fewer, of a status in a fleet. */
+/** A change of the number of vehicles of a status in a fleet. */
 interface Change {
   company: string;
   fleetId: string;
@@ -54,7 +54,7 @@ const insertCounts = prepare((p: Counts) =>
     ),
 );
 
-/** As a step of a statement: counts the vehicles that another step has added (1) or deleted (-1). */
+/** A step of a statement that counts the vehicles which another step adds (1) or deletes (-1). */
 export const counting = (
   q: QueryCreator<Tables>,
   sign: 1 | -1,

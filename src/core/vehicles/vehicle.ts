@@ -13,7 +13,7 @@ export const connectivityStatus = z.enum(connectivityStatuses);
 
 const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
 
-/** What the manufacturer says of a vehicle. Times are ISO 8601 UTC. */
+/** The manufacturer's answer about a vehicle. Times are ISO 8601 UTC. */
 export const eligibility = z
   .object({
     vin,

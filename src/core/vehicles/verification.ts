@@ -60,7 +60,7 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
     const rows = await storeFacts(onPrimary(ctx), {
       company,
       process: ctx.services.changes.process,
-      // It contains text of a provider.
+      // Facts contain text of a provider.
       facts: mendedJson(own.map(factOf)),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
@@ -142,8 +142,8 @@ const heldClaims = (p: Facts) =>
         .innerJoin('fact', 'fact.id', 'v.id')
         .select(['v.id', 'v.status as was'])
         .where('v.company', '=', p.company)
-        // By their ids, and nothing else that an index has: where few seem to be claimed, the planner would look through the
-        // fleet, or the table, rather than look up each; and the rows of a claim end together.
+        // The ids alone may choose an index. With other indexed columns the planner, expecting few claimed rows, would
+        // walk the fleet or the table instead of looking up each id.
         .where('v.id', '=', anyId(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')

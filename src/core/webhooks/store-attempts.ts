@@ -29,7 +29,7 @@ export async function storeAttempts(ctx: Context, company: string, attempted: re
   if (!outcomes.some(({ last }) => last)) await store(ctx, company, outcomes);
   else {
     await transaction(ctx, async () => {
-      // Whoever halts a webhook holds publishing, then locks it: always in this order.
+      // Halting a webhook locks publishing first and the webhook second, everywhere in this order.
       await holdPublishing(ctx, company);
       await store(ctx, company, outcomes);
     });
@@ -101,7 +101,7 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
     .whereRef('d.due_at', '=', 'o.until')
     .returning(['d.company', 'd.id', 'd.webhook_id', 'd.state', 'd.once', 'd.due_at', 'o.succeeded']);
 
-/** Webhooks are locked before their deliveries, as by whoever deletes one. */
+/** Webhooks are locked before their deliveries, in the same order as when a webhook is deleted. */
 const storeAll = prepare((p: { company: string; outcomes: string }) =>
   db
     .with(
@@ -145,7 +145,7 @@ async function store(ctx: Context, company: string, outcomes: readonly Outcome[]
   const now = ctx.now().getTime();
   const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now + one.seconds * 1000) }));
   const stored = await storeAll(onPrimary(ctx), { company, outcomes: JSON.stringify(rows) });
-  // Whoever waits for the next delivery to come due thinks it is later than it now is.
+  // A delivery may now be due earlier than the jobs of other processes expect.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted: state, reason } of outcomes) {

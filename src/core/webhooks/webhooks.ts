@@ -131,7 +131,7 @@ const haveContracts = (types: readonly string[]) => types.length === 0 || types.
 export const needContracts = (ctx: Context): void =>
   needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
-/** Throws Forbidden for whoever may not read what goes to the webhook: by its types, now and later, or since it waits there. */
+/** Throws Forbidden unless the caller may read all events of the webhook's types, and those that wait for it. */
 async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
   const [waiting] = await contractsWaiting(onPrimary(ctx), { company, id: webhook.id });
   if (waiting || haveContracts(webhook.types) || haveContracts(types)) needContracts(ctx);

@@ -1,4 +1,4 @@
-/** Names of a VIN's column by preference, as they are told to those whose file has none of them. */
+/** Names of a VIN's column by preference, as the error for a file without one lists them. */
 export const VIN_COLUMNS: readonly string[] = [
   'vin',
   'vin_number',

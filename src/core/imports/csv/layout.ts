@@ -18,7 +18,7 @@ export interface Start extends Rest {
 /** Whether a table's VINs are there (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
 export type Doubt = 0 | 1 | 2;
 
-/** Titles and whatever else people put above a table end within so many rows. */
+/** Titles and other rows above a table are at most this many. */
 const HEADER_WITHIN = 20;
 
 /**

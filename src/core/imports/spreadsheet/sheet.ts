@@ -91,7 +91,7 @@ class SheetReader implements Handler {
   #type = '';
   #style = '';
   #text = '';
-  /** Of the cell; null for a cell without one, or with a stored value. */
+  /** The cell's formula; null without one, or with a stored value. */
   #formula: string | null = null;
   #within = '';
 
@@ -161,7 +161,7 @@ class SheetReader implements Handler {
     this.#lines += `${this.#cells.map(quoted).join()}\n`;
   }
 
-  /** As it is shown; of a formula, its result when the sheet was saved, or else the formula. */
+  /** The cell's value as it is shown. A formula gives its stored result, or else itself. */
   #value(): string {
     const text = this.#text;
     if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
