@@ -96,7 +96,7 @@ export class Connection extends pg.Client {
     return Promise.resolve(traceStatement(query.text, () => this.#query(query)));
   }
 
-  /** By callback: pg's promises hold on to the one after them, so that all results grow old together. */
+  /** Queries by callback: each of pg's promises keeps the next one alive, so results would live longer. */
   #query(query: pg.QueryConfig): Promise<Result> {
     this.waiting += 1;
     return new Promise((resolve, reject) => {

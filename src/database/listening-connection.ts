@@ -7,7 +7,7 @@ const BURST_MS = 50;
 /** A process that has gone is noticed so soon. */
 const LOOK_MS = 20_000;
 
-/** By this name processes see each other. A machine that is lost is noticed after 20 seconds. */
+/** The connection's name, by which processes see each other. Keepalives notice a lost machine after 20 seconds. */
 const NAME = 'fleet-gateway listening';
 const KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2';
 
@@ -109,7 +109,7 @@ export class ListeningConnection {
     if (!this.#burst.isEmpty) this.#sending ??= this.#sendBursts();
   }
 
-  /** Where this fails there is no connection any more, and the next one listens for everybody. */
+  /** Null when the connection is lost; the next connection listens on all channels again. */
   async #query(sql: string, values?: unknown[]): Promise<pg.QueryResult | null> {
     const client = this.#client;
     if (!client) return null;
@@ -124,7 +124,7 @@ export class ListeningConnection {
       const burst = this.#burst.take();
       const sent = await this.#query(NOTIFY, [burst.map(([channel]) => channel), burst.map(([, payload]) => payload)]);
       if (!sent) {
-        // They go out with the next connection.
+        // The next connection sends this burst.
         for (const [channel, payload] of burst) this.#burst.add(channel, payload);
         break;
       }
@@ -154,7 +154,7 @@ export class ListeningConnection {
         await delay(wait * (0.5 + Math.random() / 2), undefined, { signal: this.#closing.signal });
         return await this.connect();
       } catch {
-        // Not there yet, or closing.
+        // The connection is opening or closing.
       }
     }
   }

@@ -23,7 +23,7 @@ const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((typ
 
 const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
-// It takes all of these pages when it starts. Pages that are not among them are the system's to keep.
+// PGlite allocates all shared buffers when it starts; the system's cache keeps the other pages.
 const own = ['shared_buffers=32MB', 'plan_cache_mode=force_generic_plan', ...READ_IN_ORDER];
 const startParams = [...PGlite.defaultStartParams, ...own.flatMap((one) => ['-c', one])];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });

@@ -106,7 +106,7 @@ export class PGlitePool implements PostgresPool {
   }
 }
 
-/** With one connection, a query beside the open transaction would wait for it, and it for the query: for ever. */
+/** Throws inside a transaction: with one connection, a query outside the transaction would wait for it for ever. */
 function refuseInsideTransaction(): void {
   if (isInsideTransaction()) {
     throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
@@ -116,7 +116,7 @@ function refuseInsideTransaction(): void {
 const folderOf = (dataDir: string): string => join(dataDir, 'pglite');
 
 function startWorker(dataDir: string): Worker {
-  // Its own flags, instead of the process's: a thread rejects some of those, and has a compile cache of its own.
+  // The thread has flags of its own: it rejects some of the process's, and has its own compile cache.
   const execArgv = ['--import', new URL('../preload.js', import.meta.url).href];
   return new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData: folderOf(dataDir), execArgv });
 }

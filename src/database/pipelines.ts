@@ -10,7 +10,7 @@ const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 interface Pipeline {
   connection: Connection;
-  /** Until the connection is there: gives whether it came about. */
+  /** Resolves when the connection is open (true) or has failed (false). */
   opening: Promise<boolean> | null;
   /** Statements without an answer. */
   waiting: number;
@@ -127,7 +127,7 @@ const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError &&
  */
 const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
 
-/** It was undone, or not even begun. */
+/** Whether the statement was undone or not begun. */
 const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
 
 function cork(pipeline: Pipeline): void {

@@ -35,7 +35,7 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     closeWatches();
     throw notReached(direct.url, error);
   }
-  // Whoever asks whether this process is ready waits for nobody.
+  // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   const pool = new ServerPool(primary.watch, pooled(primary.url));
   const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
@@ -94,13 +94,13 @@ const READING = 2;
 /** More, since each of these waits for the disk, and those that commit at the same time wait together. */
 const ADDING = 8;
 
-/** For short statements: reads, from the replicas in turn if there are any, and additions. */
+/** Pipelines for short statements: additions, and reads, from the replicas in turn if there are any. */
 function openPipelines(primary: Watched, replicas: readonly Watched[]) {
   const reads = (replicas.length > 0 ? replicas : [primary]).map(
     ({ url, watch }) =>
       new Pipelines(watch, { ...session(url, READ_IN_ORDER), ...bounds }, { connections: READING, repeatable: true }),
   );
-  // Whoever waits for others must not hold up those behind it for long.
+  // A statement that waits for a lock must not delay those behind it for long.
   const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
   const additions = new Pipelines(primary.watch, addition, {
     connections: ADDING,

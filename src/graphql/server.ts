@@ -13,7 +13,7 @@ import { yoga } from './transport/yoga.ts';
 
 const PATH = '/graphql';
 
-/** What a page of another site can send without the browser asking first. Nothing said counts as such. */
+/** Content types that a page of another site can send without a preflight; a missing type counts as one. */
 const SIMPLE = /^(?:$|multipart\/form-data|application\/x-www-form-urlencoded|text\/plain)/i;
 const KNOWN = /^(?:multipart\/form-data|application\/(?:json|graphql\+json|graphql|x-www-form-urlencoded))(?:\s*;|$)/i;
 /** Any of them makes the browser ask first, which other sites are denied. */
@@ -45,7 +45,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
   };
 }
 
-/** Who asks, before anything else is read. */
+/** Authenticates the caller before anything else is read. */
 function opening(services: HttpServices) {
   const { rateLimit, ending, log } = services;
   return async (req: Request, res: Response): Promise<OperationRequest> => {
@@ -83,7 +83,7 @@ function requirePreflight(req: Request): void {
   if (!KNOWN.test(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
 }
 
-/** What reads the body into `req.body`, whoever is to answer it: JSON, or a multipart request up to its first file. */
+/** Reads the body into `req.body` for every transport: JSON, or a multipart request up to its first file. */
 function bodyReader(services: HttpServices): (req: Request, res: Response) => Promise<void> {
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const readUpload = uploads(services);
@@ -109,7 +109,7 @@ function operationIn(body: unknown): Record<string, unknown> {
   throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
 }
 
-/** What goes wrong before anything is run looks like any other GraphQL answer. */
+/** Answers an error from before execution like any other GraphQL error. */
 function answerError(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
   if (res.headersSent) return void res.destroy();
   const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';

@@ -7,23 +7,23 @@ import type { Plans } from './plan.ts';
 import { Reads } from './reads.ts';
 import type { Variables } from './selected.ts';
 
-/** What is known of a request beside the operation that it sends. */
+/** A request without the operation that it sends. */
 export interface RequestContext {
   ctx: Context;
   /** Aborts when the client has gone or has its answer, the token expires, or the process is to end. */
   closed: () => AbortSignal;
   idempotencyKey: string | undefined;
-  /** Its `locals` tell the log what was asked for. */
+  /** The answer, whose `locals` hold the operation's label for the log. */
   res: AnswerHead;
 }
 
-/** What every resolver gets beside its arguments. */
+/** The context of resolvers. */
 export class GraphqlContext implements RequestContext {
   readonly ctx: Context;
   readonly closed: () => AbortSignal;
   readonly idempotencyKey: string | undefined;
   readonly res: AnswerHead;
-  /** What its answer may still hold. */
+  /** The objects that the answer may still hold. */
   readonly budget: Budget;
   readonly reads: Reads;
 
@@ -37,12 +37,12 @@ export class GraphqlContext implements RequestContext {
   }
 }
 
-/** As many objects as a page of a REST list may hold are worth one request. */
+/** One point of the rate limit pays for as many objects as the largest page of REST has. */
 const OBJECTS_PER_POINT = PAGE_MAX;
 
 /** Counts what an operation of this cost is worth beyond a request; throws RateLimited. */
 export function chargeCost(rateLimit: RateLimit, payer: string, cost: number, head: AnswerHead): void {
-  // What is worth more than a minute may still be asked for, by those who ask for nothing else in that minute.
+  // An operation may cost more than a minute's points: it takes all of them.
   const points = Math.min(Math.ceil(cost / OBJECTS_PER_POINT), rateLimit.perMinute) - 1;
   if (points > 0) limitRate(rateLimit, payer, points, head);
 }
@@ -50,7 +50,7 @@ export function chargeCost(rateLimit: RateLimit, payer: string, cost: number, he
 /** Bytes of an answer's text. */
 export const MOST_BYTES = 32 * 1024 * 1024;
 
-/** What one execution of an operation may still make: whatever its cost was reckoned to be, this is counted. */
+/** Counts the objects that an execution really makes, however its cost was estimated. */
 export class Budget {
   readonly #most: number;
   #objects = 0;
@@ -110,7 +110,7 @@ export function inTime<T>({ budget, ctx, res }: GraphqlContext, work: MaybePromi
       const domainError = new Unavailable(
         `The operation took longer than ${seconds} s. A change that it was making may still be made.`,
       );
-      // What goes on of it ends, too.
+      // Resolvers that still run end, too.
       budget.stop(domainError);
       reject(domainError);
     }, seconds * 1000);
@@ -131,7 +131,7 @@ export interface Needs {
   scope: Scope | null;
 }
 
-/** What fields of the root types need unless they say otherwise. */
+/** The scopes that fields of the root types need by default. */
 const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {
   query: 'fleets:read',
   mutation: 'fleets:write',

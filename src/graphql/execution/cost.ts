@@ -17,7 +17,7 @@ import {
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import { fragmentOf } from './guards.ts';
 
-/** What a field's `extensions` say of what it costs. */
+/** The cost of a field, in its `extensions`. */
 export interface Cost {
   /**
    * Items that its list has at most: a number; `page`, as many as its connection's page; `input`, as many as the lists in the
@@ -32,7 +32,7 @@ export interface Asked {
   schema: GraphQLSchema;
   document: DocumentNode;
   operation: OperationDefinitionNode;
-  /** As they are read, with their defaults. */
+  /** The coerced variables, with their defaults. */
   variables: Readonly<Record<string, unknown>>;
 }
 

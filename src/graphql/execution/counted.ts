@@ -14,8 +14,8 @@ type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
 /** Quotes, colon, comma, and what a value that is no text takes. */
 const PUNCTUATION = 6;
-/** What JSON writes in more characters than there are. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+/** Characters that JSON escapes. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes them.
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
 /** A list that is no longer is completed in one go: each item may have a hundred members. */
 const SHORT = 250;
@@ -81,7 +81,7 @@ function lengthOf(value: unknown): number {
   return known;
 }
 
-/** Of JSON values, which one answer may hold under many names. */
+/** Lengths of JSON values, which an answer may hold under many names. */
 const lengths = new WeakMap<object, number>();
 
 /** A list whose items come bit by bit, with a turn for others wherever one has been long. */
@@ -111,7 +111,7 @@ async function openEach(gates: readonly (() => void)[]): Promise<void> {
  */
 const LONG_MS = 40;
 
-/** What this thread has worked: on a busy machine, a turn in which it did little may take long, too. */
+/** The processor time of this thread: on a busy machine even a turn with little work takes long. */
 function workedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -137,7 +137,7 @@ function endOfLongTurn(): Promise<void> | null {
 /** Whether work that can wait should do so. */
 export const isLongTurn = (): boolean => endOfLongTurn() !== null;
 
-/** Who waits, in the order in which they came: if all went on at once, they would make one long turn again. */
+/** Waiting operations in their order. They go on one by one, since together they would make a long turn again. */
 const waiting: (() => void)[] = [];
 
 /** Resolves when the caller may do a bit of work, of a millisecond at most. */
@@ -148,7 +148,7 @@ export function turnForMore(): Promise<void> {
   return promise;
 }
 
-/** What one does who was let in is a few promises away. */
+/** An operation resumes its work after at most this many promises. */
 const PROMISES = 5;
 
 async function letIn(): Promise<void> {

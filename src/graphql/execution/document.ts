@@ -49,7 +49,7 @@ const MOST_PLANS = 100;
 export class PreparedOperation implements Plans {
   readonly node: OperationDefinitionNode;
   readonly tree: DocumentNode;
-  /** For log and metrics: by what it asks for, since the name of an operation is the client's invention. */
+  /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
   readonly label: string;
   readonly asksForSchema: boolean;
   /** Whether it asks for nothing but the schema. */

@@ -6,7 +6,7 @@ import { type DomainError, MalformedJson } from '../../core/errors.ts';
 import { headersOf, statusOf } from '../../http/body.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 
-/** What Yoga may use of an error: the HTTP answer's status and headers. `spec` leaves it 200 for `application/json`. */
+/** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
 export interface Http {
   status: number;
   headers?: Record<string, string>;
@@ -42,14 +42,14 @@ function withWireErrors<R extends Result>(result: R, requestId: string, log: Log
   };
 }
 
-/** What errors are shown by: who may know what, and where their code is noted for the log. */
+/** The context that decides how much of an error its caller sees, and the answer that notes its code. */
 export interface Shown {
   ctx: Context;
   res: AnswerHead;
   log: Logger;
 }
 
-/** The same, without hints where the schema may not be read; what went wrong is noted for the log. */
+/** The result with its errors as the caller may see them; their codes are noted for the log. */
 export function shownResult<R extends Result>(result: R, { ctx, res, log }: Shown): R {
   if (!result.errors?.length) return result;
   const told = ctx.services.config.INTROSPECTION ? result : { ...result, errors: result.errors.map(withoutHint) };
@@ -85,7 +85,7 @@ function withoutHint(error: GraphQLError): GraphQLError {
   return message === error.message ? error : new GraphQLError(message, error);
 }
 
-/** For the request's line in the log: the code of its first error. */
+/** Notes the code of the first error for the request's line in the log. */
 export function noteCode(res: AnswerHead, errors: readonly { extensions: object }[] | undefined): void {
   const { code } = (errors?.[0]?.extensions ?? {}) as { code?: unknown };
   if (code !== undefined) localsOf(res).code ??= String(code);
@@ -137,7 +137,7 @@ const domainExtensions = ({ code, errors, errorsOmitted, details }: DomainError,
   ...(errorsOmitted > 0 && { errorsOmitted }),
 });
 
-/** What went wrong first: GraphQL wraps errors to say where they came up. */
+/** The original error, which GraphQL wraps to add its place. */
 function originOf(error: GraphQLError): Error {
   let origin: Error = error;
   while (origin instanceof GraphQLError && origin.originalError) origin = origin.originalError;
@@ -159,7 +159,7 @@ const keptCodes = new Set<unknown>([
 ]);
 const notJson = 'The request is not JSON.';
 
-/** What GraphQL or Yoga reject: a document, its variables, or the way they were sent. */
+/** The error for a request that GraphQL or Yoga reject: its document, its variables or its form. */
 function rejectedByGraphql(error: GraphQLError, origin: GraphQLError, requestId: string): GraphQLError {
   const { code, originalError, ...extensions } = error.extensions as {
     code?: string;
@@ -177,7 +177,7 @@ function rejectedByGraphql(error: GraphQLError, origin: GraphQLError, requestId:
   return rewritten(error, error.message, { code: codeByStatus[http?.status ?? 400], requestId, http });
 }
 
-/** The same error, as far as its place goes, with another message and other extensions. */
+/** A copy of the error at its place, with another message and other extensions. */
 export function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
   const { nodes, source, positions, path } = error;
   return new GraphQLError(message, { nodes, source, positions, path, extensions });

@@ -14,7 +14,7 @@ import {
 } from 'graphql';
 import { RejectedDocument } from './errors.ts';
 
-/** What a document may hold. Checked on its text before it is parsed, and on its tree before it is validated. */
+/** The bounds of a document, checked on its text before it is parsed and on its tree before it is validated. */
 export const bounds = {
   characters: 16 * 1024,
   tokens: 2000,

@@ -15,7 +15,7 @@ import type { AnswerHead } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
 import { scopeOfMutation } from './context.ts';
 
-/** What was asked, to tell a repetition from another request with the same key. */
+/** The request, to tell a repetition from another request with the same key. */
 interface Asked {
   query?: string | undefined;
   variables?: unknown;
@@ -52,7 +52,7 @@ export async function executeOnce(
   // An upload is remembered by its import: its transaction must not stay open while the file arrives.
   if (field.name.value === 'importVehicles') return work();
   const scope = scopeOfMutation(schema, field.name.value);
-  // Who may not ask is rejected by the resolver as ever: what is remembered is not looked at.
+  // Without the scope the resolver rejects the request; the stored answer is not read.
   if (!scope || !hasScope(ctx, scope)) return work();
   const { query, variables, operationName } = asked;
   const request = createHash('sha256')

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { ValidationFailed } from '../../core/errors.ts';
 import { bounds } from './guards.ts';
 
-/** What is sent of a document: its text, its hash (or id) in `extensions.persistedQuery`, or both. */
+/** A document in a request: its text, its hash (or id) in `extensions.persistedQuery`, or both. */
 interface Asked {
   query?: string | null | undefined;
   extensions?: { readonly persistedQuery?: unknown } | null | undefined;
@@ -12,7 +12,7 @@ interface Asked {
 
 /** Documents of companies by the hash that clients may send in their place; clients send the text again when it is gone. */
 const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
-/** What a company sends drives out nothing of another's. */
+/** Documents of one company, so that a company cannot evict another's. */
 const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
@@ -51,7 +51,7 @@ function keep(company: string, asked: string, text: string): void {
   own.set(asked, text);
 }
 
-/** Whoever has sent it. */
+/** The text kept for a hash, whichever company has sent it. */
 function knownText(asked: string): string {
   const holder = kept.values().find((own) => own.has(asked));
   const text = holder?.get(asked);

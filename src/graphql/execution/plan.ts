@@ -18,7 +18,7 @@ import { argumentsOf, type ReadArguments } from './variables.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
 
-/** What reading a part of a document takes: core's plan, and where the arguments of its fields come from. */
+/** The plan for a part of a document: core's plan, and the sources of its fields' arguments. */
 export interface DocumentPlan extends Plan {
   given: readonly ReadArguments[];
   /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
@@ -30,9 +30,9 @@ export type Make = (planner: Planner) => DocumentPlan;
 
 /** The plans of one operation, each made once for all variables that decide alike about what is left out. */
 export interface Plans {
-  /** Of the whole query. */
+  /** The plan of the whole query. */
   queryPlan(variables: Variables): DocumentPlan;
-  /** Of one place in the answer. */
+  /** The plan of one place in the answer. */
   planAt(place: string, variables: Variables, make: Make): DocumentPlan;
 }
 
@@ -40,7 +40,7 @@ export interface Plans {
 const MOST_RELATIONS = 100;
 const MOST_FIELDS = 2000;
 
-/** What an object is made of. */
+/** The resource or members that an object is made of. */
 interface Owner {
   members: JsonTable;
   fields?: Fields | undefined;
@@ -115,7 +115,7 @@ export class Planner {
 
   #root(made: Field | undefined, nodes: Nodes): Part {
     if (made) return this.#part(made, nodes);
-    // It has a resolver of its own. What may be of several types is planned all the same, for the bounds.
+    // The field has a resolver. Unions and interfaces are planned all the same, to count their bounds.
     this.#isWhole = false;
     if (isAbstractType(nodes.type)) this.#nodeParts(nodes);
     return { kind: 'text', text: 'null' };
@@ -198,7 +198,7 @@ export class Planner {
       throw outOfBounds('lists, counts and related objects, with those of its fragments', MOST_RELATIONS);
   }
 
-  /** What stands under each name that the sets select of an object of this type, through all fragments. */
+  /** The parts under each name that the sets select of an object of this type, through all fragments. */
   #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => Part): Members {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedOf(type, sets, this.#around);
@@ -209,7 +209,7 @@ export class Planner {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];
       if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes)), key !== name]];
-      // What is asked of the schema is for graphql-js.
+      // graphql-js answers introspection.
       this.#isWhole = false;
       return [];
     });

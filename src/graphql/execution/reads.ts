@@ -26,7 +26,7 @@ export class Planned {
     this.#reads = reads;
   }
 
-  /** What stands under this name; throws what its arguments were refused with. */
+  /** The value under this name; throws the error of its arguments. */
   take(name: string | number): unknown {
     const part = this.#members.find(([one]) => one === name)?.[1];
     if (!part) throw new Error(`nothing was planned for ${name}`);
@@ -96,7 +96,7 @@ interface Query {
   answer: Promise<Answer>;
 }
 
-/** What one operation reads: all that a query asks for by one statement, and what hangs on other objects by one for each field. */
+/** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class Reads {
   readonly #ctx: Context;
   readonly #plans: Plans;
@@ -149,7 +149,7 @@ export class Reads {
     const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, this.#variables)).then(
       ([one]) => one as Answer,
     );
-    // Whoever asks for it is told.
+    // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
   }
@@ -158,7 +158,7 @@ export class Reads {
     return this.#plans.planAt(place, this.#variables, make);
   }
 
-  /** What of the caller's company has these ids, in their order; null for none. */
+  /** The company's nodes with these ids, in their order; null for an unknown id. */
   async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
     const plan = this.#planAt(placeOf(info), (planner) => planner.node(info.parentType, info.fieldNodes));
     const reads = readsOf(this.#ctx, plan, this.#variables);
@@ -172,7 +172,7 @@ export class Reads {
     });
   }
 
-  /** What hangs on an object that core gave: read for all that ask for it in this turn. */
+  /** Reads a field of an object that core gave, together for all objects of this turn. */
   of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
     const place = placeOf(info);
@@ -210,7 +210,7 @@ export class Reads {
   }
 }
 
-/** Where in the answer a field stands, whichever item of a list it belongs to. */
+/** The path of a field in the answer without positions in lists. */
 const placeOf = ({ path }: GraphQLResolveInfo): string =>
   responsePathAsArray(path)
     .filter((one) => typeof one === 'string')

@@ -13,7 +13,7 @@ import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
 import type { Variables } from './selected.ts';
 
-/** As it came: zod's own records lose a member called `__proto__`. */
+/** An object as it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
 const operationParams = z.object({
   query: z.string().nullish(),
@@ -28,13 +28,13 @@ export interface OperationRequest extends RequestContext, Shown {
   charge: (cost: number) => void;
   /** False for GET, which changes nothing. */
   mayChange: boolean;
-  /** Is called when a stream of results has ended. */
+  /** Called when a stream of results has ended. */
   onEnd?: () => void;
 }
 
 /** A result as JSON or as an object, whose errors are as callers may see them; or the results of a subscription. */
 export type Outcome = string | ExecutionResult | ResultStream;
-/** Its `return` ends the source at once, even while a result is being waited for. */
+/** A stream of results whose `return` ends the source at once, even while a result is awaited. */
 export type ResultStream = AsyncGenerator<ExecutionResult, undefined>;
 
 export const isStream = (outcome: Outcome): outcome is ResultStream =>

@@ -15,11 +15,11 @@ import {
 
 export type Variables = Readonly<Record<string, unknown>>;
 
-/** Where selections stand. */
+/** The surroundings of selections. */
 export interface Around {
   schema: GraphQLSchema;
   fragment(name: string): FragmentDefinitionNode | undefined;
-  /** By which `@skip` and `@include` go; null leaves nothing out. */
+  /** The variables for `@skip` and `@include`; null leaves nothing out. */
   variables: Variables | null;
 }
 

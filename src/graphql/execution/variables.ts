@@ -74,7 +74,7 @@ function tooLarge(what: string): GraphQLError {
 function rejection(errors: readonly GraphQLError[]): GraphQLError {
   // Beyond so many, the last error says only that there are more.
   const domainError = new ValidationFailed(errors.map(inputErrorOf));
-  // What GraphQL itself rejects is 200 for those who accept `application/json` alone.
+  // Errors of GraphQL itself have status 200 for clients that accept only `application/json`.
   return new GraphQLError(domainError.message, {
     nodes: errors[0]?.nodes,
     originalError: domainError,
@@ -100,10 +100,10 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   return { path, code, message: missing ? 'is required' : text };
 }
 
-/** What reads the arguments of a field; gives what is wrong with them, too. */
+/** Reads the arguments of a field, or returns their error. */
 export type ReadArguments = (variables: Variables) => Read | Error;
 
-/** What reads the arguments of a field of a document: once for all, where no variable is among them. */
+/** Makes the reader of a field's arguments; arguments without variables are read once. */
 export function argumentsOf(field: OneField | ListField, own: GraphqlField, node: FieldNode): ReadArguments {
   const values = valuesOf(own, node);
   const read: ReadArguments = (variables) => {
@@ -122,7 +122,7 @@ export function argumentsOf(field: OneField | ListField, own: GraphqlField, node
   };
 }
 
-/** What graphql-js' getArgumentValues gives; it is asked where a value is more than a variable, or might be wrong. */
+/** The result of graphql-js' getArgumentValues, without calling it where each value is a valid variable. */
 function valuesOf(own: GraphqlField, node: FieldNode): (variables: Variables) => Readonly<Record<string, unknown>> {
   const given = node.arguments ?? [];
   const byVariables = given.flatMap(({ name, value }) =>

@@ -28,7 +28,7 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   return scalar;
 }
 
-/** What a field has beside its description: `false` leaves it out. */
+/** The options of a field beside its description; `false` leaves the field out. */
 type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object; resolve?: object };
 export type Except<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: Own };
 
@@ -61,7 +61,7 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
   return ref;
 }
 
-/** As GraphQL gives it: what may be left out may be null. */
+/** The input as GraphQL gives it: optional members may be null. */
 export type Input<Schema extends z.ZodObject> = {
   [Name in Members<Schema>]: undefined extends z.input<Schema>[Name]
     ? z.input<Schema>[Name] | null
@@ -79,7 +79,6 @@ export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema
     fields: (t) => inputFields(t, schema, except),
   });
 
-/** Its fields. */
 export const inputFields = <Schema extends z.ZodObject>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
   schema: Schema,

@@ -53,7 +53,7 @@ export function addManufacturer<Thing extends { manufacturer: string | null }>(
       type: ManufacturerRef,
       nullable: true,
       description: meaningOf(shape.manufacturer),
-      // For what core gave; what a plan has read is taken from there.
+      // Objects from core are resolved here; plans read the manufacturer themselves.
       resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
     }),
   );

@@ -25,7 +25,7 @@ export const interfacesOf = (name: string) => (name in nodes ? [NodeRef] : []);
 
 const same =
   'Null, without an error, for what is not there, is not the company’s, or is of a scope that the token lacks.';
-/** Whoever has one of these finds what it is for. */
+/** Each scope lets `node` find the types that it is for. */
 const readScopes = ['fleets:read', 'contracts:read'] as const;
 const needs = { scope: null } satisfies Needs;
 

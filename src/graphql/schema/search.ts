@@ -26,7 +26,7 @@ builder.queryField('search', (t) =>
       const found = await search(ctx, asked);
       const ids = found.map(({ id }) => id);
       const rows = await reads.nodes(ids, info);
-      // What somebody has deleted meanwhile is left out.
+      // Results that were deleted meanwhile are left out.
       return rows.filter((one) => one !== null) as never;
     },
   }),

@@ -102,7 +102,7 @@ objectOf('RejectedVin', rejectedVin, rejection);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
 
-/** What a payload knows of the fleet that was changed. */
+/** The changed fleet's id, from which a payload reads the fleet. */
 const changedFleet = { fleetId: vehicle.shape.fleetId };
 const itsFleet = { fleetId: false } as const;
 

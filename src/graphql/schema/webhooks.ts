@@ -127,7 +127,7 @@ objectOf('DeliveryRequest', deliveryRequest);
 export const DeliveryRef = objectOf('Delivery', delivery, {
   webhookId: false,
   type: { type: EventType, resolve: ({ type }: Delivery) => eventTypeOf(type) },
-  // Its body has up to 20 kB.
+  // The body of a delivery has up to 20 kB.
   request: { extensions: { weight: 20 } satisfies Cost },
 });
 

@@ -1,5 +1,5 @@
 interface Situation {
-  /** Where this server is, for curl. */
+  /** The server's origin, for curl. */
   origin: string;
   importId: string;
   /** Whether tokens are the gateway's own. */

@@ -7,7 +7,7 @@ import { html } from '../../http/pages/html.ts';
 import { type HttpServices, localsOf } from '../../http/request-context.ts';
 import { exampleTabs } from './graphiql-tabs.ts';
 
-/** It talks to this server and to nobody else. The editor writes styles into the page. */
+/** The page talks to this server alone. Its editor needs inline styles. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,7 +36,7 @@ export function graphiql(services: HttpServices): (req: Request, res: Response) 
 function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
   const addressOf = (name: string) => `${ASSETS}${version}/${name}`;
   const development = token !== undefined;
-  // Not a token to be replaced: with a wrong one, not even the schema could be read.
+  // A placeholder for the token would be a wrong token, with which not even the schema can be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
   const tabs = exampleTabs({ origin, importId: randomUUID(), development });
   const options = {

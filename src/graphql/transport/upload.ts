@@ -28,7 +28,7 @@ export function uploads({ config }: HttpServices): (req: Request, res: Response)
     } catch (error) {
       throw tornForm(error);
     }
-    // For Yoga this is now a JSON request whose body is parsed.
+    // Yoga takes the request for JSON whose body is parsed.
     req.headers['content-type'] = 'application/json';
     delete req.headers['content-length'];
     return true;

@@ -38,7 +38,7 @@ export function webSockets(services: HttpServices): Upgrades {
     accepts: ({ headers, url = '' }) =>
       headers.upgrade?.toLowerCase() === 'websocket' && /^\/graphql\/?(?:\?|$)/.test(url),
     accept(req, socket, head) {
-      // Until there is somebody who listens.
+      // An error without a listener would end the process.
       socket.on('error', () => {});
       if (services.ending.aborted) return void socket.end(LATER);
       server().then(
@@ -112,7 +112,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
     },
     async onSubscribe({ extra: peer, subscriptions }, id, payload) {
       const outcome = await peer.operate(payload);
-      // As the database wrote it; what graphql-ws sends it would have to read and write again.
+      // The database's text is sent as it is; graphql-ws would have to parse and write it again.
       if (typeof outcome === 'string') {
         if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
         return { schema, document: NOTHING, rootValue: nothingMore() };
