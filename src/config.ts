@@ -19,11 +19,11 @@ const postgres = z.url({
   protocol: /^postgres(ql)?$/,
   error: 'must be an address such as postgresql://user@host/fleets',
 });
-/** As Express's `trust proxy` takes them. */
+/** Addresses for Express's `trust proxy`. */
 const proxy = z
   .string()
   .refine(isProxy, 'must have addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal');
-/** As browsers name a page's origin. */
+/** An origin as browsers send it. */
 const origin = z
   .string()
   .refine((value) => URL.parse(value)?.origin === value, 'must have origins such as https://app.example.com');
@@ -154,7 +154,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = givenIn(env);
   const parsed = settings.safeParse(given);
   const errors = parsed.success ? missing(parsed.data) : wrong(parsed.error, given);
-  // What is missing shows even where other values are wrong.
+  // Missing settings are reported together with wrong ones.
   if (!parsed.success) errors.push(...missing(given as Partial<Settings>));
   if (!parsed.success || errors.length > 0) throw new ConfigError(errors);
   const data = parsed.data;

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 
-/** So much after the start, when what came with it is done. */
+/** The time after the start at which its work is done. */
 const LOOK_MS = 5_000;
 /** A process that was at work for more of the time is needed already. */
 const BUSY = 0.2;

@@ -23,11 +23,11 @@ import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry } from './telemetry/open.ts';
 import { telemetry } from './telemetry/telemetry.ts';
 
-/** For questions to manufacturers that are under way when the process is to end. */
+/** The time that questions to manufacturers get when the process ends. */
 const LONGEST_QUESTION_MS = 3_000;
-/** For requests, likewise. */
+/** The time that requests get. */
 const LONGEST_REQUEST_MS = 8_000;
-/** For everything together: nothing is lost by an end in the middle, as nothing is by kill -9. */
+/** The time for everything together. Ending in the middle loses nothing, as kill -9 loses nothing. */
 const LONGEST_STOP_MS = 9_500;
 /** How long others go on sending requests here, at SIGTERM. Ctrl-C has nobody to wait for. */
 const GRACE_MS = 1_000;
@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
 
-/** What it waits for until it is ready. */
+/** The text for the time until the process is ready. */
 const starting = ({ DATABASE_URL, DATA_DIR }: Config): string =>
   `Fleet Gateway is starting: it opens ${DATABASE_URL ? `the database at ${URL.parse(DATABASE_URL)?.host}` : `its database in ${DATA_DIR}`} …`;
 
@@ -101,7 +101,7 @@ function whenNpmEnds(onEnd: () => void): void {
 }
 
 function fail(error: unknown): never {
-  // What an operator can put right is said in a line; anything else keeps its stack.
+  // Errors that an operator can mend are one line; others keep their stack.
   const expected =
     error instanceof ConfigError || (error instanceof Error && (error.name === 'StartError' || 'code' in error));
   console.error(expected ? (error as Error).message : error);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** As Relay's compiler and the client preset of graphql-codegen write them: texts by hash or id. */
+/** The manifest of Relay's compiler and of graphql-codegen's client preset: texts by hash or id. */
 const texts = z.record(z.string(), z.string());
-/** As Apollo's generate-persisted-query-manifest writes them. */
+/** The manifest of Apollo's generate-persisted-query-manifest. */
 const apollo = z.object({
   format: z.literal('apollo-persisted-query-manifest'),
   version: z.literal(1),

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
-/** What a command is told on the terminal; throws with the reason and the usage for what it does not know. */
+/** The options of a command; throws with the reason and the usage for an unknown one. */
 export function readOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   options: Options,

@@ -52,7 +52,7 @@ async function makeContracts(gateway: Gateway, fleetId: string, demo: DemoFleet)
       await gateway.post('/contracts', { ...fields, fleetId, vin, from, to }, anything);
       created += 1;
     } catch (error) {
-      // It is there since an earlier run.
+      // An earlier run has created the contract.
       if (!(error instanceof Rejected && error.code === 'CONTRACT_OVERLAP')) throw error;
     }
   }

@@ -4,7 +4,7 @@ import { tokenCommand } from './token.ts';
 /** The options by which every command finds a running gateway, for parseArgs. */
 export const gatewayOptions = { url: { type: 'string' }, token: { type: 'string' } } as const;
 
-/** Nobody answered, or the connection broke before the answer. */
+/** The gateway did not answer, or the connection broke before the answer. */
 export class Unreachable extends Error {}
 
 const problem = z.object({ detail: z.string(), code: z.string(), importId: z.string().optional() });
@@ -34,7 +34,7 @@ export class Gateway {
   readonly url: string;
   readonly #authorization: string;
 
-  /** What the options leave open is the environment's, or else that of a gateway that these settings start, and its company "demo". */
+  /** Missing options come from the environment, or are those of a gateway with these settings and its company "demo". */
   static async open({ url, token }: { url?: string | undefined; token?: string | undefined }, env: NodeJS.ProcessEnv) {
     const found = token || env.FLEET_GATEWAY_TOKEN || (await developmentToken(env));
     return new Gateway(url || env.FLEET_GATEWAY_URL || `http://127.0.0.1:${env.PORT || 4000}`, found);

@@ -18,7 +18,7 @@ Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. E
 
 const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
 
-/** What the exit code says. */
+/** Exit codes. */
 const exit = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
 
 /** A gateway notices within a moment that the file will not come to its end. */
@@ -85,7 +85,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   return exit.rejectedRows;
 }
 
-/** What somebody should know who has stopped an upload: it is stored as a whole or not at all. */
+/** The text after an interruption: the upload was stored as a whole or not at all. */
 async function afterInterruption(gateway: Gateway, importId: string): Promise<string> {
   const read = () => gateway.get(`/imports/${importId}`, importShape).catch(() => null);
   const isUnderWay = (run: { state: string }) => ['RUNNING', 'STORING'].includes(run.state);

@@ -20,7 +20,7 @@ export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Prom
   const token = await issue({ company, scope, expiresIn }).catch((cause: unknown) => {
     throw new Error('--expires-in: write a time span such as "2h" or "30 days".', { cause });
   });
-  // What the gateway would reject is better rejected here.
+  // Checks the token as the gateway will, so that a wrong one is never printed.
   await authenticate(`Bearer ${token}`);
   return token;
 }

@@ -6,7 +6,7 @@ import { type Gateway, Rejected, Unreachable } from './gateway.ts';
 const ATTEMPTS = 10;
 const LONGEST_PAUSE_SECONDS = 30;
 
-/** What a later attempt may mend: who runs into too much, or into a restart. */
+/** Statuses that a later attempt may mend: too many requests, or a restart. */
 const passing = [429, 502, 503, 504];
 
 export const importShape = z.object({
@@ -29,7 +29,7 @@ export interface Upload {
 }
 
 export interface Told {
-  /** So many bytes more have gone out. */
+  /** Called with the number of bytes that were sent. */
   sent(bytes: number): void;
   /** The attempt failed, and another one follows. */
   retrying(reason: string): void;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 /** How much one holder may take at a time. */
 export interface Appetite {
-  /** For each place that it holds, it leaves so many free; 0 takes all that are not reserved. */
+  /** The number of places left free for each place that a holder has; 0 takes all that are not reserved. */
   leaves: number;
   /** Whether it may take a reserved place when it holds none. */
   reserved: boolean;
@@ -30,7 +30,7 @@ export class Shares {
   readonly #capacity: number;
   readonly #reserve: number;
   readonly #running = new Map<string, number>();
-  /** What waits, by holder; the holder that was served last stands last. */
+  /** Waiting work by holder; the holder that was served last comes last. */
   readonly #waiting = new Map<string, Waiting[]>();
   /** When each holder last took a place, in turns. */
   readonly #served = new LRUCache<string, number>({ max: MOST_SERVED });
@@ -82,7 +82,7 @@ export class Shares {
     };
   }
 
-  /** These holders in their turn: those with the fewest places first, then those that were served longest ago. */
+  /** Holders in their turn: the fewest places first, then the longest time since their last turn. */
   inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[] {
     const turnOf = (name: string) => this.#served.get(name) ?? 0;
     const compared = (a: string, b: string) => this.held(a) - this.held(b) || turnOf(a) - turnOf(b);
@@ -106,7 +106,7 @@ export class Shares {
     if (!one.started) throw signal.reason;
   }
 
-  /** It waits no more. */
+  /** Removes waiting work. */
   #forget(holder: string, one: Waiting): void {
     const queue = this.#waiting.get(holder) ?? [];
     const at = queue.indexOf(one);

@@ -7,7 +7,7 @@ import { sendText } from './body.ts';
 /** The files of a page. `version` changes when any of them does, and stands in each address. */
 export interface Assets {
   version: string;
-  /** By their path behind the version, such as `app.js`. */
+  /** Files by their path after the version, such as `app.js`. */
   files: ReadonlyMap<string, Buffer>;
 }
 

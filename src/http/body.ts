@@ -180,7 +180,7 @@ function inspect(req: IncomingMessage, res: object, body: Buffer): void {
   localsOf(res as Response).digest = createHash('sha256').update(body).digest('hex');
 }
 
-/** What Express's body parser rejects, in our words. */
+/** The error for a body that Express's parser rejects. */
 function bodyErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || !('status' in error)) return error;
   const { type, limit } = error as { type?: string; limit?: number };

@@ -14,7 +14,7 @@ export async function* piecesOf(file: AsyncIterable<Buffer>, whole = Promise.res
 export function tornForm(cause: unknown): DomainError {
   if (cause instanceof DomainError) return cause;
   const { message, status, expose } = cause as { message: string; status?: number; expose?: boolean };
-  // What the parser of GraphQL's uploads says is meant for callers; what the form's says is not.
+  // Messages of GraphQL's upload parser are meant for callers; those of the form's parser are not.
   const text = expose && status !== 500 ? message : 'The multipart form is torn or cut off.';
   return Object.assign(status === 413 ? new PayloadTooLarge(text) : new ValidationFailed([], text), { cause });
 }

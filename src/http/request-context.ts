@@ -8,10 +8,10 @@ import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
 import { clientAddress } from './identity/client-address.ts';
 
-/** Who asks again at once, against all advice, would take the time of those who are not over their limit. */
+/** The delay of refusals, since clients that retry at once would take time from those within their limit. */
 const OVER_LIMIT_MS = 500;
 
-/** What the HTTP interfaces need beside the core's own. */
+/** The services of the HTTP interfaces beside the core's own. */
 export interface HttpServices extends Services {
   authenticator: Authenticator;
   rateLimit: RateLimit;
@@ -59,7 +59,7 @@ export function openRateLimit(services: Services): RateLimit {
   );
 }
 
-/** What is found out about a request on its way, for its answer, the log, metrics and traces. */
+/** Facts about a request, collected for its answer, the log, metrics and traces. */
 export interface Locals {
   requestId: string;
   /** The address as the interface writes it, such as `/fleets/:fleetId`. */
@@ -67,7 +67,7 @@ export interface Locals {
   company?: string | undefined;
   /** The code of the error that it was answered with. */
   code?: string | undefined;
-  /** What a GraphQL operation asks for: its type and first field. */
+  /** The label of a GraphQL operation: its type and first field. */
   operation?: string;
   /** The GraphQL operation has no name. */
   anonymous?: boolean;
@@ -77,13 +77,13 @@ export interface Locals {
   digest?: string;
 }
 
-/** What is told of an answer beside its body. An operation on a connection with several of them has no headers of its own. */
+/** The answer without its body. An operation on a shared connection has no headers of its own. */
 export type AnswerHead = Pick<Response, 'locals' | 'setHeader'>;
 
 /** Express leaves `res.locals` untyped; this is the one place that says what is in it. */
 export const localsOf = (res: Pick<Response, 'locals'>): Locals => res.locals as Locals;
 
-/** What a request asked for, in the words of its interface. Never the address, in which a VIN may stand. */
+/** The label of a request: its route or GraphQL operation, never its address, which may hold a VIN. */
 export function operationOf(req: Request, res: Response): string {
   const { operation, route } = localsOf(res);
   return operation ?? `${req.method} ${route ?? '(no route)'}`;
@@ -92,13 +92,13 @@ export function operationOf(req: Request, res: Response): string {
 const WINDOW_MS = 60_000;
 /** How far processes may know more than each other: one exchange takes one statement. */
 const EXCHANGE_MS = 1_000;
-/** So that a flood from ever new addresses takes no more memory than this; later ones share one count. */
+/** The most addresses counted apart, which bounds memory in a flood; later ones share one count. */
 const MOST_COUNTED = 100_000;
 
 /** Tells the other processes what was counted here in a minute, and gives what all have counted, by whom. */
 export type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 
-/** What is left to somebody in this minute. */
+/** Whether a caller is within its limit, and the points left in this minute. */
 interface Use {
   allowed: boolean;
   left: number;
@@ -171,7 +171,7 @@ export class RateLimit {
         count.shared = shared?.get(who) ?? points;
       }
     } catch {
-      // What could not be told is told with the next exchange.
+      // The next exchange sends these counts again.
     }
   }
 }

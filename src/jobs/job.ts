@@ -74,7 +74,7 @@ export class Backoff {
     this.#wait = wait;
   }
 
-  /** For the steps of one job, which wait for `longest` ms at most. */
+  /** The steps of one job, each of which waits for requests at most `longest` ms. */
   steps(longest = LONGEST_PAUSE_MS): Steps {
     let took = 0;
     return async (step) => {

@@ -31,7 +31,7 @@ const LOOK_CREDIT_MS = 1000;
 
 /** The companies that have work, as the database last said. */
 interface Look extends CompaniesDue {
-  /** For each provider, those that turned out to have nothing (more) for it. */
+  /** For each provider, the companies without further due vehicles for it. */
   done: Map<Lane, Set<string>>;
   at: number;
 }
@@ -50,7 +50,7 @@ export class VerifyEligibility implements Job {
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
   #look: Look | null = null;
-  /** Until when the time that was spent on looking is made up for. */
+  /** The next scan may start at this time; expensive scans postpone it. */
   #paidUntil = 0;
   /** When this process has to say again that it is alive; null while it has claimed nothing. */
   #signAt: number | null = null;

@@ -76,7 +76,7 @@ export interface ProviderState extends CircuitState {
   holds: { brand: string | null; seconds: number; reason: Reason }[];
 }
 
-/** For whom a vehicle is asked about, and until when (ms since 1970) all of it must be over. */
+/** The company for which a vehicle is asked about, and the deadline (ms since 1970) of the whole question. */
 export interface Asker {
   company: string;
   deadline: number;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type BrandId, brandIds } from './brands.ts';
 
-/** By the VIN's last character; with every other one the vehicle is eligible. */
+/** Behaviours by the VIN's last character; with any other character the vehicle is eligible. */
 const behaviours = new Map([
   ['7', 'INELIGIBLE'],
   ['8', 'SLOW'],

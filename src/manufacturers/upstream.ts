@@ -16,13 +16,13 @@ import { Slots } from './slots.ts';
 export interface UpstreamOptions extends Partial<BreakerOptions> {
   /** Calls under way at the same time, and connections kept. */
   concurrency?: number;
-  /** For one request and its whole answer. A call is at most four of them: token and question, each once more after a 401. */
+  /** The time for one request and its answer. A call has up to four: token and question, each again after a 401. */
   timeoutMs?: number;
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
   patienceMs?: number;
 }
 
-/** For 429s in a row that name no time. */
+/** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
 const LARGEST_BODY = 256 * 1024;
 /** A vehicle that failed while its brand is held back waits longer than one not asked about, which is the next probe. */

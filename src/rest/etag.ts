@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Expected } from '../core/errors.ts';
 import type { Answer, RestRequest } from './route.ts';
 
-// A tag follows from what is shown: whatever changes that, by whatever way, makes another one. There is nothing to keep.
+// A tag is a hash of the resource as it is shown, so every visible change makes another tag and none is stored.
 
-/** Of SHA-256 in base64url; 132 bits. */
+/** Characters of a SHA-256 in base64url: 132 bits. */
 const TAG_LENGTH = 22;
 
 const tagOf = (text: string): string => `W/"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
@@ -21,7 +21,7 @@ export function getAnswer(request: RestRequest, shown: object): Answer {
   return names(request.header('If-None-Match'), headers.ETag ?? '') ? { status: 304, headers } : { ...answer, headers };
 }
 
-/** What the client expects of a resource by `If-Match`; undefined where it does not say. `shape` gives what REST shows of it. */
+/** The check that `If-Match` asks for; undefined without that header. `shape` gives the resource as REST shows it. */
 export function expectedBy<T>(request: RestRequest, shape: (resource: T) => object): Expected<T> {
   const header = request.header('If-Match');
   return header === undefined ? undefined : (current) => names(header, tagOf(JSON.stringify(shape(current))));

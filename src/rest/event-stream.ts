@@ -42,7 +42,7 @@ async function* framed<T>(
       next = items.next();
     }
   } finally {
-    // Nobody takes what is still to come: the items may let go of what they hold.
+    // The remaining items are not awaited, so that they may release what they hold.
     next.catch(() => {});
     items.return(undefined).catch(() => {});
   }

@@ -67,7 +67,7 @@ export const vehiclesDocs = {
 /** A way to write vehicles as lines of a file. */
 interface Format {
   writer: RowWriter;
-  /** What stands before all lines. */
+  /** The text before all lines. */
   head: string;
   file: string;
 }
@@ -85,7 +85,7 @@ const asJson = jsonWriter(vehicleRows.members, selectionOf(vehicleJson));
 
 const types = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
 
-/** What the answer depends on beside its address. */
+/** The answer also depends on `Accept`. */
 const headers = { Vary: 'Accept' };
 
 /**

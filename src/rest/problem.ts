@@ -1,7 +1,7 @@
 import type { DomainError, ErrorCode } from '../core/errors.ts';
 import { statusOf } from '../http/body.ts';
 
-/** Where the code in plain words would read badly. */
+/** Titles for codes that read badly as words. */
 const titles: Partial<Record<ErrorCode, string>> = {
   MALFORMED_JSON: 'The body is not JSON',
   INTERNAL: 'Something went wrong on our side',

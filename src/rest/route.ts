@@ -19,7 +19,7 @@ export interface RestRequest {
   left(): AbortSignal;
   /** Aborts when the client has gone or has its answer, its token expires, `longestMs` have passed, or the process is to end. */
   closed(longestMs?: number): AbortSignal;
-  /** Where to read an upload from. */
+  /** The stream of an upload's body. */
   incoming: IncomingMessage;
   header(name: string): string | undefined;
   /** The media type among these that the client likes best; the first where it has no preference. */
@@ -30,7 +30,7 @@ export interface RestRequest {
 export const membersOf = ({ body }: RestRequest): object =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
 
-/** What goes back: a value to be sent as JSON, or pieces of text to be streamed. */
+/** The answer: a value to send as JSON, or pieces of text to stream. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
@@ -42,11 +42,11 @@ export interface Answer {
 
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As Express writes it: `/fleets/:fleetId`. */
+  /** The path in Express's notation: `/fleets/:fleetId`. */
   path: string;
   /** `json` reads a JSON body; `upload` leaves the body to the handler, and repeated uploads too. */
   body?: 'json' | 'upload';
-  /** What the token must have, where scopes are in use; some requests need more, as core finds. */
+  /** The scope that the token needs, where scopes are in use; core checks for more where a request needs more. */
   scope: Scope;
   /** `optional` where contracts may be open to callers without a token; core decides. */
   token?: 'optional';
@@ -56,7 +56,7 @@ export interface Route {
 
 /** A parameter of the query that stands there once, if at all. */
 export const once = z.string('stands once').optional();
-/** Such a one with several values in it. */
+/** A parameter given once, with values separated by commas. */
 export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
 
 /** A whole number in the query. */

@@ -105,7 +105,7 @@ class UploadForm {
       form.on(event, () => this.#reject(tooMany()));
     form.on('close', () => this.#onEnd());
     form.on('error', (error) => this.#reject(tornForm(error)));
-    // Not by pipeline, which would cut the connection before an error is out.
+    // stream.pipeline would cut the connection before an error is sent.
     this.#req.on('error', (error) => form.destroy(error));
     this.#req.once('close', () => this.#req.complete || form.destroy(new Error('The client has gone.')));
     this.#req.pipe(form);
@@ -113,7 +113,7 @@ class UploadForm {
   }
 
   async discard(): Promise<void> {
-    // What is left of the body is read and dropped: a client that is still sending would not hear the answer.
+    // The rest of the body is read and dropped: a client reads the answer only after sending.
     this.#req.unpipe(this.#form).resume();
     this.#form.destroy();
     const file = await this.#aside?.catch(() => undefined);

@@ -145,7 +145,7 @@ export const vehicleRoutes: Route[] = [
     },
     answer: deleteMany,
   },
-  // The same for those whose proxies drop the body of a DELETE.
+  // Some proxies drop the body of a DELETE; this POST takes its place.
   {
     method: 'POST',
     path: '/vehicles/delete',

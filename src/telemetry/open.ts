@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Signal, setTelemetry } from './telemetry.ts';
 
-/** What the standard variables ask to be sent. */
+/** The signals that the standard variables ask for. */
 export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return [];
   const signals: Signal[] = ['TRACES', 'METRICS'];

@@ -19,7 +19,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Answered, Gauge, Signal, Step, Telemetry } from './telemetry.ts';
 
 const NAME = 'fleet-gateway';
-/** As the semantic conventions advise for durations in seconds. */
+/** The buckets that the semantic conventions advise for durations in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const LONGEST_CLOSE_MS = 3_000;
 

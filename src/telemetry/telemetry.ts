@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Attributes } from '@opentelemetry/api';
 
-/** What is sent to a collector: each has an endpoint of its own, or the common one. */
+/** A signal for a collector, with its own endpoint or the common one. */
 export type Signal = 'TRACES' | 'METRICS';
 
 /** A piece of work, as traces and metrics show it. */
 export interface Step {
-  /** Of few values: `query fleets`, never an id. */
+  /** A label of few values, such as `query fleets`; never an id. */
   name: string;
   /** `client` where somebody outside this process does the work. */
   kind?: 'client';
@@ -17,7 +17,7 @@ export interface Step {
   place?: 'inside' | 'apart';
 }
 
-/** What is known of a request only when it has been answered; `labels` are attributes too. */
+/** Facts that are known only after the answer; `labels` are attributes, too. */
 export interface Answered {
   name: string;
   attributes: Attributes;
@@ -31,7 +31,7 @@ export interface Gauge {
   values: readonly { value: number; labels: Attributes }[];
 }
 
-/** Where traces and measurements go. Attributes pass a mask for VINs, tokens and e-mail addresses on their way. */
+/** Sends traces and measurements. Attributes are masked for VINs, tokens and e-mail addresses. */
 export interface Telemetry {
   run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T>;
   /** Runs `work` as part of the trace its caller names in `headers`, until `work` calls back. */

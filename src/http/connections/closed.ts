@@ -6,7 +6,7 @@ import type { Caller } from '../../core/context.ts';
 /** Timers take no more. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** For how long the caller's token goes on, as far as a timer can wait. */
+/** The time until the caller's token expires, up to the longest timer. */
 export const msLeft = (expiresAt: number): number => Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
 
 /**
@@ -63,9 +63,9 @@ export async function drain(server: Server, graceMs: number, longestMs: number):
   server.prependListener('request', remember);
   await delay(graceMs);
   const closed = Promise.withResolvers<void>();
-  // By net.Server's close, which keeps connections: http.Server's own would cut idle ones under a client that is about to use them.
+  // net.Server's close keeps connections; http.Server's would cut idle ones that a client is about to use.
   NetServer.prototype.close.call(server, () => closed.resolve());
-  // Not before: whoever is told to close comes back with a new connection.
+  // `Connection: close` is sent only now, since such clients come back with a new connection.
   const sayClose = (_req: unknown, res: ServerResponse) => void res.setHeader('Connection', 'close');
   server.off('request', remember).prependListener('request', sayClose);
   for (const res of underWay) if (!res.headersSent) sayClose(null, res);

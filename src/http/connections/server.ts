@@ -16,14 +16,14 @@ const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
 const SWEEP_MS = 5_000;
 
-/** What Node's parser rejects, by its code; everything else is a bad request. */
+/** Texts for errors of Node's parser, by code; other errors are bad requests. */
 const badRequests: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
 };
 
-/** What becomes of requests to speak another protocol on their connection. */
+/** Handlers of requests to upgrade their connection. */
 export interface Upgrades {
   /** False: it is a request like any other. */
   accepts(request: IncomingMessage): boolean;
@@ -99,7 +99,7 @@ const justOpened = (): Progress => ({
 const isUnsent = ({ writableFinished }: ServerResponse): boolean => !writableFinished;
 
 function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket, progress: Progress | undefined): void {
-  // Who has sent nothing yet may do so at this moment, and would take an error for the answer.
+  // A client that has sent nothing may begin at this moment, and would take an error for the answer.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
   const isAnswering = progress?.answers.some((answer) => answer.headersSent && isUnsent(answer));
   if (socket.writable && !isAnswering) {
@@ -149,7 +149,7 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
     progress.request = null;
     return false;
   }
-  // What has arrived and nobody has taken yet is our own delay: a database that is busy holds an upload up.
+  // Bytes that have arrived and are not read yet are our own delay: a busy database slows an upload.
   if (bytesRead !== progress.read || request.readableLength > 0) {
     progress.read = bytesRead;
     progress.readAt = now;

@@ -14,7 +14,7 @@ export interface Authenticator {
   authenticate(authorization: string | undefined): Promise<Caller | null>;
   /** A token of the gateway's own; only where it is its own issuer. */
   issue?: (claims: TokenClaims) => Promise<string>;
-  /** What the operator should know at start. */
+  /** Warnings for the operator, logged at start. */
   warnings: readonly string[];
 }
 
@@ -152,14 +152,14 @@ function isCompany(value: unknown): value is string {
   );
 }
 
-/** What a verified token stands for, and the time (ms since 1970) at which it expires. */
+/** The value of a verified token, and the time (ms since 1970) at which it expires. */
 export interface Verified<T> {
   value: T;
   expiresAt: number;
 }
 
 const LONGEST = 60_000;
-/** Of all tokens and what is kept beside each: 40,000 usual ones of 700 characters. */
+/** The size of all kept tokens with their values: 40,000 usual ones of 700 characters. */
 const MOST_BYTES = 40 * 1024 * 1024;
 const BYTES_BESIDE = 300;
 /** Longer tokens are verified each time: few of them would take the place of many. */
@@ -177,7 +177,7 @@ export class VerifiedTokens<T> {
     sizeCalculation: (_, token) => token.length + BYTES_BESIDE,
   });
 
-  /** What `verify` says of this token, now or a moment ago. Concurrent first uses verify once; errors are forgotten. */
+  /** The kept or new result of `verify` for this token. Concurrent first uses verify once; errors are not kept. */
   get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
     const known = this.#entries.get(token);
     if (known && Date.now() < known.until) return known.value;
@@ -185,7 +185,7 @@ export class VerifiedTokens<T> {
     return this.#remember(token, verify());
   }
 
-  /** For when the keys have changed; verifications under way are not remembered either. */
+  /** Forgets all tokens when keys have changed; verifications under way are not kept either. */
   clear(): void {
     this.#entries.clear();
   }

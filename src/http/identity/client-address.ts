@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** What a home or a machine gets of IPv6, where it may choose from as it likes. */
+/** The network of one home or machine in IPv6, whose addresses it chooses freely. */
 const NETWORK_BITS = 64;
 
 /**

@@ -18,7 +18,7 @@ const privateKey = z.object({
 });
 type PrivateKey = z.output<typeof privateKey>;
 
-/** What a development token says. `expiresIn` is a time span such as `2h` or `30 days` (the default). */
+/** The claims of a development token. `expiresIn` is a time span such as `2h` or `30 days` (the default). */
 export interface TokenClaims {
   company: string;
   scope?: string | undefined;

@@ -131,7 +131,7 @@ export function challenge(error: Unauthenticated | Forbidden): string {
   return `Bearer ${written.join(', ')}`;
 }
 
-/** What RFC 6750 allows between the quotes: printable ASCII but for the quote and the backslash. */
+/** The characters that RFC 6750 allows between quotes: printable ASCII without quote and backslash. */
 function quotable(text: string): string {
   return text.replaceAll(/["\\]/g, "'").replaceAll(/[^\x20-\x7e]/g, '?');
 }

@@ -23,7 +23,7 @@ const described = {
 
 type Name = keyof typeof described;
 
-/** What is looked at when it is asked for, for Prometheus and for OpenTelemetry: the database, waiting work, providers. */
+/** Gauges that are read on demand, for Prometheus and OpenTelemetry: the database, waiting work, providers. */
 export class Gauges {
   readonly #services: Services;
   readonly #gauges: Record<Name, Gauge<string>>;
@@ -73,7 +73,7 @@ export class Gauges {
       }
       up.set(1);
     } catch {
-      // What is not known now is left out rather than shown as it was.
+      // An unknown value is left out instead of showing its last state.
       due.reset();
       oldest.reset();
       up.set(0);

@@ -9,7 +9,7 @@ interface Secret {
   instead: string;
 }
 
-/** What must not be in a log, wherever it comes from: errors of the database, for one, quote rows. */
+/** Patterns that must not be in a log, whatever their source: errors of the database, for one, quote rows. */
 const secrets: readonly Secret[] = [
   {
     isLikely: (line) => line.includes('eyJ'),
@@ -57,7 +57,7 @@ export function openLog(
 /** Lines are written when there are so many characters of them, and after so long in any case. */
 const LEAST_CHARACTERS = 4096;
 const LATEST_MS = 50;
-/** So many characters wait for a slow reader; lines that come then are lost, before they take the memory of the process. */
+/** The most characters that wait for a slow reader; further lines are lost, to bound memory. */
 const LONGEST_BACKLOG = 16 * 1024 * 1024;
 /** How long a process that ends waits for a slow reader. */
 const LAST_WORDS_MS = 1000;
@@ -73,7 +73,7 @@ function standardOutput(): DestinationStream {
     maxLength: LONGEST_BACKLOG,
     retryEAGAIN: () => performance.now() < ending,
   });
-  // What a slow reader or a full disk did not take is written with the next lines.
+  // Lines that a slow reader or a full disk did not take are written with the next ones.
   output.on('error', () => {});
   process.once('exit', () => {
     ending = performance.now() + LAST_WORDS_MS;

@@ -16,7 +16,7 @@ export interface Metrics {
 /** Clients choose the names of GraphQL operations, and each is kept in memory for good. */
 const MOST_OPERATIONS = 300;
 
-/** What operators watch: requests, waiting work, the database, providers, and the process itself. */
+/** Metrics for operators: requests, waiting work, the database, providers, and the process itself. */
 export function openMetrics(services: HttpServices): Metrics {
   const registry = new Registry();
   // A look at the event loop every 10 ms, as by default, would be most of what an idle process does.
@@ -66,7 +66,7 @@ export function openMetrics(services: HttpServices): Metrics {
   };
 }
 
-/** What this process has done beside answering requests; each counter begins at zero, so that a first failure is an increase. */
+/** Counters of work beside requests. Each begins at zero, so that a first failure is an increase. */
 const outcomes = {
   verification: {
     name: 'fleet_gateway_verifications_total',

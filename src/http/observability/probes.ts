@@ -2,7 +2,7 @@ import { type RequestHandler, Router } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type HttpServices, localsOf } from '../request-context.ts';
 
-/** Whoever asks meanwhile hears what the last look found. */
+/** A result is given again for this time. */
 const LOOK_MS = 1_000;
 
 /** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and has its migrations. */
@@ -19,7 +19,7 @@ export function probes({ database, ending }: HttpServices): Router {
   return router;
 }
 
-/** The same answer for all who ask while a look is under way, or within a second of its beginning. */
+/** Shares a look among all requests during it, and within a second of its beginning. */
 function lookedAt<T>(look: () => Promise<T>): () => Promise<T> {
   let last: Promise<T> | null = null;
   let began = 0;

@@ -26,5 +26,5 @@ function written(value: unknown): string {
   return value == null ? '' : String(value).replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
-/** What a Content-Security-Policy calls an inline style or script by. */
+/** The name of an inline style or script in a Content-Security-Policy. */
 export const hashOf = (inline: string): string => `'sha256-${createHash('sha256').update(inline).digest('base64')}'`;

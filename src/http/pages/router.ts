@@ -14,7 +14,7 @@ import { reference, referencePolicy } from './reference.ts';
 const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 const pages = fileURLToPath(new URL('.', import.meta.url));
 
-/** What `/docs` is made of; nothing of it comes from another host. */
+/** The files of `/docs`; none comes from another host. */
 const assets: Readonly<Record<string, string>> = {
   'swagger-ui.css': join(swagger, 'swagger-ui.css'),
   'swagger-ui-bundle.js': join(swagger, 'swagger-ui-bundle.js'),

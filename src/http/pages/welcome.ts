@@ -1,6 +1,6 @@
 import type { HttpServices } from '../request-context.ts';
 
-/** What a newcomer wants to know at start: where things are and a command that works. */
+/** The text for newcomers at start: addresses, and a command that works. */
 export async function welcome(
   { config, database, manufacturers, authenticator }: HttpServices,
   port: number,

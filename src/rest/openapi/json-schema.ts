@@ -110,7 +110,7 @@ export type HeaderName = keyof typeof headers;
 
 export const everyAnswer: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
 
-/** What comes with an error beside that. */
+/** Additional headers of errors. */
 export const errorHeaders: Partial<Record<ErrorCode, readonly HeaderName[]>> = {
   UNAUTHENTICATED: ['WWW-Authenticate'],
   FORBIDDEN: ['WWW-Authenticate'],

@@ -12,7 +12,7 @@ const statusJson = z
 
 const always: readonly HeaderName[] = ['X-Request-Id'];
 
-/** What operators and their machines ask for; no token, no part of the interfaces. */
+/** Paths for operators and their machines, without a token. */
 export function operatorPaths(schemas: Schemas): Record<string, Json> {
   const status = schemas.of(statusJson, 'output');
   const json = (description: string, example: unknown, schema: Json = status, headers: HeaderName[] = []): Json => ({

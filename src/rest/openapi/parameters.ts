@@ -134,7 +134,7 @@ export type QueryParameter = keyof typeof queryParameters;
 /** No format: what cannot be an id is a 404 like any unknown one, not a matter of form. */
 const anyId = { type: 'string' };
 
-/** What stands in a path, by its name there. */
+/** Parameters of paths by name. */
 const pathParameters: Readonly<Record<string, { description: string; schema: Json; example: string }>> = {
   fleetId: { description: 'The id of the fleet.', schema: anyId, example: UUID },
   vehicleId: { description: 'The id of the vehicle.', schema: anyId, example: UUID },

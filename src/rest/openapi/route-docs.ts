@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 import type { QueryParameter } from './parameters.ts';
 import type { Tag } from './tags.ts';
 
-/** What openapi.json says of a route beyond what follows from the route itself. */
+/** The documentation of a route in openapi.json, beyond what follows from the route itself. */
 export interface RouteDocs {
   /** Names the operation for good: generated clients call their function so. */
   operationId: string;
@@ -18,7 +18,7 @@ export interface RouteDocs {
   /** Whether `Prefer: wait=N` is heard. */
   prefer?: true;
   body?: BodyDocs;
-  /** By status; errors are not among them. */
+  /** Answers by status, without errors. */
   answers: Readonly<Record<number, AnswerDocs>>;
   /** Errors of this operation; those of all operations of its kind are added. */
   errors?: readonly ErrorCode[];
@@ -37,7 +37,7 @@ export interface AnswerDocs {
   /** Absent: the answer has no body. */
   schema?: z.ZodType;
   type?: 'application/json' | 'text/csv' | 'text/event-stream';
-  /** What it may be instead, by media type. */
+  /** Alternative forms of the body, by media type. */
   files?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly AnswerHeader[];
 }
