@@ -53,6 +53,8 @@ export const MOST_BYTES = 32 * 1024 * 1024;
 /** Counts the objects that an execution really makes, however its cost was estimated. */
 export class Budget {
   readonly #most: number;
+  /** Of JSON values, which an answer may hold under many names. */
+  readonly lengths = new WeakMap<object, number>();
   #objects = 0;
   #bytes = 0;
   #domainError: DomainError | null = null;

@@ -51,7 +51,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
 
 /** Rejects nothing itself: of a large object, each of its fields would make an error. */
 function leafMade(value: unknown, own: number, budget: Budget): unknown {
-  budget.spend(0, own + lengthOf(value));
+  budget.spend(0, own + lengthOf(value, budget));
   return value;
 }
 
@@ -59,8 +59,9 @@ function objectMade(value: unknown, own: number, budget: Budget): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
   const domainError = budget.spend(objects, own);
   if (domainError) return rejected(domainError);
-  if (Array.isArray(value)) return objects > SHORT || isLongTurn() ? paced(value, budget) : value.map(promised);
-  return isLongTurn() ? turnForMore().then(() => value) : value;
+  if (Array.isArray(value))
+    return objects > SHORT || eventLoop.endOfLongTurn() ? paced(value, budget) : value.map(promised);
+  return eventLoop.endOfLongTurn() ? eventLoop.turnForMore().then(() => value) : value;
 }
 
 /**
@@ -72,17 +73,14 @@ const promised = <T>(item: T): Promise<T> => Promise.resolve(item);
 const rejected = (domainError: DomainError): Promise<never> => Promise.reject(domainError);
 
 /** How long a value's text is; of numbers and the like, that of a short one. */
-function lengthOf(value: unknown): number {
+function lengthOf(value: unknown, budget: Budget): number {
   if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
   if (typeof value !== 'object' || value === null) return 0;
-  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one) + 1, 0);
-  const known = lengths.get(value) ?? Buffer.byteLength(JSON.stringify(value));
-  lengths.set(value, known);
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one, budget) + 1, 0);
+  const known = budget.lengths.get(value) ?? Buffer.byteLength(JSON.stringify(value));
+  budget.lengths.set(value, known);
   return known;
 }
-
-/** Lengths of JSON values, which an answer may hold under many names. */
-const lengths = new WeakMap<object, number>();
 
 /** A list whose items come bit by bit, with a turn for others wherever one has been long. */
 function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
@@ -100,7 +98,7 @@ function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
 
 async function openEach(gates: readonly (() => void)[]): Promise<void> {
   for (const open of gates) {
-    await turnForMore();
+    await eventLoop.turnForMore();
     open();
   }
 }
@@ -117,45 +115,46 @@ function workedMs(): number {
   return (user + system) / 1000;
 }
 
-/** A turn of the event loop: when work in it was first looked at, and its end. */
-let turn: { began: number; end: Promise<void> } | null = null;
+/** Turns of the event loop, and the operations that wait for the next. */
+class EventLoop {
+  /** When work in this turn was first looked at, and its end. */
+  #turn: { began: number; end: Promise<void> } | null = null;
+  /** In their order. They go on one by one, since together they would make a long turn again. */
+  readonly #waiting: (() => void)[] = [];
 
-/** The end of this turn of the event loop, where work has gone on for long in it; null while it may go on. */
-function endOfLongTurn(): Promise<void> | null {
-  turn ??= {
-    began: workedMs(),
-    end: new Promise((resolve) =>
+  /** Resolves when the caller may do a bit of work, of a millisecond at most. */
+  turnForMore(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    if (this.#waiting.length === 1) void this.#letIn();
+    return promise;
+  }
+
+  /** The end of this turn, where work has gone on for long in it; null while it may go on. */
+  endOfLongTurn(): Promise<void> | null {
+    this.#turn ??= { began: workedMs(), end: this.#endOfTurn() };
+    return workedMs() - this.#turn.began > LONG_MS ? this.#turn.end : null;
+  }
+
+  #endOfTurn(): Promise<void> {
+    return new Promise((resolve) =>
       setImmediate(() => {
-        turn = null;
+        this.#turn = null;
         resolve();
       }),
-    ),
-  };
-  return workedMs() - turn.began > LONG_MS ? turn.end : null;
+    );
+  }
+
+  async #letIn(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await this.endOfLongTurn();
+      this.#waiting[0]?.();
+      for (let at = 0; at < PROMISES; at++) await null;
+      this.#waiting.shift();
+    }
+  }
 }
-
-/** Whether work that can wait should do so. */
-export const isLongTurn = (): boolean => endOfLongTurn() !== null;
-
-/** Waiting operations in their order. They go on one by one, since together they would make a long turn again. */
-const waiting: (() => void)[] = [];
-
-/** Resolves when the caller may do a bit of work, of a millisecond at most. */
-export function turnForMore(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  waiting.push(resolve);
-  if (waiting.length === 1) void letIn();
-  return promise;
-}
-
 /** An operation resumes its work after at most this many promises. */
 const PROMISES = 5;
 
-async function letIn(): Promise<void> {
-  while (waiting.length > 0) {
-    await endOfLongTurn();
-    waiting[0]?.();
-    for (let at = 0; at < PROMISES; at++) await null;
-    waiting.shift();
-  }
-}
+const eventLoop = new EventLoop();
