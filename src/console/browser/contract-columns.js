@@ -1,6 +1,7 @@
 import { html } from './html.js';
-import { hrefOf } from './router.js';
+import { link } from './parts.js';
 import { Day } from './time.js';
+import { vehicleColumns } from './vehicle-columns.js';
 
 /** Names of the states of contracts. */
 export const contractStates = { ACTIVE: 'In force', SCHEDULED: 'Scheduled', ENDED: 'Ended' };
@@ -12,21 +13,9 @@ export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} a
 
 /** Columns of tables of contracts, by what they show. */
 export const contractColumns = {
-  name: {
-    name: 'Name',
-    kind: 'main',
-    cell: ({ id, name }) => html`<a href=${hrefOf(['contracts', id])}>${name}</a>`,
-  },
-  vehicle: {
-    name: 'Vehicle',
-    kind: 'vin',
-    cell: ({ vehicle }) => html`<a href=${hrefOf(['vehicles', vehicle.id])}>${vehicle.vin}</a>`,
-  },
-  fleet: {
-    name: 'Fleet',
-    kind: 'fleet',
-    cell: ({ fleet }) => html`<a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a>`,
-  },
+  name: { name: 'Name', kind: 'main', cell: ({ id, name }) => link(['contracts', id], name) },
+  vehicle: { name: 'Vehicle', kind: 'vin', cell: ({ vehicle }) => link(['vehicles', vehicle.id], vehicle.vin) },
+  fleet: vehicleColumns.fleet,
   pack: { name: 'Pack', kind: 'note', cell: ({ pack }) => pack },
   from: { name: 'From', kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
   to: { name: 'To', kind: 'day', sort: 'TO', cell: ({ to }) => html`<${Day} at=${to} />` },

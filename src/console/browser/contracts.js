@@ -14,14 +14,10 @@ const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: Contr
   }
 }`;
 
-const orders = [
-  ['', 'Oldest first'],
-  ['-CREATED_AT', 'Newest first'],
-  ['FROM', 'By beginning'],
-  ['-FROM', 'Latest beginning first'],
-  ['TO', 'By end'],
-  ['-TO', 'Latest end first'],
-];
+const orders = {
+  ...{ '': 'Oldest first', '-CREATED_AT': 'Newest first', FROM: 'By beginning', '-FROM': 'Latest beginning first' },
+  ...{ TO: 'By end', '-TO': 'Latest end first' },
+};
 const { name, vehicle, fleet, pack, from, to, status } = contractColumns;
 
 const filterOf = (query) => ({
@@ -34,7 +30,7 @@ export function Contracts() {
   const filters = [
     { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(contractStates)] },
     { name: 'fleet', label: 'Fleet', options: [['', 'Any fleet'], ...useFleetOptions()] },
-    { name: 'order', label: 'Order', options: orders },
+    { name: 'order', label: 'Order', options: Object.entries(orders) },
   ];
   const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
   return html`<${Page} title="Contracts" about="What ties your vehicles to packs of data services." actions=${make}>

@@ -17,18 +17,10 @@ const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $f
   }
 }`;
 
+const orders = { '': 'Oldest first', '-CREATED_AT': 'Newest first', NAME: 'By name', '-NAME': 'By name, last first' };
 const fields = [
   { name: 'name', label: 'A part of the name' },
-  {
-    name: 'order',
-    label: 'Order',
-    options: [
-      ['', 'Oldest first'],
-      ['-CREATED_AT', 'Newest first'],
-      ['NAME', 'By name'],
-      ['-NAME', 'By name, last first'],
-    ],
-  },
+  { name: 'order', label: 'Order', options: Object.entries(orders) },
 ];
 
 /** All fleets, each with its bar. */

@@ -60,6 +60,9 @@ export const Failure = ({ error, retry, about }) => html`<div class="failure" ro
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
 </div>`;
 
+/** A link to a page of the console. */
+export const link = (parts, text) => html`<a href=${hrefOf(parts)}>${text}</a>`;
+
 /** Something in place of rows that are on their way. */
 export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}

@@ -1,8 +1,8 @@
 import { html } from './html.js';
 import { Page } from './page.js';
-import { Empty, Failure, Waiting } from './parts.js';
+import { Empty, Failure, link, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, route } from './router.js';
+import { route } from './router.js';
 import { Search } from './search.js';
 import { Table } from './table.js';
 import { counted } from './words.js';
@@ -27,11 +27,7 @@ const kinds = {
 const kindOf = ({ __typename: type }) => kinds[type];
 
 const columns = [
-  {
-    name: 'Found',
-    kind: 'main',
-    cell: (row) => html`<a href=${hrefOf([kindOf(row).part, row.id])}>${kindOf(row).name(row)}</a>`,
-  },
+  { name: 'Found', kind: 'main', cell: (row) => link([kindOf(row).part, row.id], kindOf(row).name(row)) },
   { name: 'About', kind: 'note', cell: (row) => kindOf(row).about(row) },
   { name: 'What', kind: 'tag', cell: ({ __typename: type }) => html`<span class="badge">${type}</span>` },
 ];

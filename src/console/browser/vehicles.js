@@ -21,14 +21,10 @@ export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: V
 }`;
 const makersQuery = '{ manufacturers { id name } }';
 
-const orders = [
-  ['', 'Oldest first'],
-  ['-CREATED_AT', 'Newest first'],
-  ['VIN', 'By VIN'],
-  ['-VIN', 'By VIN, last first'],
-  ['-VERIFIED_AT', 'Last checked first'],
-  ['VERIFIED_AT', 'Longest ago checked first'],
-];
+const orders = {
+  ...{ '': 'Oldest first', '-CREATED_AT': 'Newest first', VIN: 'By VIN', '-VIN': 'By VIN, last first' },
+  ...{ '-VERIFIED_AT': 'Last checked first', VERIFIED_AT: 'Longest ago checked first' },
+};
 const { vin, fleet, manufacturer, status, why, checked } = vehicleColumns;
 
 /** Of all vehicles, or of those of one fleet, those that a query of an address stands for. */
@@ -49,7 +45,7 @@ function useVehicleFields(fleetId) {
     { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(statusNames)] },
     { name: 'maker', label: 'Manufacturer', options: [['', 'Any manufacturer'], ...makers] },
     ...(fleetId ? [] : [{ name: 'fleet', label: 'Fleet', options: [['', 'Any fleet'], ...fleets] }]),
-    { name: 'order', label: 'Order', options: orders },
+    { name: 'order', label: 'Order', options: Object.entries(orders) },
   ];
 }
 
