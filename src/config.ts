@@ -82,6 +82,11 @@ export const settings = z.object({
   LOG_FORMAT: oneOf(['json', 'pretty']).optional(),
   CORS_ORIGINS: list.pipe(z.array(origin)).default([]),
   CONSOLE: onOff.optional(),
+  CONSOLE_CLIENT_ID: z.string().min(1).optional(),
+  CONSOLE_SCOPE: z
+    .string()
+    .regex(/(?:^| )openid(?: |$)/, 'must name openid')
+    .default('openid'),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
   TRUSTED_DOCUMENTS: trustedDocuments.optional(),
@@ -188,6 +193,9 @@ function missing(data: Partial<Settings>): string[] {
     const present = group.filter((name) => data[name] !== undefined);
     return present.length > 0 ? absent.map((name) => `${name}: is required, because ${present[0]} is set`) : [];
   });
+  if (data.CONSOLE_CLIENT_ID && !data.AUTH_ISSUER && !data.DATABASE_URL) {
+    errors.push('AUTH_ISSUER: is required, because CONSOLE_CLIENT_ID is set');
+  }
   if (data.DATABASE_URL) {
     for (const name of ['AUTH_ISSUER', 'CONTRACTS_AUTH'] as const) {
       if (data[name] === undefined) {

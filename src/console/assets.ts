@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { type Assets, assetsOf } from '../http/assets.ts';
 
 /** The libraries by the names that modules import them by. */
-const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm'];
+const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm', 'oauth4webapi'];
+/** Signing in with an identity provider asks for this one; no first visit does. */
+export const later = 'lib/oauth4webapi.js';
 const folder = new URL('browser/', import.meta.url);
 
 /** What the console is made of. */

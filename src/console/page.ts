@@ -1,30 +1,23 @@
+import type { Config } from '../config.ts';
 import { Html, hashOf, html } from '../http/pages/html.ts';
-import type { ConsoleAssets } from './assets.ts';
+import { type ConsoleAssets, later } from './assets.ts';
 
-export interface Page {
-  html: string;
-  /** Its Content-Security-Policy. */
-  policy: string;
-}
-
-interface Situation {
-  /** A token for trying things out, in development. */
-  token: string | undefined;
-  /** The claim of tokens that names the company. */
-  claim: string;
-  /** GraphiQL is there to be linked to. */
-  graphiql: boolean;
-}
-
-/** The page at `/console`: modules find their libraries by an import map, the only thing that stands in the page itself. */
-export function consolePage(assets: ConsoleAssets, { token, claim, graphiql }: Situation): Page {
+/**
+ * The page at `/console` and its Content-Security-Policy: modules find their libraries by an import map, the only thing that
+ * stands in the page itself. `token` is one for trying things out, in development.
+ */
+export function consolePage(assets: ConsoleAssets, config: Config, token: string | undefined) {
   const at = (path: string) => `/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });
-  const modules = [...assets.files.keys()].filter((path) => path.endsWith('.js') && path !== 'theme.js');
+  const preloaded = (path: string) => path.endsWith('.js') && path !== 'theme.js' && path !== later;
+  const modules = [...assets.files.keys()].filter(preloaded);
   const styles = [...assets.files.keys()].filter((path) => path.endsWith('.css'));
+  const { CONSOLE_CLIENT_ID: client, CONSOLE_SCOPE: scope, AUTH_COMPANY_CLAIM: claim } = config;
+  const issuer = client && config.AUTH_ISSUER;
   const page = html`<!doctype html>
-<html lang="en" data-token="${token}" data-claim="${claim}" data-graphiql="${graphiql ? 'on' : ''}">
+<html lang="en" data-token="${token}" data-claim="${claim}" data-graphiql="${config.GRAPHIQL ? 'on' : ''}"
+  data-issuer="${issuer}" data-client="${client}" data-scope="${scope}" data-audience="${config.AUTH_AUDIENCE}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
@@ -40,16 +33,16 @@ ${modules.map((path) => html`<link rel="modulepreload" href="${at(path)}">\n`)}
 </noscript></body>
 </html>
 `;
-  return { html: page.text, policy: policyOf(map) };
+  return { html: page.text, policy: policyOf(map, issuer) };
 }
 
-const policyOf = (map: string): string =>
+const policyOf = (map: string, issuer?: string): string =>
   [
     "default-src 'none'",
     `script-src 'self' ${hashOf(map)}`,
     "style-src 'self'",
     "img-src 'self'",
-    "connect-src 'self'",
+    `connect-src 'self'${issuer ? ` ${new URL(issuer).origin}` : ''}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

@@ -9,11 +9,11 @@ import { consolePage } from './page.ts';
 /** `/console`, unless CONSOLE is off: a page that shows fleets to people, by the public API alone. */
 export function consoleRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true });
-  const { CONSOLE, AUTH_COMPANY_CLAIM: claim, GRAPHIQL: graphiql } = services.config;
-  if (!CONSOLE) return router;
+  const { config } = services;
+  if (!config.CONSOLE) return router;
   const open = loadedOnce(loadAssets);
   onlyGet(router, '/console', async (req, res) => {
-    const page = consolePage(await open(), { token: await ownToken(services, req), claim, graphiql });
+    const page = consolePage(await open(), config, await ownToken(services, req));
     res.set('Content-Security-Policy', page.policy).type('html').send(page.html);
   });
   onlyGet(router, '/console/:version/*path', async (req, res) => {

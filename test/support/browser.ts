@@ -7,6 +7,11 @@ import { hasBrowser, launch } from './launch-browser.ts';
 /** Pages do not depend on the database: once is enough. */
 export const inBrowser = hasBrowser && inject('database').kind === 'embedded';
 
+interface Allowed {
+  mayFail?: boolean;
+  others?: readonly string[];
+}
+
 /** What opens pages in one browser for the tests of a describe; call it there. */
 export function browserPages() {
   let browser: Browser;
@@ -16,23 +21,24 @@ export function browserPages() {
   afterAll(() => browser?.close());
 
   /**
-   * A page whose console stays silent and whose requests all go to its own origin: checked at the end. With `mayFail` the
-   * browser may tell of answers that are errors.
+   * A page whose console stays silent, as that of its other tabs, and whose requests all go to its own origin or to `others`:
+   * checked at the end. With `mayFail` the browser may tell of answers that are errors.
    */
-  return async (url: string, options: BrowserContextOptions & { mayFail?: boolean } = {}): Promise<Page> => {
-    const { mayFail = false, ...rest } = options;
+  return async (url: string, options: BrowserContextOptions & Allowed = {}): Promise<Page> => {
+    const { mayFail = false, others = [], ...rest } = options;
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...rest });
     const page = await context.newPage();
     const noise: string[] = [];
     const strangers: string[] = [];
-    page.on('console', (message) => {
+    context.on('console', (message) => {
       const expected = mayFail && message.text().startsWith('Failed to load resource');
       if (!expected && ['error', 'warning'].includes(message.type())) noise.push(message.text());
     });
-    page.on('pageerror', (error) => noise.push(error.message));
-    page.on('request', (request) => {
+    context.on('weberror', (error) => noise.push(error.error().message));
+    context.on('request', (request) => {
       const { origin, protocol } = new URL(request.url());
-      if (origin !== new URL(url).origin && protocol.startsWith('http')) strangers.push(request.url());
+      if (![new URL(url).origin, ...others].includes(origin) && protocol.startsWith('http'))
+        strangers.push(request.url());
     });
     onTestFinished(async () => {
       await context.close();

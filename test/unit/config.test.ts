@@ -60,7 +60,7 @@ const wrong = Object.keys(settings.shape).flatMap((name) => {
 test('a setting that is wrong is named with its value and what it must be, in a sentence', () => {
   expect(Object.keys(settings.shape).filter((name) => !wrong.some((one) => one.name === name))).toEqual([
     ...['HOST', 'DATA_DIR', 'AUTH_AUDIENCE', 'AUTH_COMPANY_CLAIM', 'PACKS', 'HIGH_MOBILITY_CLIENT_ID'],
-    ...['HIGH_MOBILITY_CLIENT_SECRET', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
+    ...['HIGH_MOBILITY_CLIENT_SECRET', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET', 'CONSOLE_CLIENT_ID'],
   ]);
   for (const { name, value } of wrong) {
     const message = (() => {
@@ -96,4 +96,15 @@ test.each(['https://app.example.com', 'http://localhost:3000', 'http://[::1]:808
     origin,
     'https://b.example',
   ]);
+});
+
+describe('signing in to the console', () => {
+  test('needs an issuer, and OpenID', () => {
+    expect(() => readConfig({ CONSOLE_CLIENT_ID: 'console' })).toThrow(
+      'AUTH_ISSUER: is required, because CONSOLE_CLIENT_ID is set',
+    );
+    expect(() => readConfig({ CONSOLE_SCOPE: 'fleets:read openid2' })).toThrow('CONSOLE_SCOPE: must name openid');
+    const right = { CONSOLE_CLIENT_ID: 'console', AUTH_ISSUER: 'https://id.example.com' };
+    expect(readConfig(right).CONSOLE_SCOPE).toBe('openid');
+  });
 });

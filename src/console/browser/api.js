@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { signOut, token } from './session.js';
+import { token, turnedAway } from './session.js';
 
 /** Whether the last request got no answer of the gateway. */
 export const away = signal(false);
@@ -59,7 +59,7 @@ export function dataOf(text) {
   away.value = false;
   if (!errors?.length) return data;
   const [{ message, extensions = {} }] = errors;
-  if (extensions.code === 'UNAUTHENTICATED' && token.value) signOut(message);
+  if (extensions.code === 'UNAUTHENTICATED' && token.value) turnedAway(message);
   throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);
 }
 

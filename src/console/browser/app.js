@@ -14,9 +14,9 @@ import { Page } from './page.js';
 import { Empty } from './parts.js';
 import { route } from './router.js';
 import { SearchPage } from './search-page.js';
-import { token } from './session.js';
+import { company, token } from './session.js';
 import { Shell } from './shell.js';
-import { SignIn } from './sign-in.js';
+import { Lapsed, SignIn } from './sign-in.js';
 import { Toast } from './toast.js';
 import { Vehicle } from './vehicle.js';
 import { Vehicles } from './vehicles.js';
@@ -55,7 +55,7 @@ function pageAt([name = '', id, side]) {
 
 function App() {
   if (!token.value) return html`<${SignIn} /><${Toast} />`;
-  return html`<${Shell} key=${token.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Toast} />`;
+  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Lapsed} /><${Toast} />`;
 }
 
 // A file that misses its place must not take the page away.

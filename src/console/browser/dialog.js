@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Form } from './form.js';
 import { html } from './html.js';
 import { route } from './router.js';
-import { token } from './session.js';
+import { company } from './session.js';
 import { toast } from './toast.js';
 import { explain } from './words.js';
 
@@ -25,7 +25,7 @@ const close = () => {
 };
 
 // Another page or another company ends the question.
-effect(() => close(route.value, token.value));
+effect(() => close(route.value, company.value));
 
 /** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */
 export const attempt = (deed) => async () => {
@@ -47,7 +47,7 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
     if (!left) close();
     if (outcome) toast(outcome.title ?? outcome);
   };
-  return html`<${Dialog} title=${result?.title ?? title} wide=${wide}>
+  return html`<${Dialog} title=${result?.title ?? title} wide=${wide} close=${close}>
     ${
       result
         ? html`${result.body}
@@ -59,7 +59,7 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
 }
 
 /** Holds the focus until it is answered or left by Escape, and gives it back. A click beside it does nothing: text stays. */
-function Dialog({ title, wide, children }) {
+export function Dialog({ title, wide, close, children }) {
   const ref = useRef();
   const left = useRef(false);
   useEffect(() => {
@@ -78,7 +78,7 @@ function Dialog({ title, wide, children }) {
     const first = (what) => ref.current.querySelector(what);
     (first('input, textarea, select') ?? first('button')).focus();
   }, [title]);
-  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onClose=${() => left.current || close()}>
-    <div class="sheet"><h2 id="dialog-title">${title}</h2>${children}</div>
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onClose=${() => left.current || close()}>
+    <div class="sheet"><h2>${title}</h2>${children}</div>
   </dialog>`;
 }

@@ -9,8 +9,11 @@ export const demoToken = demo;
 
 const kept = sessionStorage.getItem(KEY);
 
-/** The token of all requests; empty before signing in. It lasts as long as the tab. */
+/** The token of all requests; empty before signing in. A pasted one lasts as long as the tab. */
 export const token = signal(kept === LEFT ? '' : kept || demo);
+
+/** Why the session must be renewed by hand; the page stays as it is meanwhile. */
+export const lapsed = signal('');
 
 /** Why the last session ended, where it did so by itself. */
 export const ended = signal('');
@@ -30,16 +33,25 @@ function claimsOf(jwt) {
   }
 }
 
-export function signIn(value) {
+/** Starts a session; `pasted` tokens are kept in the tab, and those of a provider in memory alone. */
+export function signIn(value, { pasted = true } = {}) {
   // The demo's own is not kept: the page brings a fresh one each time.
-  if (value === demo) sessionStorage.removeItem(KEY);
+  if (value === demo || !pasted) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, value);
   ended.value = '';
+  lapsed.value = '';
   token.value = value;
 }
 
 export function signOut(why = '') {
   sessionStorage.setItem(KEY, LEFT);
   ended.value = why;
+  lapsed.value = '';
   token.value = '';
+}
+
+/** The gateway refuses the token; a pasted one is of no use any more. */
+export function turnedAway(why) {
+  if (sessionStorage.getItem(KEY) || token.value === demo) signOut(why);
+  else lapsed.value = why;
 }

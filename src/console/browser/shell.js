@@ -1,9 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { away } from './api.js';
 import { html } from './html.js';
+import { leave } from './issuer.js';
 import { live } from './live.js';
 import { route } from './router.js';
-import { company, signOut } from './session.js';
+import { company } from './session.js';
 import { ThemeSwitch } from './theme-switch.js';
 
 const places = [
@@ -37,7 +38,7 @@ export function Shell({ children }) {
           <${Live} />
           ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
           <${ThemeSwitch} />
-          <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
+          <button type="button" class="quiet" onClick=${leave}>Sign out</button>
         </div>
       </div>
     </header>

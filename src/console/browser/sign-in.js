@@ -1,39 +1,41 @@
 import { ask, fieldError } from './api.js';
+import { Dialog } from './dialog.js';
 import { Form } from './form.js';
 import { html } from './html.js';
-import { demoToken, ended, signIn } from './session.js';
+import { begin, busy, hasIssuer, signInAgain } from './issuer.js';
+import { demoToken, ended, lapsed, signIn } from './session.js';
 import { Mark } from './shell.js';
 
-/** Asks for a token. It is tried before it is kept. */
+/** Leads to the identity provider, or asks for a token, which is tried before it is kept. */
 export function SignIn() {
+  if (busy.value) return html`<main class="door"><p role="status">One moment …</p></main>`;
   return html`<main class="door">
     <div class="sheet">
       <${Mark} />
       <h1>Fleet Gateway</h1>
       <p>See your fleets, upload files, and watch manufacturers answer.</p>
       ${ended.value && html`<p class="failure" role="alert">${ended.value}</p>`}
-      ${demoToken && html`<${Demo} />`}
-      <${Form} verb="Sign in" send=${enter} fields=${fields} />
+      ${hasIssuer && html`<${AtOnce} verb="Sign in" act=${begin} />`}
+      ${demoToken && html`<${AtOnce} verb="Continue as the company “demo”" act=${() => signIn(demoToken)} />`}
+      <${Form} verb=${hasIssuer ? 'Use this token' : 'Sign in'} send=${enter} fields=${fields} />
     </div>
   </main>`;
 }
 
-const Demo = () => html`<button type="button" class="primary wide" onClick=${() => signIn(demoToken)}>
-    Continue as the company “demo”
-  </button>
+const AtOnce = ({ verb, act }) => html`<button type="button" class="primary wide" onClick=${act}>${verb}</button>
   <p class="or"><span>or with a token of your own</span></p>`;
 
-const fields = [
-  {
-    name: 'token',
-    label: 'Access token',
-    type: 'area',
-    rows: 4,
-    spellcheck: false,
-    autocomplete: 'off',
-    hint: 'It stays in this tab, and goes to this gateway only.',
-  },
-];
+/** Stands before everything while the session cannot be renewed; forms below it keep what was typed. */
+export const Lapsed = () =>
+  lapsed.value &&
+  html`<${Dialog} title="Sign in again" close=${() => (lapsed.value = '')}>
+    <p class="about">${lapsed.value}</p>
+    <div class="row end"><button type="button" class="primary" onClick=${signInAgain}>Sign in again</button></div>
+  <//>`;
+
+const hint = 'It stays in this tab, and goes to this gateway only.';
+const looks = { type: 'area', rows: 4, spellcheck: false, autocomplete: 'off' };
+const fields = [{ name: 'token', label: 'Access token', hint, ...looks }];
 
 async function enter({ token: typed }) {
   const value = typed.trim().replace(/^bearer\s+/i, '');

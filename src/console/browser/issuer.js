@@ -1,0 +1,171 @@
+import { signal } from '@preact/signals';
+import { ask } from './api.js';
+import { go } from './router.js';
+import { ended, lapsed, signIn, signOut, token } from './session.js';
+
+const { issuer, client: client_id, scope, audience } = document.documentElement.dataset;
+/** Providers take the audience by one of these, and ignore the other: RFC 8707 has URIs alone. */
+const meant = { ...(audience && { audience }), ...(URL.canParse(audience) && { resource: audience }) };
+const redirect_uri = location.origin + location.pathname;
+/** In sessionStorage on the way to the provider: verifier, state, nonce and page. */
+const WAY = 'fleet-gateway-way';
+/** In localStorage: whether to ask the provider without a question to the person. */
+const SIGNED_IN = 'fleet-gateway-signed-in';
+const EARLY_MS = 60_000;
+const RETRY_MS = 5_000;
+
+/** Whether people sign in with an identity provider. */
+export const hasIssuer = Boolean(client_id);
+
+/** Whether the page is on its way to the provider or back. */
+export const busy = signal(false);
+
+const channel = hasIssuer && new BroadcastChannel('fleet-gateway');
+const me = crypto.randomUUID?.();
+/** The tab that has opened this one to get tokens. */
+let asking = new URLSearchParams(location.search).get('again');
+let tokens;
+let timer;
+
+async function provider() {
+  if (!isSecureContext) throw new Error('Signing in needs https.');
+  const oauth = await import('oauth4webapi');
+  const address = new URL(issuer);
+  const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:', additionalParameters: meant };
+  const server = await oauth.processDiscoveryResponse(address, await oauth.discoveryRequest(address, options));
+  const { origin } = new URL(server.token_endpoint);
+  if (origin === address.origin) return { oauth, server, options, own: [server, { client_id }, oauth.None()] };
+  throw new Error(`The provider gives tokens at ${origin}; the console may ask ${address.origin} alone.`);
+}
+
+/** Leaves for the provider; `silent` asks it to answer without a question to the person. */
+export async function begin({ silent }) {
+  busy.value = true;
+  try {
+    const { oauth, server } = await provider();
+    const verifier = oauth.generateRandomCodeVerifier();
+    const checks = { state: oauth.generateRandomState(), nonce: oauth.generateRandomNonce() };
+    const code_challenge = await oauth.calculatePKCECodeChallenge(verifier);
+    const fixed = { client_id, redirect_uri, scope, response_type: 'code', code_challenge_method: 'S256' };
+    sessionStorage.setItem(WAY, JSON.stringify({ ...checks, verifier, page: location.hash, silent, asking }));
+    leaveFor(server.authorization_endpoint, {
+      ...fixed,
+      ...meant,
+      ...checks,
+      code_challenge,
+      prompt: silent && 'none',
+    });
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function leaveFor(endpoint, query) {
+  const address = new URL(endpoint);
+  for (const [name, value] of Object.entries(query)) if (value) address.searchParams.set(name, value);
+  // Back would lead to a page that leaves again.
+  location.replace(address);
+}
+
+async function finish(answer) {
+  const way = JSON.parse(sessionStorage.getItem(WAY)) ?? {};
+  sessionStorage.removeItem(WAY);
+  go(location.pathname + (way.page ?? ''), { replace: true });
+  busy.value = true;
+  asking = way.asking;
+  try {
+    if (!way.state) throw new Error('This sign-in began elsewhere. Please sign in again.');
+    const { oauth, server, options, own } = await provider();
+    const code = oauth.validateAuthResponse(server, { client_id }, answer, way.state);
+    const response = await oauth.authorizationCodeGrantRequest(...own, code, redirect_uri, way.verifier, options);
+    const checks = { expectedNonce: way.nonce, requireIdToken: true };
+    const given = await oauth.processAuthorizationCodeResponse(server, { client_id }, response, checks);
+    await ask('{ __typename }', {}, { as: given.access_token }).catch(refuse);
+    if (!asking) return keep(given);
+    channel.postMessage({ to: asking, given });
+    ended.value = 'You are signed in again. You can close this window.';
+    close();
+  } catch (error) {
+    fail(error, way.silent);
+  }
+}
+
+function refuse({ code, message }) {
+  if (!['UNAUTHENTICATED', 'FORBIDDEN'].includes(code)) return;
+  throw new Error(`The gateway refuses the provider’s token: ${message}`);
+}
+
+const sentences = {
+  access_denied: 'The provider did not let you in.',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'The clock of this device differs from the provider’s. Set it and sign in again.',
+};
+
+function fail(error, silent) {
+  const refused = error.error && `The provider refuses: ${error.error_description ?? error.error}`;
+  const away = error instanceof TypeError && 'The provider does not answer, or does not know the address of this page.';
+  over(silent && error.error ? '' : (sentences[error.error ?? error.code] ?? (refused || away || error.message)));
+}
+
+/** Tokens stay in memory alone; they are renewed before they expire. */
+function keep(given) {
+  tokens = given;
+  localStorage.setItem(SIGNED_IN, 'yes');
+  signIn(given.access_token, { pasted: false });
+  busy.value = false;
+  clearTimeout(timer);
+  const life = given.expires_in * 1_000;
+  const pause = Math.min(life - Math.min(life / 2, EARLY_MS), 2 ** 31 - 1);
+  if (life) timer = setTimeout(renew, pause, Date.now() + life);
+}
+
+async function renew(until) {
+  const before = tokens;
+  try {
+    const { oauth, server, options, own } = await provider();
+    const response = await oauth.refreshTokenGrantRequest(...own, before.refresh_token, options);
+    const given = await oauth.processRefreshTokenResponse(server, { client_id }, response);
+    if (tokens === before) keep({ ...before, ...given });
+  } catch {
+    if (tokens !== before) return;
+    if (Date.now() < until) timer = setTimeout(renew, RETRY_MS, until);
+    else lapsed.value = 'Your session has ended. Sign in again; what you see and typed stays as it is.';
+  }
+}
+
+/** Signs in again in a window of its own, which hands the tokens over: this page keeps what was typed. */
+export const signInAgain = () => open(`${redirect_uri}?again=${me}`, '_blank', 'popup,noopener,width=520,height=720');
+
+/** Ends the session here, in other tabs and, where it came from a provider, there too. */
+export async function leave() {
+  if (!tokens) return signOut();
+  const { refresh_token, id_token: id_token_hint } = tokens;
+  over('');
+  channel.postMessage({ out: true });
+  try {
+    const { oauth, server, options, own } = await provider();
+    if (refresh_token && server.revocation_endpoint)
+      await oauth.revocationRequest(...own, refresh_token, options).catch(() => {});
+    const query = { client_id, id_token_hint, post_logout_redirect_uri: redirect_uri };
+    if (server.end_session_endpoint) leaveFor(server.end_session_endpoint, query);
+  } catch {
+    ended.value = 'You are signed out here. The provider does not answer, and may still know you.';
+  }
+}
+
+function over(why) {
+  tokens = undefined;
+  clearTimeout(timer);
+  localStorage.removeItem(SIGNED_IN);
+  busy.value = false;
+  signOut(why);
+}
+
+if (hasIssuer) {
+  channel.onmessage = ({ data }) => {
+    if (data.to === me) keep(data.given);
+    if (data.out && tokens) over('You have signed out in another tab.');
+  };
+  const answer = new URLSearchParams(location.search);
+  if (answer.has('state')) finish(answer);
+  else if (asking || (!token.value && localStorage.getItem(SIGNED_IN))) begin({ silent: !asking });
+}
