@@ -39,8 +39,8 @@ const upgrade = {
 test('a process without a free file descriptor answers 503, then recovers', async () => {
   const command = ['sh', '-c', `ulimit -n ${LIMIT} && exec "$0" src/main.ts`, process.execPath];
   const gateway = await spawnGateway({ ...env, WORKERS: 'off' }, { issuer, command });
-  // The issuer's keys are read now.
-  expect((await gateway.as('acme').get('/manufacturers')).status).toBe(200);
+  // The issuer's keys are read now, and a connection to the database is open.
+  expect((await gateway.as('acme').get('/fleets')).status).toBe(200);
   const asking = await Promise.all(Array.from({ length: 6 }, () => keptConnection(gateway.url)));
   const { hostname, port } = new URL(gateway.url);
   const clients: Socket[] = [];
