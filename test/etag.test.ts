@@ -204,15 +204,16 @@ describe('a tag is another one exactly when what is shown is', () => {
   });
 
   test('whatever is done, by whatever way', async () => {
-    const step = fc.tuple(fc.constantFrom(...(Object.keys(ways) as (keyof typeof ways)[])), fc.nat(50));
-    const done = new Set<string>();
+    // Each run does every way twice, in an order of its own.
+    const twice = Object.keys(ways).flatMap((way) => [way, way]) as (keyof typeof ways)[];
+    const whole = { minLength: twice.length, maxLength: twice.length };
+    const steps = fc.tuple(fc.shuffledSubarray(twice, whole), fc.array(fc.nat(50), whole));
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10 }), async (steps) => {
+      fc.asyncProperty(steps, async ([order, numbers]) => {
         const world = await newWorld(client);
         let before = new Map<string, Answer>();
-        for (const [way, n] of [['nothing', 0] as const, ...steps]) {
-          await ways[way](world, n);
-          done.add(way);
+        for (const [step, way] of (['nothing', ...order] as const).entries()) {
+          await ways[way](world, numbers[step] ?? 0);
           const after = new Map<string, Answer>();
           for (const path of world.paths) {
             const now = await client.get(path);
@@ -225,9 +226,8 @@ describe('a tag is another one exactly when what is shown is', () => {
           before = after;
         }
       }),
-      { numRuns: kind === 'postgresql' ? 12 : 5 },
+      { numRuns: kind === 'postgresql' ? 4 : 2 },
     );
-    expect(done.size).toBeGreaterThan(8);
   });
 
   test("a contract's when its time comes", async () => {
