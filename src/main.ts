@@ -9,6 +9,7 @@ import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
 import { openPlaces } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
+import { Turns } from './fairness/turns.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/server.ts';
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
   const files = new FileReaders(config, manufacturers.supported);
   const places = openPlaces();
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, places, clock };
+  const core = { config, database, changes, followers, manufacturers, files, places, turns: new Turns(), clock };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { Shares } from '../fairness/shares.ts';
+import type { Turns } from '../fairness/turns.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
@@ -31,6 +32,8 @@ export interface Services {
   files: FileReaders;
   /** The database's connections that companies share. */
   places: Shares;
+  /** The order in which requests of companies begin. */
+  turns: Turns;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }

@@ -82,6 +82,7 @@ export function restApi(services: HttpServices): RequestHandler {
       header: (name) => req.get(name),
       accepts: (types) => preferredOf(req, types),
     };
+    await services.turns.next(ctx.caller?.company ?? '');
     await send(res, await answerOnce(ctx, route, request, res));
   }
 

@@ -12,6 +12,7 @@ import { Followers } from '../../src/core/followers.ts';
 import { FileReaders } from '../../src/core/imports/file-readers.ts';
 import { openPlaces } from '../../src/core/sql/send.ts';
 import type { Database } from '../../src/database/database.ts';
+import { Turns } from '../../src/fairness/turns.ts';
 import { webSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
@@ -77,7 +78,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const ending = new AbortController().signal;
   const places = openPlaces();
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, places, clock };
+  const core = { config, database, changes, followers, manufacturers, files, places, turns: new Turns(), clock };
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -43,6 +43,8 @@ export const isStream = (outcome: Outcome): outcome is ResultStream =>
 /** Runs what a client sent: its `query`, `variables`, `operationName` and `extensions`. Never throws. */
 export async function run(sent: unknown, request: OperationRequest): Promise<Outcome> {
   try {
+    const { services, caller } = request.ctx;
+    await services.turns.next(caller?.company ?? '');
     const outcome = await begin(sent, request);
     if (typeof outcome === 'string') return outcome;
     if (Symbol.asyncIterator in outcome) return streamOf(outcome, request);

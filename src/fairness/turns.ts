@@ -1,0 +1,62 @@
+import { performance } from 'node:perf_hooks';
+
+/** For so long, requests begin at once in one turn of the event loop. */
+const SHORT_MS = 5;
+
+/** A company is alone when no other has sent a request for so long. */
+const ALONE_MS = 1000;
+
+/**
+ * The order in which requests begin: as they come while the turn of the event loop is short, or one company is alone. Where a
+ * turn has become long, the others begin in the next turns, of each company alternately, and one in a turn as long as turns are
+ * long: a company that sends many dear requests at a time waits for them, and the others wait for one of them.
+ */
+export class Turns {
+  /** When the first request of this turn began. */
+  #began: number | null = null;
+  /** Requests that wait, by company; the company that had its turn last comes last. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  /** The number of requests that begin in the next turn. */
+  #most = 1;
+  /** The company of the last request, and since when all requests are its. */
+  #last = { company: '', since: 0 };
+
+  /** Resolves when a request of this company may begin; undefined where it may begin now. */
+  next(company: string): Promise<void> | undefined {
+    const now = performance.now();
+    if (company !== this.#last.company) this.#last = { company, since: now };
+    if (this.#began === null) this.#beginTurn();
+    else if (this.#waiting.size > 0 || (now - this.#began > SHORT_MS && now - this.#last.since < ALONE_MS)) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const queue = this.#waiting.get(company);
+      if (queue) queue.push(resolve);
+      else this.#waiting.set(company, [resolve]);
+      return promise;
+    }
+    return undefined;
+  }
+
+  #beginTurn(): void {
+    const began = performance.now();
+    this.#began = began;
+    setImmediate(() => {
+      this.#began = null;
+      this.#most = performance.now() - began > SHORT_MS ? 1 : this.#most * 2;
+      if (this.#waiting.size > 0) this.#letIn();
+      else this.#most = 1;
+    });
+  }
+
+  #letIn(): void {
+    this.#beginTurn();
+    for (let at = 0; at < this.#most; at++) {
+      const [next] = this.#waiting;
+      if (!next) return;
+      const [company, queue] = next;
+      const begin = queue.shift();
+      this.#waiting.delete(company);
+      if (queue.length > 0) this.#waiting.set(company, queue);
+      begin?.();
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { Turns } from '../../src/fairness/turns.ts';
+
+/** Holds the event loop as a dear request does. */
+function work(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+/** Requests of one company that come together; notes who begins. */
+function send(turns: Turns, company: string, { count, ms }: { count: number; ms: number }, begun: string[]) {
+  return Array.from({ length: count }, async () => {
+    await turns.next(company);
+    begun.push(company);
+    work(ms);
+  });
+}
+
+test('while requests are short, all begin in the order in which they come', async () => {
+  const begun: string[] = [];
+  const turns = new Turns();
+  const all = ['a', 'a', 'b', 'a'].flatMap((company) => send(turns, company, { count: 1, ms: 0 }, begun));
+  await Promise.all(all);
+  expect(begun).toEqual(['a', 'a', 'b', 'a']);
+});
+
+test('beside many dear requests of one company, that of another waits for one of them at a time', async () => {
+  const begun: string[] = [];
+  const turns = new Turns();
+  await Promise.all(send(turns, 'large', { count: 1, ms: 8 }, begun));
+  const dear = send(turns, 'large', { count: 20, ms: 8 }, begun);
+  await nextTurn();
+  const before = begun.length;
+  expect(before).toBeLessThan(5);
+  await Promise.all(send(turns, 'small', { count: 1, ms: 0 }, begun));
+  expect(begun.indexOf('small') - before).toBeLessThanOrEqual(1);
+  await Promise.all(dear);
+  expect(begun.filter((company) => company === 'large')).toHaveLength(21);
+});
+
+test('companies that wait have their turns alternately', async () => {
+  const begun: string[] = [];
+  const turns = new Turns();
+  await Promise.all(send(turns, 'first', { count: 1, ms: 8 }, begun));
+  await Promise.all(['a', 'b', 'c'].flatMap((company) => send(turns, company, { count: 4, ms: 8 }, begun)));
+  expect(begun.slice(1).join('')).toBe('abcabcabcabc');
+});
+
+test('requests that waited behind a long one begin more and more at a time once they are short', async () => {
+  const turns = new Turns();
+  await turns.next('a');
+  work(8);
+  let isLeft = 0;
+  const waiting = Array.from({ length: 200 }, () => turns.next('a')?.then(() => (isLeft -= 1)));
+  isLeft = waiting.filter(Boolean).length;
+  expect(isLeft).toBe(200);
+  let loops = 0;
+  for (; isLeft > 0; loops++) await nextTurn();
+  expect(loops).toBeLessThan(100);
+});
+
+test('a company that is alone waits for nothing', async () => {
+  const turns = new Turns();
+  await turns.next('a');
+  await delay(1_010);
+  await turns.next('a');
+  work(8);
+  expect(turns.next('a')).toBeUndefined();
+  expect(turns.next('b')).toBeInstanceOf(Promise);
+  expect(turns.next('a')).toBeInstanceOf(Promise);
+});
