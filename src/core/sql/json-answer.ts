@@ -11,7 +11,7 @@ import {
 } from './resource.ts';
 import { TextSql } from './text-sql.ts';
 
-export { type Members, type Part, pageFacts } from './json-parts.ts';
+export type { Members, Part } from './json-parts.ts';
 
 /** A column that says whether there is (still) a place for a cursor, the argument at `path` of a field. */
 export interface Check {

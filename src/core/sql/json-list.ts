@@ -83,11 +83,11 @@ export class ListSql {
     this.#aggregates.add('id');
     const { after, before, backward } = this.#given.page;
     switch (fact) {
-      case 'startCursor':
+      case 'first':
         return this.#cursor('1');
-      case 'endCursor':
+      case 'last':
         return this.#cursor('cardinality(p.id)');
-      case 'hasNextPage':
+      case 'hasNext':
         return this.#beyond('>', 'cardinality(p.id)', before === null ? null : 'before', backward && before === null);
       default:
         return this.#beyond('<', '1', after === null ? null : 'after', !backward && after === null);

@@ -5,8 +5,8 @@ import type { ValueSql } from './selection.ts';
 /** The parts of an object by name, in the order of the answer; `chosen`: the caller has chosen the name. */
 export type Members = readonly (readonly [name: string, part: Part, chosen?: boolean])[];
 
-export const pageFacts = ['hasNextPage', 'hasPreviousPage', 'startCursor', 'endCursor'] as const;
-export type PageFact = (typeof pageFacts)[number];
+/** Whether rows lie beyond a page, and the cursors of its ends. */
+export type PageFact = 'hasNext' | 'hasPrevious' | 'first' | 'last';
 
 /** A piece of an answer. `read` is the place of its arguments among those of the answer. */
 export type Part =

@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
 import type { Plan } from '../../core/sql/answer.ts';
-import { type Members, type Part, pageFacts } from '../../core/sql/json-answer.ts';
+import type { Members, Part } from '../../core/sql/json-answer.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBounds } from './guards.ts';
@@ -228,8 +228,16 @@ export class Planner {
 
 const isField = (made: Field | ValueSql | JsonTable): made is Field => 'kind' in made && typeof made.kind === 'string';
 
+/** The members of PageInfo. */
+const pageFacts = {
+  hasNextPage: 'hasNext',
+  hasPreviousPage: 'hasPrevious',
+  startCursor: 'first',
+  endCursor: 'last',
+} as const;
+
 function factOf({ field: { name } }: Nodes): Part {
-  const fact = pageFacts.find((one) => one === name);
+  const fact = pageFacts[name as keyof typeof pageFacts];
   if (!fact) throw new Error(`nothing is called ${name} here`);
   return { kind: 'fact', fact };
 }
