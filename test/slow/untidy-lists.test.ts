@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { BY_CREATION, type Order } from '../src/core/sql/order.ts';
-import { cursorOf } from '../src/core/sql/page.ts';
-import { vehicleOrders } from '../src/core/vehicles/vehicle.ts';
-import type { Client } from './support/client.ts';
-import { startExplained } from './support/explained.ts';
-import { recount } from './support/factories.ts';
-import { looks, type Plan } from './support/plans.ts';
+import { BY_CREATION, type Order } from '../../src/core/sql/order.ts';
+import { cursorOf } from '../../src/core/sql/page.ts';
+import { vehicleOrders } from '../../src/core/vehicles/vehicle.ts';
+import type { Client } from '../support/client.ts';
+import { startExplained } from '../support/explained.ts';
+import { recount } from '../support/factories.ts';
+import { looks, type Plan } from '../support/plans.ts';
 
 // Rows of 200 companies as they come in earnest: mixed, one company with half of all, and each company with other statuses and
 // manufacturers than the table as a whole, so that what the planner expects is wrong.

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Answer } from './support/client.ts';
-import { createFleet, fleetFields, newVins } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
-import { askGraphql, askRest, codeOf } from './support/operation.ts';
-import { operations } from './support/operations.ts';
-import { newWorld } from './support/worlds.ts';
+import type { Answer } from '../support/client.ts';
+import { createFleet, fleetFields, newVins } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { askGraphql, askRest, codeOf } from '../support/operation.ts';
+import { operations } from '../support/operations.ts';
+import { newWorld } from '../support/worlds.ts';
 
 // One company sends each operation of either interface many times at once. It is answered or told to wait, and another one is served.
 
