@@ -9,7 +9,7 @@ import { until } from './support/until.ts';
 
 // One company does the worst that its limits allow, at one shared resource after the other. Another one and the probes notice nothing.
 
-const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: '2' } });
+const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: '4' } });
 const [loud, quiet] = [await gateway.as('loud'), await gateway.as('quiet')];
 const [loudFleet, quietFleet] = [await createFleet(loud), await createFleet(quiet)];
 const isServer = gateway.database.kind === 'postgresql';
@@ -90,7 +90,12 @@ test.skipIf(!isServer)('files of two companies that are being stored for long', 
     for (const vin of vins) uploads.push(client.post('/vehicles/file', uploadForm(fleet.id, `vin\n${vin}\n`)));
   }
   const storing = async () => (await gateway.execute(`select from import where state = 'STORING'`)).length;
-  await until(async () => (await storing()) === 4);
+  const ended: number[] = [];
+  for (const upload of uploads) void upload.then(({ status }) => ended.push(status));
+  await until(async () => {
+    expect(ended).toEqual([]);
+    return (await storing()) === 4;
+  });
   const leases = async () =>
     (
       await gateway.execute<{ due_at: string }>(`select due_at::text from import where due_at is not null order by id`)

@@ -34,3 +34,11 @@ test('a file that is refused half way leaves its room, and is not kept', async (
   expect(bytes).toBe(100);
   await kept.discard();
 });
+
+test('of files that grow together as many are kept as there is room for', async () => {
+  const disk = new Disk(LARGEST);
+  // All have the same pieces at the same time; together they are larger than the room by a half.
+  const all = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => disk.keep(file(100), `company-${at}`)));
+  expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+  for (const one of all) if (one.status === 'fulfilled') await one.value.discard();
+});

@@ -42,7 +42,11 @@ export class Disk {
       bytes = 0;
     };
     const take = (more: number) => {
-      if (!this.#hasRoom(company, more)) throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
+      if (!this.#hasRoom(company, more)) {
+        // At once, before the file is closed: until then the next pieces of all others would be refused, too.
+        free();
+        throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
+      }
       this.#add(company, more);
       bytes += more;
     };
