@@ -1,5 +1,3 @@
-import { performance } from 'node:perf_hooks';
-
 /** For so long, requests begin at once in one turn of the event loop. */
 const SHORT_MS = 5;
 
@@ -12,6 +10,7 @@ const ALONE_MS = 1000;
  * long: a company that sends many dear requests at a time waits for them, and the others wait for one of them.
  */
 export class Turns {
+  readonly #clock: () => number;
   /** When the first request of this turn began. */
   #began: number | null = null;
   /** Requests that wait, by company; the company that had its turn last comes last. */
@@ -21,9 +20,14 @@ export class Turns {
   /** The company of the last request, and since when all requests are its. */
   #last = { company: '', since: 0 };
 
+  /** `clock`: in milliseconds. */
+  constructor(clock = () => performance.now()) {
+    this.#clock = clock;
+  }
+
   /** Resolves when a request of this company may begin; undefined where it may begin now. */
   next(company: string): Promise<void> | undefined {
-    const now = performance.now();
+    const now = this.#clock();
     if (company !== this.#last.company) this.#last = { company, since: now };
     if (this.#began === null) this.#beginTurn();
     else if (this.#waiting.size > 0 || (now - this.#began > SHORT_MS && now - this.#last.since < ALONE_MS)) {
@@ -37,11 +41,11 @@ export class Turns {
   }
 
   #beginTurn(): void {
-    const began = performance.now();
+    const began = this.#clock();
     this.#began = began;
     setImmediate(() => {
       this.#began = null;
-      this.#most = performance.now() - began > SHORT_MS ? 1 : this.#most * 2;
+      this.#most = this.#clock() - began > SHORT_MS ? 1 : this.#most * 2;
       if (this.#waiting.size > 0) this.#letIn();
       else this.#most = 1;
     });

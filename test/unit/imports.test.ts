@@ -34,6 +34,7 @@ const allowed: Record<string, readonly string[]> = {
       'app',
       'config',
       'database',
+      'fairness',
       'graphql/transport',
       'idle-memory',
       'manufacturers',

@@ -1,13 +1,13 @@
-import { performance } from 'node:perf_hooks';
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Turns } from '../../src/fairness/turns.ts';
 
-/** Holds the event loop as a dear request does. */
-function work(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
-}
+let now = 0;
+const newTurns = () => new Turns(() => now);
+/** A request has so much work, by the clock of the turns. */
+const work = (ms: number) => {
+  now += ms;
+};
 
 /** Requests of one company that come together; notes who begins. */
 function send(turns: Turns, company: string, { count, ms }: { count: number; ms: number }, begun: string[]) {
@@ -20,7 +20,7 @@ function send(turns: Turns, company: string, { count, ms }: { count: number; ms:
 
 test('while requests are short, all begin in the order in which they come', async () => {
   const begun: string[] = [];
-  const turns = new Turns();
+  const turns = newTurns();
   const all = ['a', 'a', 'b', 'a'].flatMap((company) => send(turns, company, { count: 1, ms: 0 }, begun));
   await Promise.all(all);
   expect(begun).toEqual(['a', 'a', 'b', 'a']);
@@ -28,7 +28,7 @@ test('while requests are short, all begin in the order in which they come', asyn
 
 test('beside many dear requests of one company, that of another waits for one of them at a time', async () => {
   const begun: string[] = [];
-  const turns = new Turns();
+  const turns = newTurns();
   await Promise.all(send(turns, 'large', { count: 1, ms: 8 }, begun));
   const dear = send(turns, 'large', { count: 20, ms: 8 }, begun);
   await nextTurn();
@@ -42,14 +42,14 @@ test('beside many dear requests of one company, that of another waits for one of
 
 test('companies that wait have their turns alternately', async () => {
   const begun: string[] = [];
-  const turns = new Turns();
+  const turns = newTurns();
   await Promise.all(send(turns, 'first', { count: 1, ms: 8 }, begun));
   await Promise.all(['a', 'b', 'c'].flatMap((company) => send(turns, company, { count: 4, ms: 8 }, begun)));
   expect(begun.slice(1).join('')).toBe('abcabcabcabc');
 });
 
 test('requests that waited behind a long one begin more and more at a time once they are short', async () => {
-  const turns = new Turns();
+  const turns = newTurns();
   await turns.next('a');
   work(8);
   let isLeft = 0;
@@ -62,9 +62,10 @@ test('requests that waited behind a long one begin more and more at a time once 
 });
 
 test('a company that is alone waits for nothing', async () => {
-  const turns = new Turns();
+  const turns = newTurns();
   await turns.next('a');
-  await delay(1_010);
+  work(1_010);
+  await nextTurn();
   await turns.next('a');
   work(8);
   expect(turns.next('a')).toBeUndefined();
