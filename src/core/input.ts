@@ -96,3 +96,19 @@ const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
   invalid_format: 'INVALID_FORMAT',
   invalid_value: 'INVALID_VALUE',
 };
+
+/**
+ * A Standard Schema that judges a value by the very schema that core reads it with, so that both interfaces reject the same values
+ * with the same codes and paths. The value stays as it came: core reads it for good, and what its schema makes of it (a Date of a
+ * text) could not be read a second time.
+ */
+export const judgedBy = (schema: z.ZodType) => ({
+  '~standard': {
+    version: 1 as const,
+    vendor: 'zod',
+    validate(value: unknown) {
+      const { error } = schema.safeParse(value);
+      return error ? { issues: error.issues } : { value };
+    },
+  },
+});

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { bare, kindOf, meaningOf } from '../../core/fields.ts';
+import { judgedBy } from '../../core/input.ts';
 import { builder } from './builder.ts';
 import { interfacesOf } from './node.ts';
-import { judgedBy } from './validation.ts';
 
 // Here GraphQL's types are made of core's schemas; what they do not say, files of resources add.
 

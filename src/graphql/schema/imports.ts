@@ -10,6 +10,7 @@ import {
   ROWS_SHOWN,
   rejectedRow,
 } from '../../core/imports/imports.ts';
+import { judgedBy } from '../../core/input.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { uploadOf } from '../transport/upload.ts';
@@ -18,7 +19,6 @@ import { addById, connectionType, pageArgs } from './connection.ts';
 import { enumOf, inputFields, objectOf } from './described.ts';
 import { FleetRef } from './fleet-type.ts';
 import { mutate } from './mutation.ts';
-import { judgedBy } from './validation.ts';
 import { addFleet, rejection } from './vehicles.ts';
 
 enumOf('ImportState', importState, 'How far an import has come.', {
