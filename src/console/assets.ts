@@ -5,8 +5,8 @@ import { type Assets, assetsOf } from '../http/assets.ts';
 
 /** The libraries by the names that modules import them by. */
 const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm', 'oauth4webapi'];
-/** Signing in with an identity provider asks for this one; no first visit does. */
-export const later = 'lib/oauth4webapi.js';
+/** What no first visit asks for, or one of: the library for signing in with an identity provider, and the languages. */
+export const isLater = (path: string) => path === 'lib/oauth4webapi.js' || /^languages\/..\.js$/.test(path);
 const folder = new URL('browser/', import.meta.url);
 
 /** What the console is made of. */
@@ -17,7 +17,8 @@ export interface ConsoleAssets extends Assets {
 
 /** Reads all files once; nobody who takes them slowly keeps the disk busy. */
 export async function loadAssets(): Promise<ConsoleAssets> {
-  const own = (await readdir(folder)).filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();
+  const all = await readdir(folder, { recursive: true });
+  const own = all.filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();
   const pathOf = (name: string) => `lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
   const places = [
     ...own.map((name) => [name, new URL(name, folder)] as const),

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import { Html, hashOf, html } from '../http/pages/html.ts';
-import { type ConsoleAssets, later } from './assets.ts';
+import { type ConsoleAssets, isLater } from './assets.ts';
 
 /**
  * The page at `/console` and its Content-Security-Policy: modules find their libraries by an import map, the only thing that
@@ -10,13 +10,13 @@ export function consolePage(assets: ConsoleAssets, config: Config, token: string
   const at = (path: string) => `/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });
-  const preloaded = (path: string) => path.endsWith('.js') && path !== 'theme.js' && path !== later;
+  const preloaded = (path: string) => path.endsWith('.js') && path !== 'theme.js' && !isLater(path);
   const modules = [...assets.files.keys()].filter(preloaded);
   const styles = [...assets.files.keys()].filter((path) => path.endsWith('.css'));
   const { CONSOLE_CLIENT_ID: client, CONSOLE_SCOPE: scope, AUTH_COMPANY_CLAIM: claim } = config;
   const issuer = client && config.AUTH_ISSUER;
   const page = html`<!doctype html>
-<html lang="en" data-token="${token}" data-claim="${claim}" data-graphiql="${config.GRAPHIQL ? 'on' : ''}"
+<html lang="en" data-token="${token}" data-claim="${claim}"
   data-issuer="${issuer}" data-client="${client}" data-scope="${scope}" data-audience="${config.AUTH_AUDIENCE}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">

@@ -97,7 +97,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
     await select(page, first);
     await button(page, 'Ask again').click();
-    await page.getByText('The manufacturer is being asked again.').waitFor();
+    await page.getByText('Manufacturers are being asked again.').waitFor();
     await select(page, fourth);
     await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
     await dialog(page)

@@ -123,7 +123,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
       .click();
     await page.getByRole('heading', { name: vins[17] ?? '' }).waitFor();
     await button(page, 'Ask again').click();
-    await page.getByText('The manufacturer is being asked again.').waitFor();
+    await page.getByText('Manufacturers are being asked again.').waitFor();
     await page.getByText('It has no contracts.').waitFor();
     await page.getByText('1 vehicle became eligible').waitFor();
   });
@@ -243,7 +243,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const [first, second] = newVins(2);
     await drop(page, 'cars.csv', `Plate;VIN\nB-A 1;${first}\nB-A 2;${second}\nB-A 3;WBA123\nB-A 4;${first}\n`);
     const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
-    await upload.getByText('Why it was refused').click();
+    await upload.getByText('Reasons', { exact: true }).click();
     await upload.getByText('A VIN has 17 characters').waitFor();
     expect(await upload.locator('dd').allInnerTexts()).toEqual(['4', '2', '1', '1']);
     const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download refused rows').click()]);
@@ -279,7 +279,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const picture = await choose('car.png', 'image/png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'));
     await picture.getByText('no list of vehicles that can be read').waitFor();
     const none = await choose('none.csv', 'text/csv', 'vin\nWBA1\nWBA2\n');
-    await none.getByText('Why they were refused').waitFor();
+    await none.getByText('Reasons', { exact: true }).waitFor();
     expect(await none.locator('dd').allInnerTexts()).toEqual(['2', '0', '0', '2']);
   });
 

@@ -1,17 +1,15 @@
 import { useState } from 'preact/hooks';
-import { eventTypes } from './event-types.js';
-import { EventList } from './events.js';
-import { html } from './html.js';
-import { Listing } from './listing.js';
+import { EventList, eventData } from './events.js';
+import { counted, html, locale, t } from './html.js';
+import { Listing } from './list.js';
 import { Page } from './page.js';
 import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-
 import { hrefOf, route } from './router.js';
 import { Search } from './search.js';
 import { sentenceOf } from './sentences.js';
 import { Time } from './time.js';
-import { counted } from './words.js';
+import { eventTypes } from './words.js';
 
 const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $types: [EventType!]) {
   history(first: $first, after: $after, fleetId: $fleetId, types: $types) {
@@ -24,14 +22,7 @@ const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $
       events(last: 1) {
         nodes {
           type
-          data {
-            ... on FleetCreatedData { name }
-            ... on FleetDeletedData { name }
-            ... on EligibilityChangedData { toStatus reason { message } }
-            ... on ImportCompletedData { created existing rejected }
-            ... on VehicleMovedData { toFleetId }
-            ... on ContractData { name pack }
-          }
+          data { ${eventData} }
         }
       }
     }
@@ -39,13 +30,13 @@ const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $
 }`;
 
 const PAGE = 50;
-const searched = [{ name: 'type', label: 'Type', options: [['', 'Everything'], ...Object.entries(eventTypes)] }];
+const searched = [{ name: 'type', label: t('Type'), options: [['', t('Everything')], ...Object.entries(eventTypes)] }];
 const nothing = html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`;
 
-const dayOf = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
+const dayOf = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
 const dayNameOf = ({ from }) => {
   const name = dayOf.format(new Date(from));
-  return name === dayOf.format(new Date()) ? 'Today' : name;
+  return name === dayOf.format(new Date()) ? t('Today') : name;
 };
 
 /**
@@ -79,7 +70,7 @@ function Item({ item, whole }) {
   return html`<li class=${tone}>
     <p>${text}${whole && fleet && html` <span class="dim">·</span> <a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a>`}</p>
     <p class="dim">
-      <${Time} at=${to} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || 'somebody'}`}
+      <${Time} at=${to} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('somebody')}`}
       ${vehicleCount > 0 && html` · <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${counted(count, 'event')}</button>`}
       ${file?.rejected > 0 && html` · <a href=${hrefOf(['fleets', fleet.id, 'uploads'])}>Refused rows</a>`}
     </p>

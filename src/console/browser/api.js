@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { t } from './languages/language.js';
 import { token, turnedAway } from './session.js';
 
 /** Whether the last request got no answer of the gateway. */
@@ -20,7 +21,7 @@ export const fieldError = (path, message) =>
 
 export const unreachable = () => {
   away.value = true;
-  return new ApiError('UNREACHABLE', 'The gateway does not answer.');
+  return new ApiError('UNREACHABLE', t('The gateway does not answer.'));
 };
 
 /** Sends a document, and gives what fetch does; `key` is its Idempotency-Key. Throws ApiError where nobody answers. */

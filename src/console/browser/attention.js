@@ -1,14 +1,14 @@
-import { html } from './html.js';
+import { vehicleColumns } from './columns.js';
+import { counted, html, t } from './html.js';
 import { List } from './list.js';
 import { Page, Sides } from './page.js';
 import { Empty, Turn } from './parts.js';
 import { hrefOf, route } from './router.js';
-import { vehicleColumns } from './vehicle-columns.js';
 import { vehicleVerbs } from './vehicle-verbs.js';
 import { vehiclesQuery } from './vehicles.js';
-import { counted, turns } from './words.js';
+import { turns } from './words.js';
 
-const actors = [['', 'All'], ...Object.entries(turns)];
+const actors = [['', t('All')], ...Object.entries(turns)];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
 /** The filter that a query of an address stands for. */
@@ -20,10 +20,10 @@ export const filterOf = ({ actor, reason }) => ({
 
 /** Vehicles that share a reason stand together, below it. */
 function reasonOf({ eligibility: { reason } }, group) {
-  const { code = '', message = 'No reason is known', actor } = reason ?? {};
+  const { code = '', message = t('No reason is known'), actor } = reason ?? {};
   const { query } = route.value;
   const more =
-    code && (query.reason ? { name: 'All reasons', reason: '' } : { name: 'Only this reason', reason: code });
+    code && (query.reason ? { name: t('All reasons'), reason: '' } : { name: t('Only this reason'), reason: code });
   return {
     key: `${code} ${message}`,
     head:

@@ -1,7 +1,6 @@
-import { html } from './html.js';
+import { count, html, t } from './html.js';
 import { Table } from './table.js';
 import { Day } from './time.js';
-import { count } from './words.js';
 
 const HEIGHT = 100;
 /** Of the place of a day, the bars take so much. */
@@ -11,7 +10,7 @@ const TAKEN = 0.8;
 export function Bars({ label, days, series }) {
   const most = Math.max(1, ...days.flatMap((day) => series.map(({ of }) => of(day))));
   const columns = [
-    { name: 'Day', kind: 'main', cell: ({ id }) => html`<${Day} utc at=${id} />` },
+    { name: t('Day'), kind: 'main', cell: ({ id }) => html`<${Day} utc at=${id} />` },
     ...series.map(({ name, of }) => ({ name, kind: 'named', cell: (day) => count(of(day)) })),
   ];
   return html`<figure class="bars">

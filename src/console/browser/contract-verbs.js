@@ -1,19 +1,15 @@
 import { ask, fieldError } from './api.js';
 import { openDialog } from './dialog.js';
-import { html } from './html.js';
+import { counted, html, t } from './html.js';
 import { Table } from './table.js';
 import { localTime } from './time.js';
-import { counted, explain } from './words.js';
+import { explain } from './words.js';
 
-const createContract = `mutation CreateContract($input: CreateContractInput!) {
-  createContract(input: $input) { contract { id } }
-}`;
-const deleteContract = `mutation DeleteContract($id: ID!) {
-  deleteContract(input: { id: $id }) { contract { id name } }
-}`;
-const vehicleByVin = `query VehicleByVin($vin: String!) {
-  vehicle(by: { vin: $vin }) { vin fleet { id } }
-}`;
+const createContract =
+  'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';
+const deleteContract =
+  'mutation DeleteContract($id: ID!) { deleteContract(input: { id: $id }) { contract { id name } } }';
+const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
 
 const YEAR_MS = 365 * 86_400_000;
 
@@ -21,18 +17,18 @@ function contractFields() {
   const from = new Date();
   from.setHours(24, 0, 0, 0);
   return [
-    { name: 'name', label: 'Name' },
-    { name: 'pack', label: 'Pack of data services', hint: 'A vehicle has one contract for a pack at a time.' },
-    { name: 'description', label: 'What it is for', type: 'area', rows: 2 },
-    { name: 'from', label: 'From', type: 'datetime-local', value: localTime(from) },
-    { name: 'to', label: 'To', type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
+    { name: 'name', label: t('Name') },
+    { name: 'pack', label: t('Pack of data services'), hint: t('A vehicle has one contract for a pack at a time.') },
+    { name: 'description', label: t('What it is for'), type: 'area', rows: 2 },
+    { name: 'from', label: t('From'), type: 'datetime-local', value: localTime(from) },
+    { name: 'to', label: t('To'), type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
   ];
 }
 
 /** Times of a form are those of this place. Throws ApiError where one is missing. */
 function inputOf({ from, to, ...values }) {
   const times = Object.entries({ from, to }).map(([name, value]) => {
-    if (!value) throw fieldError(name, 'Choose a day and a time.');
+    if (!value) throw fieldError(name, t('Choose a day and a time.'));
     return [name, new Date(value).toISOString()];
   });
   return { ...values, ...Object.fromEntries(times) };
@@ -41,19 +37,22 @@ function inputOf({ from, to, ...values }) {
 /** Asks for a contract; without a vehicle, also for its VIN. */
 export const newContract = (vehicle) =>
   openDialog({
-    title: vehicle ? `New contract for ${vehicle.vin}` : 'New contract',
-    fields: [...(vehicle ? [] : [{ name: 'vin', label: 'VIN', class: 'vin', spellcheck: false }]), ...contractFields()],
-    verb: 'Create contract',
+    title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
+    fields: [
+      ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false }]),
+      ...contractFields(),
+    ],
+    verb: t('Create contract'),
     send: async ({ vin, ...values }, run) => {
       const input = inputOf(values);
       const { vin: own, fleet } = vehicle ?? (await vehicleWith(vin));
       await run(createContract, { input: { ...input, vin: own, fleetId: fleet.id } });
-      return `“${input.name}” is there.`;
+      return t('“{name}” is there.', input);
     },
   });
 
 async function vehicleWith(vin) {
-  if (!vin.trim()) throw fieldError('vin', 'Type the VIN of a vehicle.');
+  if (!vin.trim()) throw fieldError('vin', t('Type the VIN of a vehicle.'));
   const { vehicle } = await ask(vehicleByVin, { vin }).catch((error) => {
     throw ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED'].includes(error.code) ? fieldError('vin', explain(error)) : error;
   });
@@ -63,10 +62,10 @@ async function vehicleWith(vin) {
 /** Asks for one contract for each of these vehicles, and tells which got none and why; `done` is called at the end. */
 export const createContracts = (vehicles, done) =>
   openDialog({
-    title: `New contracts for ${counted(vehicles.length, 'vehicle')}`,
-    about: 'Each vehicle gets a contract like this one.',
+    title: t('New contracts for {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
+    about: t('Each vehicle gets a contract like this one.'),
     fields: contractFields(),
-    verb: 'Create contracts',
+    verb: t('Create contracts'),
     wide: true,
     send: async (values, run) => {
       const input = inputOf(values);
@@ -76,9 +75,10 @@ export const createContracts = (vehicles, done) =>
       }
       const failed = outcomes.filter(({ error }) => error);
       done();
-      const made = `${counted(vehicles.length - failed.length, 'contract')} created`;
+      const made = t('{contracts} created', { contracts: counted(vehicles.length - failed.length, 'contract') });
       if (failed.length === 0) return `${made}.`;
-      return { title: `${made}; ${counted(failed.length, 'vehicle')} got none`, body: refusedTable(failed) };
+      const without = t('{vehicles} got none', { vehicles: counted(failed.length, 'vehicle') });
+      return { title: `${made}; ${without}`, body: refusedTable(failed) };
     },
   });
 
@@ -94,8 +94,8 @@ async function createOne(input, run, part) {
 }
 
 const refusedColumns = [
-  { name: 'VIN', kind: 'vin main', cell: ({ vin }) => vin },
-  { name: 'Why', kind: 'note', cell: ({ error }) => explain(error) },
+  { name: t('VIN'), kind: 'vin main', cell: ({ vin }) => vin },
+  { name: t('Why'), kind: 'note', cell: ({ error }) => explain(error) },
 ];
 const refusedTable = (rows) =>
   html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
@@ -110,14 +110,16 @@ export function removeContracts(contracts, done = () => {}) {
   const [{ name, vehicle }] = contracts;
   const one = contracts.length === 1;
   openDialog({
-    title: one ? `Delete the contract “${name}”?` : `Delete ${counted(contracts.length, 'contract')}?`,
-    about: `${one ? `It is that of ${vehicle.vin}. ` : ''}This cannot be undone.`,
-    verb: 'Delete',
+    title: one
+      ? t('Delete the contract “{name}”?', { name })
+      : t('Delete {things}?', { things: counted(contracts.length, 'contract') }),
+    about: `${one ? `${t('It is that of {vin}.', vehicle)} ` : ''}${t('This cannot be undone.')}`,
+    verb: t('Delete'),
     danger: true,
     send: async (_, run) => {
       for (const { id } of contracts) await run(deleteContract, { id }, id).catch(unlessGone);
       done();
-      return `${counted(contracts.length, 'contract')} deleted.`;
+      return `${t('{things} deleted', { things: counted(contracts.length, 'contract') })}.`;
     },
   });
 }

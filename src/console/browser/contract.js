@@ -1,7 +1,7 @@
-import { ContractBadge, Period } from './contract-columns.js';
+import { ContractBadge, Period } from './columns.js';
 import { removeContracts } from './contract-verbs.js';
 import { EventList } from './events.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { Page } from './page.js';
 import { Fact, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -14,7 +14,7 @@ const contractQuery = `query Contract($id: ID!) {
     vehicle { id vin } fleet { id name }
   }
 }`;
-const back = { href: '#/contracts', name: 'Contracts' };
+const back = { href: '#/contracts', name: t('Contracts') };
 
 /** One contract, and what happened to it. */
 export function Contract({ id }) {
@@ -35,9 +35,9 @@ const Facts = ({
 }) => html`<section class="verdict" aria-label="Contract">
   <p class="said"><${ContractBadge} status=${status} /> <span><${Period} from=${from} to=${to} /></span></p>
   <dl class="facts">
-    <${Fact} name="Pack">${pack}<//>
-    <${Fact} name="Vehicle"><a class="vin" href=${hrefOf(['vehicles', vehicle.id])}>${vehicle.vin}</a><//>
-    <${Fact} name="Fleet"><a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a><//>
-    <${Fact} name="Created"><${Day} at=${createdAt} /><//>
+    <${Fact} label="Pack">${pack}<//>
+    <${Fact} label="Vehicle"><a class="vin" href=${hrefOf(['vehicles', vehicle.id])}>${vehicle.vin}</a><//>
+    <${Fact} label="Fleet"><a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a><//>
+    <${Fact} label="Created"><${Day} at=${createdAt} /><//>
   </dl>
 </section>`;

@@ -1,10 +1,11 @@
-import { contractColumns, contractStates } from './contract-columns.js';
+import { contractColumns, contractStates } from './columns.js';
 import { newContract, removeContracts } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-choice.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { List } from './list.js';
 import { Page } from './page.js';
 import { Empty } from './parts.js';
+import { byCreation } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -14,10 +15,13 @@ const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: Contr
   }
 }`;
 
-const orders = {
-  ...{ '': 'Oldest first', '-CREATED_AT': 'Newest first', FROM: 'By beginning', '-FROM': 'Latest beginning first' },
-  ...{ TO: 'By end', '-TO': 'Latest end first' },
+const byPeriod = {
+  FROM: t('By beginning'),
+  '-FROM': t('Latest beginning first'),
+  TO: t('By end'),
+  '-TO': t('Latest end first'),
 };
+const orders = Object.entries({ ...byCreation, ...byPeriod });
 const { name, vehicle, fleet, pack, from, to, status } = contractColumns;
 
 const filterOf = (query) => ({
@@ -28,16 +32,16 @@ const filterOf = (query) => ({
 /** The contracts of all vehicles. */
 export function Contracts() {
   const filters = [
-    { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(contractStates)] },
-    { name: 'fleet', label: 'Fleet', options: [['', 'Any fleet'], ...useFleetOptions()] },
-    { name: 'order', label: 'Order', options: Object.entries(orders) },
+    { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
+    { name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...useFleetOptions()] },
+    { name: 'order', label: t('Order'), options: orders },
   ];
   const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
   return html`<${Page} title="Contracts" about="What ties your vehicles to packs of data services." actions=${make}>
     <${List} label="Contracts" what="contract" document=${contractsQuery}
       wakes=${({ type }) => /^(contract|vehicle|fleet)/i.test(type)} filters=${filters} filterOf=${filterOf}
       columns=${[name, vehicle, fleet, pack, from, to, status]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
-      verbs=${[{ name: 'Delete …', run: removeContracts, danger: true }]} empty=${nothing} />
+      verbs=${[{ name: t('Delete …'), run: removeContracts, danger: true }]} empty=${nothing} />
   <//>`;
 }
 

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Form } from './form.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { route } from './router.js';
 import { company } from './session.js';
 import { toast } from './toast.js';
@@ -51,7 +51,7 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
     ${
       result
         ? html`${result.body}
-          <div class="row end"><button type="button" class="primary" onClick=${close}>${result.verb ?? 'Done'}</button></div>`
+          <div class="row end"><button type="button" class="primary" onClick=${close}>${result.verb ?? t('Done')}</button></div>`
         : html`${about && html`<p class="about">${about}</p>`}
           <${Form} fields=${fields} verb=${verb} danger=${danger} send=${sent} close=${close} />`
     }

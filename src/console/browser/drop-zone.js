@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { html } from './html.js';
+import { html, t } from './html.js';
 
 const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
 
@@ -32,6 +32,6 @@ export function DropZone({ name, take }) {
   }, []);
   return (
     over &&
-    html`<div class="drop" aria-hidden="true"><p>Drop to add the vehicles to<br /><b>${name ?? 'this fleet'}</b></p></div>`
+    html`<div class="drop" aria-hidden="true"><p>Drop to add the vehicles to<br /><b>${name ?? t('this fleet')}</b></p></div>`
   );
 }

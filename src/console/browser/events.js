@@ -1,15 +1,23 @@
 import { useState } from 'preact/hooks';
-import { html } from './html.js';
-import { Listing } from './listing.js';
+import { count, html, t } from './html.js';
+import { Listing } from './list.js';
 import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { sentenceOf } from './sentences.js';
 import { Time } from './time.js';
-import { count } from './words.js';
 
 /** More vehicles of an event are only counted. */
 const NAMED = 10;
+
+/** What events say, as far as sentences.js tells of it. */
+export const eventData = `
+  ... on FleetCreatedData { name }
+  ... on FleetDeletedData { name }
+  ... on EligibilityChangedData { toStatus reason { message } }
+  ... on ImportCompletedData { created existing rejected }
+  ... on VehicleMovedData { toFleetId }
+  ... on ContractData { name pack }`;
 
 const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFilter, $vehicles: Boolean!) {
   events(last: $last, before: $before, filter: $filter) {
@@ -17,14 +25,7 @@ const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFil
     nodes {
       id type timestamp actor vehicleCount fleetId
       vehicles @include(if: $vehicles) { id vin }
-      data {
-        ... on FleetCreatedData { name }
-        ... on FleetDeletedData { name }
-        ... on EligibilityChangedData { toStatus reason { message } }
-        ... on ImportCompletedData { created existing rejected }
-        ... on VehicleMovedData { toFleetId }
-        ... on ContractData { name pack }
-      }
+      data { ${eventData} }
     }
   }
 }`;
@@ -55,6 +56,6 @@ function Event({ event }) {
       html`<p>${named.map(({ id, vin }) => html`<a key=${id} class="vin" href=${hrefOf(['vehicles', id])}>${vin}</a> `)}
         ${vehicleCount > named.length && html`<span class="dim">and ${count(vehicleCount - named.length)} more</span>`}</p>`
     }
-    <p class="dim"><${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || 'somebody'}`}</p>
+    <p class="dim"><${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('somebody')}`}</p>
   </li>`;
 }

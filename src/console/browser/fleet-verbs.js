@@ -1,57 +1,50 @@
 import { ask, askIfAllowed, fieldError } from './api.js';
 import { attempt, openDialog } from './dialog.js';
 import { changesOf } from './field.js';
+import { counted, t } from './languages/language.js';
 import { go, hrefOf } from './router.js';
-import { counted } from './words.js';
 
-const createFleet = `mutation CreateFleet($input: CreateFleetInput!) {
-  createFleet(input: $input) { fleet { id name } }
-}`;
+const createFleet =
+  'mutation CreateFleet($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name } } }';
 const updateFleet = `mutation UpdateFleet($input: UpdateFleetInput!) {
   updateFleet(input: $input) { fleet { id name companyAddress email vat } }
 }`;
-const deleteFleet = `mutation DeleteFleet($id: ID!) {
-  deleteFleet(input: { id: $id }) { fleet { id name } }
-}`;
-const contentsQuery = `query Contents($id: ID!) {
-  fleet(id: $id) { id name vehicleCount }
-}`;
-const contractsQuery = `query ContractsInFleet($id: ID!) {
-  fleet(id: $id) { contracts(first: 1) { totalCount } }
-}`;
+const deleteFleet = 'mutation DeleteFleet($id: ID!) { deleteFleet(input: { id: $id }) { fleet { id name } } }';
+const contentsQuery = 'query Contents($id: ID!) { fleet(id: $id) { id name vehicleCount } }';
+const contractsQuery = 'query ContractsInFleet($id: ID!) { fleet(id: $id) { contracts(first: 1) { totalCount } } }';
 
 const fieldsOf = (fleet = {}) =>
   [
-    { name: 'name', label: 'Name' },
-    { name: 'companyAddress', label: 'Company address', autocomplete: 'street-address' },
-    { name: 'email', label: 'E-mail of who answers for it', type: 'email', autocomplete: 'email' },
-    { name: 'vat', label: 'VAT number' },
+    { name: 'name', label: t('Name') },
+    { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
+    { name: 'email', label: t('E-mail of who answers for it'), type: 'email', autocomplete: 'email' },
+    { name: 'vat', label: t('VAT number') },
   ].map((field) => ({ ...field, value: fleet[field.name] }));
 
 /** Asks for a new fleet, and goes there. */
 export const newFleet = () =>
   openDialog({
-    title: 'New fleet',
+    title: t('New fleet'),
     fields: fieldsOf(),
-    verb: 'Create fleet',
+    verb: t('Create fleet'),
     send: async (input, run) => {
       const { fleet } = (await run(createFleet, { input })).createFleet;
       go(hrefOf(['fleets', fleet.id]));
-      return `“${fleet.name}” is there.`;
+      return t('“{name}” is there.', fleet);
     },
   });
 
 /** Asks what is to be changed of a fleet, and sends that alone. */
 export const editFleet = (fleet) =>
   openDialog({
-    title: 'Edit fleet',
+    title: t('Edit fleet'),
     fields: fieldsOf(fleet),
-    verb: 'Save',
+    verb: t('Save'),
     send: async (values, run) => {
       const changes = changesOf(values, fleet);
-      if (Object.keys(changes).length === 0) return 'Nothing was changed.';
+      if (Object.keys(changes).length === 0) return t('Nothing was changed.');
       await run(updateFleet, { input: { id: fleet.id, ...changes } });
-      return 'Saved.';
+      return t('Saved.');
     },
   });
 
@@ -61,19 +54,20 @@ export const removeFleet = (id) =>
     const { fleet } = await ask(contentsQuery, { id });
     const { name, vehicleCount } = fleet;
     const contracts = (await askIfAllowed(contractsQuery, { id }))?.fleet.contracts.totalCount;
-    const known = contracts === undefined ? 'their contracts' : counted(contracts, 'contract');
-    const goes = `${counted(vehicleCount, 'vehicle')} and ${known}`;
+    const known = contracts === undefined ? t('their contracts') : counted(contracts, 'contract');
+    const goes = { vehicles: counted(vehicleCount, 'vehicle'), contracts: known };
+    const all = t('{vehicles} and {contracts} are deleted with it. This cannot be undone.', goes);
     openDialog({
-      title: `Delete “${name}”?`,
-      about: vehicleCount > 0 ? `${goes} are deleted with it. This cannot be undone.` : 'It has no vehicles.',
-      fields: vehicleCount > 0 ? [{ name: 'typed', label: `Type the fleet’s name: ${name}` }] : [],
-      verb: 'Delete fleet',
+      title: t('Delete “{name}”?', fleet),
+      about: vehicleCount > 0 ? all : t('It has no vehicles.'),
+      fields: vehicleCount > 0 ? [{ name: 'typed', label: t('Type the fleet’s name: {name}', fleet) }] : [],
+      verb: t('Delete fleet'),
       danger: true,
       send: async ({ typed }, run) => {
-        if (vehicleCount > 0 && typed.trim() !== name) throw fieldError('typed', 'This is not the fleet’s name.');
+        if (vehicleCount > 0 && typed.trim() !== name) throw fieldError('typed', t('This is not the fleet’s name.'));
         await run(deleteFleet, { id });
         go('#/fleets');
-        return `“${name}” is deleted.`;
+        return t('“{name}” is deleted.', fleet);
       },
     });
   })();

@@ -3,7 +3,7 @@ import { Runs } from './activity.js';
 import { addVins } from './add-vins.js';
 import { DropZone } from './drop-zone.js';
 import { editFleet, removeFleet } from './fleet-verbs.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { Imports } from './imports.js';
 import { Page, Sides } from './page.js';
 import { Summary } from './parts.js';
@@ -21,7 +21,7 @@ const fleetQuery = `query Fleet($id: ID!) {
   }
 }`;
 
-const back = { href: '#/fleets', name: 'Fleets' };
+const back = { href: '#/fleets', name: t('Fleets') };
 
 /** One fleet: its vehicles, its uploads, and what happened to it. */
 export function Fleet({ id, side = '' }) {
@@ -45,11 +45,11 @@ export function Fleet({ id, side = '' }) {
   const pick = (one) => hrefOf(['fleets', id], { ...rest, after: '', before: '', status: one === status ? '' : one });
   const about = fleet && [fleet.companyAddress, fleet.email, fleet.vat].join(' · ');
   const sides = [
-    ['', 'Vehicles'],
-    ['uploads', 'Uploads'],
-    ['activity', 'Activity'],
+    ['', t('Vehicles')],
+    ['uploads', t('Uploads')],
+    ['activity', t('Activity')],
   ].map(([path, name]) => ({ name, href: hrefOf(['fleets', id, path].filter(Boolean)), here: path === side }));
-  sides.push({ name: 'Contracts', href: hrefOf(['contracts'], { fleet: id }), here: false });
+  sides.push({ name: t('Contracts'), href: hrefOf(['contracts'], { fleet: id }), here: false });
   return html`<${Page} title=${fleet?.name} back=${back} actions=${actions} about=${about ?? html`<span class="blank word" />`}>
     <${DropZone} name=${fleet?.name} take=${take} />
     <${Summary} summary=${fleet?.eligibilitySummary} status=${status} hrefFor=${pick} />

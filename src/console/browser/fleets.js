@@ -1,10 +1,10 @@
 import { newFleet } from './fleet-verbs.js';
-import { html } from './html.js';
+import { counted, html, t } from './html.js';
 import { List } from './list.js';
 import { Page } from './page.js';
 import { Bar, Empty, Legend } from './parts.js';
 import { hrefOf } from './router.js';
-import { counted } from './words.js';
+import { byCreation } from './words.js';
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
   fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -17,10 +17,10 @@ const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $f
   }
 }`;
 
-const orders = { '': 'Oldest first', '-CREATED_AT': 'Newest first', NAME: 'By name', '-NAME': 'By name, last first' };
+const orders = { ...byCreation, NAME: t('By name'), '-NAME': t('By name, last first') };
 const fields = [
-  { name: 'name', label: 'A part of the name' },
-  { name: 'order', label: 'Order', options: Object.entries(orders) },
+  { name: 'name', label: t('A part of the name') },
+  { name: 'order', label: t('Order'), options: Object.entries(orders) },
 ];
 
 /** All fleets, each with its bar. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { Field, valuesOf, wrongIn } from './field.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { newId } from './ids.js';
 import { Failure } from './parts.js';
 import { changed } from './query.js';
@@ -38,12 +38,12 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
     ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} about=${busy && kept} />`}
     <div class="row end">
       ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
-      <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy ? 'One moment …' : verb}</button>
+      <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy ? t('One moment …') : verb}</button>
     </div>
   </form>`;
 }
 
-const kept = 'What you typed is kept, and sent again until there is an answer; it is carried out once.';
+const kept = t('What you typed is kept, and sent again until there is an answer; it is carried out once.');
 
 /** True if the submission must be repeated, since its outcome is unknown. */
 async function attempt(once, setError, gone) {

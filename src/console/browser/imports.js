@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks';
-import { html } from './html.js';
+import { counted, html, t } from './html.js';
 import { Earlier, Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
 import { route } from './router.js';
 import { Time } from './time.js';
 import { uploadForm } from './upload-form.js';
-import { counted } from './words.js';
 
 const LAST = 50;
 
@@ -19,7 +18,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   }
 }`;
 
-const states = { RUNNING: 'Under way', STORING: 'Being stored', COMPLETED: 'Completed', FAILED: 'Failed' };
+const states = { RUNNING: t('Under way'), STORING: t('Being stored'), COMPLETED: t('Completed'), FAILED: t('Failed') };
 
 /** The files that a fleet was sent, the last one first. */
 export function Imports({ fleetId }) {
@@ -46,9 +45,9 @@ function Import({ id, state, received, created, existing, rejected, startedAt })
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
-    `${created} added`,
-    existing > 0 && `${existing} already there`,
-    rejected > 0 && `${rejected} refused`,
+    t('{count} added', { count: created }),
+    existing > 0 && t('{count} already there', { count: existing }),
+    rejected > 0 && t('{count} refused', { count: rejected }),
   ];
   return html`<li>
     <div class="row apart">

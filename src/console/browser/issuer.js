@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { ask } from './api.js';
+import { t } from './languages/language.js';
 import { go } from './router.js';
 import { ended, lapsed, signIn, signOut, token } from './session.js';
 
@@ -28,14 +29,16 @@ let tokens;
 let timer;
 
 async function provider() {
-  if (!isSecureContext) throw new Error('Signing in needs https.');
+  if (!isSecureContext) throw new Error(t('Signing in needs https.'));
   const oauth = await import('oauth4webapi');
   const address = new URL(issuer);
   const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:', additionalParameters: meant };
   const server = await oauth.processDiscoveryResponse(address, await oauth.discoveryRequest(address, options));
   const { origin } = new URL(server.token_endpoint);
   if (origin === address.origin) return { oauth, server, options, own: [server, { client_id }, oauth.None()] };
-  throw new Error(`The provider gives tokens at ${origin}; the console may ask ${address.origin} alone.`);
+  throw new Error(
+    t('The provider gives tokens at {origin}; the console may ask {own} alone.', { origin, own: address.origin }),
+  );
 }
 
 /** Leaves for the provider; `silent` asks it to answer without a question to the person. */
@@ -74,7 +77,7 @@ async function finish(answer) {
   busy.value = true;
   asking = way.asking;
   try {
-    if (!way.state) throw new Error('This sign-in began elsewhere. Please sign in again.');
+    if (!way.state) throw new Error(t('This sign-in began elsewhere. Please sign in again.'));
     const { oauth, server, options, own } = await provider();
     const code = oauth.validateAuthResponse(server, { client_id }, answer, way.state);
     const response = await oauth.authorizationCodeGrantRequest(...own, code, redirect_uri, way.verifier, options);
@@ -83,7 +86,7 @@ async function finish(answer) {
     await ask('{ __typename }', {}, { as: given.access_token }).catch(refuse);
     if (!asking) return keep(given);
     channel.postMessage({ to: asking, given });
-    ended.value = 'You are signed in again. You can close this window.';
+    ended.value = t('You are signed in again. You can close this window.');
     close();
   } catch (error) {
     fail(error, way.silent);
@@ -92,17 +95,21 @@ async function finish(answer) {
 
 function refuse({ code, message }) {
   if (!['UNAUTHENTICATED', 'FORBIDDEN'].includes(code)) return;
-  throw new Error(`The gateway refuses the provider’s token: ${message}`);
+  throw new Error(t('The gateway refuses the provider’s token: {message}', { message }));
 }
 
 const sentences = {
-  access_denied: 'The provider did not let you in.',
-  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'The clock of this device differs from the provider’s. Set it and sign in again.',
+  access_denied: t('The provider did not let you in.'),
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: t(
+    'The clock of this device differs from the provider’s. Set it and sign in again.',
+  ),
 };
 
 function fail(error, silent) {
-  const refused = error.error && `The provider refuses: ${error.error_description ?? error.error}`;
-  const away = error instanceof TypeError && 'The provider does not answer, or does not know the address of this page.';
+  const refused =
+    error.error && t('The provider refuses: {message}', { message: error.error_description ?? error.error });
+  const away =
+    error instanceof TypeError && t('The provider does not answer, or does not know the address of this page.');
   over(silent && error.error ? '' : (sentences[error.error ?? error.code] ?? (refused || away || error.message)));
 }
 
@@ -128,7 +135,7 @@ async function renew(until) {
   } catch {
     if (tokens !== before) return;
     if (Date.now() < until) timer = setTimeout(renew, RETRY_MS, until);
-    else lapsed.value = 'Your session has ended. Sign in again; what you see and typed stays as it is.';
+    else lapsed.value = t('Your session has ended. Sign in again; what you see and typed stays as it is.');
   }
 }
 
@@ -148,7 +155,7 @@ export async function leave() {
     const query = { client_id, id_token_hint, post_logout_redirect_uri: redirect_uri };
     if (server.end_session_endpoint) leaveFor(server.end_session_endpoint, query);
   } catch {
-    ended.value = 'You are signed out here. The provider does not answer, and may still know you.';
+    ended.value = t('You are signed out here. The provider does not answer, and may still know you.');
   }
 }
 
@@ -163,7 +170,7 @@ function over(why) {
 if (hasIssuer) {
   channel.onmessage = ({ data }) => {
     if (data.to === me) keep(data.given);
-    if (data.out && tokens) over('You have signed out in another tab.');
+    if (data.out && tokens) over(t('You have signed out in another tab.'));
   };
   const answer = new URLSearchParams(location.search);
   if (answer.has('state')) finish(answer);

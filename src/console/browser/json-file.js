@@ -1,14 +1,12 @@
 import { ApiError } from './api.js';
+import { t } from './languages/language.js';
 
-/**
- * A JSON file of VINs as the CSV file that the gateway reads: a list of texts, or of objects with a member `vin`, by itself or
- * as the only list of an object. Throws ApiError for anything else.
- */
+/** A JSON file of VINs, a list of texts or of objects with a `vin`, as the CSV file that the gateway reads. Throws ApiError. */
 export async function csvOf(file) {
   const list = listOf(readJson(await file.text()));
   const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
   if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
-    throw new ApiError('NO_VINS', 'This JSON has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].');
+    throw new ApiError('NO_VINS', t('This JSON has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'));
   }
   return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
 }
@@ -17,7 +15,7 @@ function readJson(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiError('NO_VINS', `This file is not JSON: ${error.message}.`);
+    throw new ApiError('NO_VINS', t('This file is not JSON: {message}.', error));
   }
 }
 

@@ -1,5 +1,5 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
-import { Listing } from './listing.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, orderOf, pageOf, route } from './router.js';
@@ -8,10 +8,8 @@ import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
 
 /**
- * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `document` asks for one
- * connection with `filter`, `orderBy` and a page, `filters` are the fields above it (search.js) and `filterOf` makes them a
- * filter; `verbs` are for chosen rows. `order` is that of an address without one; `save` makes a file of the whole list. The
- * rest is for the table, or for what is to `show` in its place.
+ * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `filterOf` makes a filter of
+ * the fields above it, `save` a file of the whole list. What is not named here is for the table, or for what is to `show` in its place.
  */
 export function List({
   document,
@@ -48,4 +46,22 @@ export function List({
     }
     ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} />`}
   <//>`;
+}
+
+/** Holds a list that has pages: another page is shown from its top, and has the focus. The address or `page` names it. */
+export function Listing({ label, page = pageOfAddress(), children }) {
+  const top = useRef();
+  const shown = useRef(page);
+  useEffect(() => {
+    if (shown.current === page) return;
+    shown.current = page;
+    top.current.focus({ preventScroll: true });
+    top.current.scrollIntoView({ block: 'start' });
+  }, [page]);
+  return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${label}>${children}</section>`;
+}
+
+function pageOfAddress() {
+  const { after = '', before = '' } = route.value.query;
+  return after + before;
 }

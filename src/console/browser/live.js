@@ -3,9 +3,7 @@ import { ask, away } from './api.js';
 import { token } from './session.js';
 import { subscribe } from './stream.js';
 
-const document_ = `subscription Follow($after: String) {
-  events(after: $after) { id type fleetId }
-}`;
+const document_ = 'subscription Follow($after: String) { events(after: $after) { id type fleetId } }';
 const AWAY_MS = 3_000;
 const LONGEST_PAUSE_MS = 4_000;
 

@@ -1,4 +1,4 @@
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { Page } from './page.js';
 import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -10,19 +10,19 @@ const manufacturersQuery = `query Manufacturers {
   providers { name state since askedLastMinute oldestWaiting brands { id state since } }
 }`;
 
-const States = { OK: 'Asked', HELD_BACK: 'Held back', NONE: 'Not asked' };
+const States = { OK: t('Asked'), HELD_BACK: t('Held back'), NONE: t('Not asked') };
 const tones = { OK: 'active', HELD_BACK: 'failed', NONE: 'unsupported' };
 const dash = html`<span class="dim">–</span>`;
 
 const columns = [
-  { name: 'Manufacturer', kind: 'main', cell: ({ name }) => name },
-  { name: 'Asked through', kind: 'note', cell: ({ provider }) => provider?.name ?? dash },
+  { name: t('Manufacturer'), kind: 'main', cell: ({ name }) => name },
+  { name: t('Asked through'), kind: 'note', cell: ({ provider }) => provider?.name ?? dash },
   {
-    name: 'State',
+    name: t('State'),
     kind: 'tag',
     cell: ({ state }) => html`<span class=${`badge ${tones[state]}`}>${States[state]}</span>`,
   },
-  { name: 'Since', kind: 'when', cell: ({ since }) => (since ? html`<${Time} at=${since} />` : '') },
+  { name: t('Since'), kind: 'when', cell: ({ since }) => (since ? html`<${Time} at=${since} />` : '') },
 ];
 
 /** Whether each manufacturer answers at all, for those who wonder why no answer comes. */

@@ -3,13 +3,13 @@ import { filterOf } from './attention.js';
 import { Bars } from './bars.js';
 import { newFleet } from './fleet-verbs.js';
 import { Beginning } from './fleets.js';
-import { html } from './html.js';
+import { count, counted, html, t } from './html.js';
 import { Page } from './page.js';
 import { Failure, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Time } from './time.js';
-import { count, counted, turns } from './words.js';
+import { turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -25,14 +25,12 @@ const companyQuery = `query Overview($from: DateTime!) {
   providers { name state since brands { id state since } }
   fleets(last: 1) { nodes { id name } }
 }`;
-const turnQuery = `query Turn($filter: VehicleFilter!) {
-  vehicles(filter: $filter) { totalCount totalCountIsExact }
-}`;
+const turnQuery = 'query Turn($filter: VehicleFilter!) { vehicles(filter: $filter) { totalCount totalCountIsExact } }';
 
 const numberOf = (type) => (day) => day.counts.find((one) => one.type === type)?.vehicleCount ?? 0;
 const series = [
-  { name: 'Vehicles added', of: numberOf('VEHICLE_ADDED') },
-  { name: 'Eligibility changed', of: numberOf('ELIGIBILITY_CHANGED') },
+  { name: t('Vehicles added'), of: numberOf('VEHICLE_ADDED') },
+  { name: t('Eligibility changed'), of: numberOf('ELIGIBILITY_CHANGED') },
 ];
 
 /** What matters today about all fleets. */
@@ -52,7 +50,11 @@ export function Overview() {
 }
 
 const said = ({ vehicleCount, fleetCount, eligibilitySummary: { eligible } }) =>
-  `${count(eligible)} of ${counted(vehicleCount, 'vehicle')} in ${counted(fleetCount, 'fleet')} are eligible.`;
+  t('{eligible} of {vehicles} in {fleets} are eligible.', {
+    eligible,
+    vehicles: counted(vehicleCount, 'vehicle'),
+    fleets: counted(fleetCount, 'fleet'),
+  });
 
 /** A provider that is held back, or those of its manufacturers that are. */
 const silent = ({ name, state, since, brands }) =>
@@ -73,7 +75,7 @@ function Numbers({ company, first }) {
     <div class="panels">
       <section class="summary" aria-labelledby="trend">
         <h2 id="trend">The last ${DAYS} days</h2>
-        <${Bars} label=${`Vehicles by the day, the last ${DAYS} days`} days=${days} series=${series} />
+        <${Bars} label=${t('Vehicles by the day, the last {days} days', { days: DAYS })} days=${days} series=${series} />
       </section>
       <section class="summary" aria-labelledby="turns">
         <h2 id="turns">Vehicles without data: whose turn it is</h2>

@@ -1,11 +1,11 @@
-import { html } from './html.js';
+import { count, counted, html, t } from './html.js';
 import { hrefOf } from './router.js';
-import { count, counted, explain, statuses, statusNames, summarised, turns } from './words.js';
+import { explain, statuses, statusNames, summarised, turns } from './words.js';
 
 /** A bar with a part for each status, as long as its number of vehicles. */
 export function Bar({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
-  return html`<div class="bar" role="img" aria-label=${summarised(summary) || 'No vehicles'}>
+  return html`<div class="bar" role="img" aria-label=${summarised(summary) || t('No vehicles')}>
     ${parts.map(
       (one) => html`<span key=${one.status} class=${`part ${one.count}`} style=${{ flexGrow: summary[one.count] }} />`,
     )}
@@ -101,4 +101,4 @@ const Step = ({ href, children }) =>
     : html`<span class="button off" aria-disabled="true" role="link">${children}</span>`;
 
 /** The number of a thing, and its name below. */
-export const Fact = ({ name, children }) => html`<div class="fact"><dt>${name}</dt><dd>${children}</dd></div>`;
+export const Fact = ({ label, children }) => html`<div class="fact"><dt>${label}</dt><dd>${children}</dd></div>`;

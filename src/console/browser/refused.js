@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import { attempt } from './dialog.js';
 import { saveRefused } from './download.js';
-import { html } from './html.js';
+import { count, html, t } from './html.js';
 import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
-import { count } from './words.js';
 
 const PAGE = 100;
 /** More are for a spreadsheet. */
@@ -16,9 +15,9 @@ const refusedQuery = `query Refused($id: ID!, $first: Int!) {
 }`;
 
 const columns = [
-  { name: 'Row', kind: 'named', cell: ({ row }) => row },
-  { name: 'Value', kind: 'vin main', cell: ({ value }) => value },
-  { name: 'Why', kind: 'note', cell: ({ message }) => message },
+  { name: t('Row'), kind: 'named', cell: ({ row }) => row },
+  { name: t('Value'), kind: 'vin main', cell: ({ value }) => value },
+  { name: t('Why'), kind: 'note', cell: ({ message }) => message },
 ];
 
 /** Refused values with why, in a part of the page that scrolls. */

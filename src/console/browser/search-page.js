@@ -1,11 +1,10 @@
-import { html } from './html.js';
+import { counted, html, t } from './html.js';
 import { Page } from './page.js';
 import { Empty, Failure, link, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { route } from './router.js';
 import { Search } from './search.js';
 import { Table } from './table.js';
-import { counted } from './words.js';
 
 /** The gateway finds at most this many. */
 const MOST = 50;
@@ -20,18 +19,33 @@ const searchQuery = `query Search($text: String!, $first: Int!) {
 }`;
 
 const kinds = {
-  Fleet: { part: 'fleets', name: ({ name }) => name, about: ({ vehicleCount }) => counted(vehicleCount, 'vehicle') },
-  Vehicle: { part: 'vehicles', name: ({ vin }) => vin, about: ({ fleet }) => `in ${fleet.name}` },
-  Contract: { part: 'contracts', name: ({ name }) => name, about: ({ vin }) => `of ${vin}` },
+  Fleet: {
+    what: t('Fleet'),
+    part: 'fleets',
+    name: ({ name }) => name,
+    about: ({ vehicleCount }) => counted(vehicleCount, 'vehicle'),
+  },
+  Vehicle: {
+    what: t('Vehicle'),
+    part: 'vehicles',
+    name: ({ vin }) => vin,
+    about: ({ fleet }) => t('in {name}', fleet),
+  },
+  Contract: {
+    what: t('Contract'),
+    part: 'contracts',
+    name: ({ name }) => name,
+    about: (contract) => t('of {vin}', contract),
+  },
 };
 const kindOf = ({ __typename: type }) => kinds[type];
 
 const columns = [
-  { name: 'Found', kind: 'main', cell: (row) => link([kindOf(row).part, row.id], kindOf(row).name(row)) },
-  { name: 'About', kind: 'note', cell: (row) => kindOf(row).about(row) },
-  { name: 'What', kind: 'tag', cell: ({ __typename: type }) => html`<span class="badge">${type}</span>` },
+  { name: t('Found'), kind: 'main', cell: (row) => link([kindOf(row).part, row.id], kindOf(row).name(row)) },
+  { name: t('About'), kind: 'note', cell: (row) => kindOf(row).about(row) },
+  { name: t('What'), kind: 'tag', cell: (row) => html`<span class="badge">${kindOf(row).what}</span>` },
 ];
-const fields = [{ name: 'text', label: 'A part of a name, or a VIN, its start or end' }];
+const fields = [{ name: 'text', label: t('A part of a name, or a VIN, its start or end') }];
 
 /** Fleets, vehicles and contracts by what people know of them. */
 export function SearchPage() {

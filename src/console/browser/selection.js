@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { html } from './html.js';
-import { count } from './words.js';
+import { count, html } from './html.js';
 
 /** Rows that the user has chosen; they stay chosen on other pages of the list. */
 export function useSelection() {

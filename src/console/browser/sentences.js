@@ -1,44 +1,47 @@
-import { count, counted, statusNames, summarised } from './words.js';
+import { counted, t } from './languages/language.js';
+import { statusNames, summarised } from './words.js';
 
-const vehicles = ({ vehicleCount }) => counted(vehicleCount, 'vehicle');
-const contracts = ({ count: made = 1 }) => counted(made, 'contract');
-
+const vehicles = ({ vehicleCount }) => ({ things: counted(vehicleCount, 'vehicle') });
+const contracts = ({ count: made = 1 }) => ({ things: counted(made, 'contract') });
 const sentences = {
-  FLEET_CREATED: ({ data, fleet }) => ({ text: fleet ? 'Fleet created' : `Fleet “${data.name ?? ''}” created` }),
-  FLEET_UPDATED: () => ({ text: 'Fleet changed' }),
-  FLEET_DELETED: ({ data }) => ({ text: `Fleet “${data.name ?? ''}” deleted` }),
-  VEHICLE_ADDED: (one) => ({ text: `${vehicles(one)} added` }),
-  VEHICLE_REMOVED: (one) => ({ text: `${vehicles(one)} deleted` }),
+  FLEET_CREATED: ({ data: { name }, fleet }) => ({
+    text: fleet || !name ? t('Fleet created') : t('Fleet “{name}” created', { name }),
+  }),
+  FLEET_UPDATED: () => ({ text: t('Fleet changed') }),
+  FLEET_DELETED: ({ data: { name } }) => ({ text: name ? t('Fleet “{name}” deleted', { name }) : t('Fleet deleted') }),
+  VEHICLE_ADDED: (one) => ({ text: t('{things} added', vehicles(one)) }),
+  VEHICLE_REMOVED: (one) => ({ text: t('{things} deleted', vehicles(one)) }),
   VEHICLE_MOVED: (one) => ({
     text:
       one.data.toFleetId === one.fleetId
-        ? `${vehicles(one)} moved here from another fleet`
-        : `${vehicles(one)} moved to another fleet`,
+        ? t('{things} moved here from another fleet', vehicles(one))
+        : t('{things} moved to another fleet', vehicles(one)),
   }),
   ELIGIBILITY_CHANGED: (one) => (one.count > 1 ? answers(one) : answer(one)),
   IMPORT_COMPLETED: ({ data, vehicleCount }) => ({
     text:
       data.created === undefined
-        ? `File imported: ${counted(vehicleCount, 'vehicle')} added`
-        : `File imported: ${count(data.created)} added, ${count(data.existing)} already there, ${count(data.rejected)} refused`,
+        ? t('File imported: {things} added', vehicles({ vehicleCount }))
+        : t('File imported: {created} added, {existing} already there, {rejected} refused', data),
   }),
-  CONTRACT_CREATED: (one) => ({ text: `${contracts(one)} created`, detail: contractOf(one) }),
-  CONTRACT_DELETED: (one) => ({ text: `${contracts(one)} deleted`, detail: contractOf(one) }),
-  CONTRACT_STARTED: (one) => ({ text: `${contracts(one)} came into force`, detail: contractOf(one) }),
-  CONTRACT_ENDED: (one) => ({ text: `${contracts(one)} ended`, detail: contractOf(one) }),
-  WEBHOOK_TEST: () => ({ text: 'Webhook tested' }),
+  CONTRACT_CREATED: (one) => ({ text: t('{things} created', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_DELETED: (one) => ({ text: t('{things} deleted', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_STARTED: (one) => ({ text: t('{things} came into force', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_ENDED: (one) => ({ text: t('{things} ended', contracts(one)), detail: contractOf(one) }),
+  WEBHOOK_TEST: () => ({ text: t('Webhook tested') }),
 };
 
 const contractOf = ({ count: made = 1, data: { name, pack } }) => made === 1 && name && `${name}, ${pack}`;
 
+const nameOf = (status) => statusNames[status] ?? t('different');
 const answer = ({ data: { toStatus, reason }, ...one }) => ({
-  text: `${vehicles(one)} became ${(statusNames[toStatus] ?? 'different').toLowerCase()}`,
+  text: t('{things} became {status}', { ...vehicles(one), status: nameOf(toStatus).toLowerCase() }),
   detail: reason?.message,
   tone: toStatus?.toLowerCase(),
 });
 
 const answers = ({ count: given, statuses }) => ({
-  text: `${counted(given, 'answer')} of manufacturers`,
+  text: t('{things} of manufacturers', { things: counted(given, 'answer') }),
   detail: summarised(statuses),
 });
 

@@ -1,22 +1,22 @@
 import { useEffect } from 'preact/hooks';
 import { away } from './api.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { leave } from './issuer.js';
 import { live } from './live.js';
 import { route } from './router.js';
 import { company } from './session.js';
-import { ThemeSwitch } from './theme-switch.js';
+import { LanguageSwitch, ThemeSwitch } from './switches.js';
 
 const places = [
-  { name: 'Overview', href: '#/', of: [''] },
-  { name: 'Fleets', href: '#/fleets', of: ['fleets'] },
-  { name: 'Vehicles', href: '#/vehicles', of: ['vehicles'] },
-  { name: 'Contracts', href: '#/contracts', of: ['contracts'] },
-  { name: 'Attention', href: '#/attention', of: ['attention'] },
-  { name: 'Activity', href: '#/activity', of: ['activity'] },
-  { name: 'Webhooks', href: '#/webhooks', of: ['webhooks'] },
-  { name: 'Manufacturers', href: '#/manufacturers', of: ['manufacturers'] },
-  { name: 'Search', href: '#/search', of: ['search'] },
+  { name: t('Overview'), href: '#/', of: [''] },
+  { name: t('Fleets'), href: '#/fleets', of: ['fleets'] },
+  { name: t('Vehicles'), href: '#/vehicles', of: ['vehicles'] },
+  { name: t('Contracts'), href: '#/contracts', of: ['contracts'] },
+  { name: t('Attention'), href: '#/attention', of: ['attention'] },
+  { name: t('Activity'), href: '#/activity', of: ['activity'] },
+  { name: t('Webhooks'), href: '#/webhooks', of: ['webhooks'] },
+  { name: t('Manufacturers'), href: '#/manufacturers', of: ['manufacturers'] },
+  { name: t('Search'), href: '#/search', of: ['search'] },
 ];
 
 /** The head and the frame of every page. */
@@ -37,6 +37,7 @@ export function Shell({ children }) {
         <div class="who">
           <${Live} />
           ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
+          <${LanguageSwitch} />
           <${ThemeSwitch} />
           <button type="button" class="quiet" onClick=${leave}>Sign out</button>
         </div>
@@ -56,7 +57,7 @@ function skip(event) {
 }
 
 const Live = () =>
-  html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" /><span>${live.value ? 'Live' : 'Connecting'}</span></span>`;
+  html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" /><span>${live.value ? t('Live') : t('Connecting')}</span></span>`;
 
 export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
   <rect width="32" height="32" rx="8" class="ground" />

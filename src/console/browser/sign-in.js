@@ -1,10 +1,11 @@
 import { ask, fieldError } from './api.js';
 import { Dialog } from './dialog.js';
 import { Form } from './form.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { begin, busy, hasIssuer, signInAgain } from './issuer.js';
 import { demoToken, ended, lapsed, signIn } from './session.js';
 import { Mark } from './shell.js';
+import { LanguageSwitch } from './switches.js';
 
 /** Leads to the identity provider, or asks for a token, which is tried before it is kept. */
 export function SignIn() {
@@ -17,7 +18,8 @@ export function SignIn() {
       ${ended.value && html`<p class="failure" role="alert">${ended.value}</p>`}
       ${hasIssuer && html`<${AtOnce} verb="Sign in" act=${begin} />`}
       ${demoToken && html`<${AtOnce} verb="Continue as the company “demo”" act=${() => signIn(demoToken)} />`}
-      <${Form} verb=${hasIssuer ? 'Use this token' : 'Sign in'} send=${enter} fields=${fields} />
+      <${Form} verb=${hasIssuer ? t('Use this token') : t('Sign in')} send=${enter} fields=${fields} />
+      <p class="row end"><${LanguageSwitch} /></p>
     </div>
   </main>`;
 }
@@ -33,16 +35,16 @@ export const Lapsed = () =>
     <div class="row end"><button type="button" class="primary" onClick=${signInAgain}>Sign in again</button></div>
   <//>`;
 
-const hint = 'It stays in this tab, and goes to this gateway only.';
+const hint = t('It stays in this tab, and goes to this gateway only.');
 const looks = { type: 'area', rows: 4, spellcheck: false, autocomplete: 'off' };
-const fields = [{ name: 'token', label: 'Access token', hint, ...looks }];
+const fields = [{ name: 'token', label: t('Access token'), hint, ...looks }];
 
 async function enter({ token: typed }) {
   const value = typed.trim().replace(/^bearer\s+/i, '');
   const refuse = (message) => {
     throw fieldError('token', message);
   };
-  if (!value) refuse('Paste a token first.');
+  if (!value) refuse(t('Paste a token first.'));
   await ask('{ fleets(first: 1) { totalCount } }', {}, { as: value }).catch((error) => refuse(error.message));
   signIn(value);
 }

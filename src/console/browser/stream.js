@@ -1,4 +1,5 @@
 import { ApiError, dataOf, send, unreachable } from './api.js';
+import { t } from './languages/language.js';
 
 /**
  * The data of a subscription as it comes, by GraphQL over server-sent events; ends when the gateway says that it is complete.
@@ -15,7 +16,7 @@ export async function* subscribe(query, variables, { signal, opened = () => {} }
     if (event === 'complete') return;
     if (event === 'next') yield dataOf(data);
   }
-  throw new ApiError('UNREACHABLE', 'The connection ended.');
+  throw new ApiError('UNREACHABLE', t('The gateway does not answer.'));
 }
 
 async function* eventsOf(reader) {

@@ -1,10 +1,9 @@
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { hrefOf, route } from './router.js';
 
 /**
- * The console's one table; rows become cards where there is no room for columns. A column has a `name`, `cell(row)`, a `kind`
- * that says where it stands on a card (`main`, `tag`, `note`, `when`), and `sort`, where the gateway can sort by it.
- * `groupOf` gives what stands above rows that are alike; `selection` is one of selection.js.
+ * The console's one table; rows become cards where there is no room for columns. A column has a `name`, `cell(row)`, a `kind` that
+ * says where it stands on a card, and `sort` where the gateway can sort by it. `groupOf` gives what stands above rows that are alike.
  */
 export function Table({ label, columns, rows, dim, selection, nameOf, groupOf }) {
   const groups = groupOf ? [...Map.groupBy(rows, (row) => groupOf(row).key).values()] : [rows];
@@ -41,7 +40,7 @@ function Row({ row, columns, selection, nameOf }) {
     ${
       selection &&
       html`<td role="cell" class="pick">
-        <input type="checkbox" checked=${picked} aria-label=${`Select ${nameOf(row)}`} onChange=${() => selection.set([row], !picked)} />
+        <input type="checkbox" checked=${picked} aria-label=${t('Select {name}', { name: nameOf(row) })} onChange=${() => selection.set([row], !picked)} />
       </td>`
     }
     ${columns.map(({ name, kind, cell }) => html`<td key=${name} role="cell" class=${kind} data-name=${name}>${cell(row)}</td>`)}

@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
-import { html } from './html.js';
+import { html, locale, t } from './html.js';
 
 const now = signal(Date.now());
 setInterval(() => {
   now.value = Date.now();
 }, 20_000);
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
-const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
-const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' });
-const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+const whole = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+const utcDay = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
 const steps = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -28,7 +28,7 @@ function spoken(at) {
   // `now` may be some seconds old; a recent moment must not appear to be in the future.
   const seconds = (Date.parse(at) - Math.max(now.value, Date.now())) / 1000;
   const [unit, size] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
-  if (!unit) return seconds > 5 ? 'in a moment' : 'just now';
+  if (!unit) return seconds > 5 ? t('in a moment') : t('just now');
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
 }
 

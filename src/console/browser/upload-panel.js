@@ -1,7 +1,7 @@
-import { html } from './html.js';
+import { count, counted, html, t } from './html.js';
 import { RefusedTable, SaveRefused } from './refused.js';
 import { dismiss, sendAgain, uploads } from './uploads.js';
-import { bytes, count, counted, explain } from './words.js';
+import { bytes, explain } from './words.js';
 
 /** The files of a fleet that are on their way, or have just arrived. */
 export function UploadPanel({ fleetId }) {
@@ -12,7 +12,7 @@ export function UploadPanel({ fleetId }) {
 function Upload(upload) {
   const { id, name, phase } = upload;
   const running = phase === 'sending' || phase === 'storing';
-  return html`<section class=${`upload ${phase}`} aria-live=${running ? 'off' : 'polite'} aria-label=${`Upload of ${name}`}>
+  return html`<section class=${`upload ${phase}`} aria-live=${running ? 'off' : 'polite'} aria-label=${t('Upload of {name}', { name })}>
     <div class="row apart">
       <h2>${name}</h2>
       ${running && phase === 'sending' && html`<button type="button" class="quiet" onClick=${upload.stop}>Stop</button>`}
@@ -26,35 +26,34 @@ function Upload(upload) {
 
 function Running({ phase, share, size, rows }) {
   const { received: read = 0, rejected = 0 } = rows ?? {};
-  const text =
-    phase === 'sending'
-      ? `Sending ${bytes(size * share)} of ${bytes(size)}${read ? ` · ${counted(read, 'row')} read` : ''}`
-      : `Storing ${read > 0 ? counted(read - rejected, 'row') : ''} …`;
+  const sent = t('Sending {sent} of {size}', { sent: bytes(size * share), size: bytes(size) });
+  const sending = [sent, read > 0 && t('{rows} read', { rows: counted(read, 'row') })].filter(Boolean).join(' · ');
+  const storing = t('Storing {rows} …', { rows: read > 0 ? counted(read - rejected, 'row') : '' });
   return html`<progress max="1" value=${phase === 'sending' ? share : undefined} aria-label="Progress" />
-    <p class="dim" aria-live="off">${text}</p>`;
+    <p class="dim" aria-live="off">${phase === 'sending' ? sending : storing}</p>`;
 }
 
 /** After a lost answer the outcome is unknown. A repetition under the same id stores the file once. */
 function Failed({ id, error }) {
   const lost = error.code === 'UNREACHABLE';
-  return html`<p role="alert">${lost ? 'The gateway does not answer. Send the file again when it is back: it is stored once.' : `${explain(error)} Nothing was stored.`}</p>
+  return html`<p role="alert">${lost ? t('The gateway does not answer. Send the file again when it is back: it is stored once.') : `${explain(error)} ${t('Nothing was stored.')}`}</p>
     ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
 }
 
 function Report({ id, name, summary, rejected, sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
   return html`<dl class="facts">
-      <${Count} name="Rows" value=${received} />
-      <${Count} name=${options.dryRun ? 'Would be added' : 'Added'} value=${created} />
-      <${Count} name="Already there" value=${existing} />
-      <${Count} name="Refused" value=${refused} bad=${refused > 0} />
+      <${Count} label="Rows" value=${received} />
+      <${Count} label=${options.dryRun ? t('Would be added') : t('Added')} value=${created} />
+      <${Count} label="Already there" value=${existing} />
+      <${Count} label="Refused" value=${refused} bad=${refused > 0} />
     </dl>
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
     ${options.dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
     ${
       refused > 0 &&
       html`<details>
-          <summary>Why ${refused === 1 ? 'it was' : 'they were'} refused</summary>
+          <summary>Reasons</summary>
           <${RefusedTable} rows=${rejected} />
           ${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}
         </details>
@@ -62,5 +61,5 @@ function Report({ id, name, summary, rejected, sheet, options }) {
     }`;
 }
 
-const Count = ({ name, value, bad }) =>
-  html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${name}</dt><dd>${count(value)}</dd></div>`;
+const Count = ({ label, value, bad }) =>
+  html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${count(value)}</dd></div>`;

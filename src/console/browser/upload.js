@@ -1,4 +1,5 @@
 import { ApiError, authorization, dataOf, unreachable } from './api.js';
+import { t } from './languages/language.js';
 
 const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) {
@@ -26,7 +27,7 @@ export function sendFile(input, file, name, { sent, signal }) {
   request.upload.onprogress = ({ loaded, total }) => sent(loaded / (total || 1));
   request.upload.onload = () => sent(1);
   request.onerror = () => reject(unreachable());
-  request.onabort = () => reject(new ApiError('CANCELLED', 'You have stopped it.'));
+  request.onabort = () => reject(new ApiError('CANCELLED', t('You have stopped it.')));
   request.onload = () => resolve(request.responseText);
   signal.addEventListener('abort', () => request.abort());
   request.send(form);

@@ -6,9 +6,8 @@ import { token } from './session.js';
 import { subscribe } from './stream.js';
 import { sendFile } from './upload.js';
 
-const progressOf = `subscription Progress($id: ID!) {
-  importProgress(importId: $id) { received rejected: rejectedCount }
-}`;
+const progressOf =
+  'subscription Progress($id: ID!) { importProgress(importId: $id) { received rejected: rejectedCount } }';
 
 /**
  * Files on their way and those that have arrived, newest first; they go on whatever page is shown. `phase` is `sending`,

@@ -3,9 +3,9 @@ import { createContracts } from './contract-verbs.js';
 import { attempt, openDialog } from './dialog.js';
 import { saveAnswer, saveTable } from './download.js';
 import { fleetOptions } from './fleet-choice.js';
+import { counted, list, t } from './languages/language.js';
 import { changed } from './query.js';
 import { toast } from './toast.js';
-import { counted } from './words.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
   deleteVehicles(input: $input) {
@@ -19,40 +19,38 @@ const moveVehicles = `mutation MoveVehicles($input: MoveVehiclesInput!) {
     fleet { id name vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;
-const verifyEligibility = `mutation Verify($vins: [String!]!) {
-  verifyEligibility(input: { vins: $vins }) { eligibilities { vin status } }
-}`;
-const contractCounts = `query ContractsOf($ids: [ID!]!) {
-  nodes(ids: $ids) { ... on Vehicle { contracts(first: 1) { totalCount } } }
-}`;
+const verifyEligibility =
+  'mutation Verify($vins: [String!]!) { verifyEligibility(input: { vins: $vins }) { eligibilities { vin status } } }';
+const contractCounts =
+  'query ContractsOf($ids: [ID!]!) { nodes(ids: $ids) { ... on Vehicle { contracts(first: 1) { totalCount } } } }';
 /** `nodes` takes at most this many ids. */
 const NODES = 100;
 
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
 const nothing = () => {};
 
-/** The contracts that are deleted with vehicles, in words; without their number if the token may not read contracts. */
+/** The contracts that are deleted with vehicles, in words, if any; without their number if the token may not read contracts. */
 async function contractsOf(vehicles) {
   let total = 0;
   for (let at = 0; at < vehicles.length; at += NODES) {
     const data = await askIfAllowed(contractCounts, { ids: idsOf(vehicles.slice(at, at + NODES)) });
-    if (!data) return ' with their contracts';
+    if (!data) return t('their contracts');
     for (const vehicle of data.nodes) total += vehicle?.contracts.totalCount ?? 0;
   }
-  return total > 0 ? ` and ${counted(total, 'contract')}` : '';
+  return total > 0 && counted(total, 'contract');
 }
 
 /** Asks whether vehicles, each with its fleet, are to be deleted; `done` is called when they are. */
 export const removeVehicles = (vehicles, done = nothing) =>
   attempt(async () => {
-    const goes = counted(vehicles.length, 'vehicle') + (await contractsOf(vehicles));
+    const goes = [counted(vehicles.length, 'vehicle'), await contractsOf(vehicles)].filter(Boolean);
     openDialog({
-      title: `Delete ${goes}?`,
+      title: t('Delete {things}?', { things: list.format(goes) }),
       about: `${vehicles
         .slice(0, 5)
         .map(({ vin }) => vin)
-        .join(', ')}${vehicles.length > 5 ? ' …' : ''}. This cannot be undone.`,
-      verb: 'Delete',
+        .join(', ')}${vehicles.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
+      verb: t('Delete'),
       danger: true,
       send: async (_, run) => {
         let deleted = 0;
@@ -61,7 +59,7 @@ export const removeVehicles = (vehicles, done = nothing) =>
           deleted += answer.deleteVehicles.deleted.length;
         }
         done();
-        return `${counted(deleted, 'vehicle')} deleted.`;
+        return `${t('{things} deleted', { things: counted(deleted, 'vehicle') })}.`;
       },
     });
   })();
@@ -71,14 +69,15 @@ export const moveToFleet = (vehicles, done = nothing) =>
   attempt(async () => {
     const options = await fleetOptions();
     openDialog({
-      title: `Move ${counted(vehicles.length, 'vehicle')}`,
-      about: 'Their contracts go with them, and what their manufacturers answered stays.',
-      fields: [{ name: 'fleetId', label: 'To the fleet', type: 'select', options }],
-      verb: 'Move',
+      title: t('Move {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
+      about: t('Their contracts go with them, and what their manufacturers answered stays.'),
+      fields: [{ name: 'fleetId', label: t('To the fleet'), type: 'select', options }],
+      verb: t('Move'),
       send: async ({ fleetId }, run) => {
         const { moveVehicles: moved } = await run(moveVehicles, { input: { fleetId, ids: idsOf(vehicles) } });
         done();
-        return `${counted(moved.vehicles.length, 'vehicle')} moved to “${moved.fleet?.name ?? ''}”.`;
+        const told = { vehicles: counted(moved.vehicles.length, 'vehicle'), name: moved.fleet?.name ?? '' };
+        return t('{vehicles} moved to “{name}”.', told);
       },
     });
   })();
@@ -88,7 +87,7 @@ export const verifyAgain = (vehicles, done = nothing) =>
   attempt(async () => {
     changed(await ask(verifyEligibility, { vins: vehicles.map(({ vin }) => vin) }));
     done();
-    toast(`The manufacturer${vehicles.length === 1 ? ' is' : 's are'} being asked again.`);
+    toast(t('Manufacturers are being asked again.'));
   })();
 
 const csvColumns = {
@@ -113,9 +112,9 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
 
 /** Actions on vehicles that were chosen from a list. */
 export const vehicleVerbs = [
-  { name: 'Ask again', run: verifyAgain },
-  { name: 'Move …', run: moveToFleet },
-  { name: 'New contracts …', run: createContracts },
-  { name: 'Download CSV', run: (vehicles) => saveTable(csvColumns, vehicles, 'vehicles.csv') },
-  { name: 'Delete …', run: removeVehicles, danger: true },
+  { name: t('Ask again'), run: verifyAgain },
+  { name: t('Move …'), run: moveToFleet },
+  { name: t('New contracts …'), run: createContracts },
+  { name: t('Download CSV'), run: (vehicles) => saveTable(csvColumns, vehicles, 'vehicles.csv') },
+  { name: t('Delete …'), run: removeVehicles, danger: true },
 ];

@@ -1,7 +1,7 @@
-import { contractColumns } from './contract-columns.js';
+import { contractColumns } from './columns.js';
 import { newContract } from './contract-verbs.js';
 import { EventList } from './events.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { Page } from './page.js';
 import { Badge, Fact, Failure, Turn, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -26,11 +26,11 @@ const contractsQuery = `query ContractsOfVehicle($id: ID!) {
 }`;
 
 const words = {
-  PULL: 'is fetched',
-  PUSH: 'is sent as it comes up',
-  ACTIVATED: 'Connected',
-  DEACTIVATED: 'Not connected',
-  UNKNOWN: 'Unknown',
+  PULL: t('is fetched'),
+  PUSH: t('is sent as it comes up'),
+  ACTIVATED: t('Connected'),
+  DEACTIVATED: t('Not connected'),
+  UNKNOWN: t('Unknown'),
 };
 
 const { name, pack, from, to, status } = contractColumns;
@@ -41,9 +41,9 @@ export function Vehicle({ id }) {
   const { data, error, reload } = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = data?.vehicle;
   const { fleet, vin, manufacturer } = vehicle ?? {};
-  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? 'Fleets' };
+  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? t('Fleets') };
   if (error && !vehicle) return html`<${Page} title="Vehicle" back=${back} error=${error} retry=${reload} />`;
-  return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? 'Unknown manufacturer') : html`<span class="blank word" />`}
+  return html`<${Page} title=${vin} back=${back} about=${vehicle ? (manufacturer?.name ?? t('Unknown manufacturer')) : html`<span class="blank word" />`}
     actions=${vehicle && html`<${Verbs} vehicle=${vehicle} />`}>
     ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}
     <h2>Contracts</h2>
@@ -71,13 +71,13 @@ function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
       html`<p class="warning">The check digit of this VIN is wrong: it may be a typing error.</p>`
     }
     <dl class="facts">
-      ${dataDelivery.length > 0 && html`<${Fact} name="Data">${dataDelivery.map((one) => words[one]).join(', or ')}<//>`}
-      ${connectivityStatus && html`<${Fact} name="Connectivity">${words[connectivityStatus]}<//>`}
-      ${primaryUserAssigned !== null && html`<${Fact} name="Primary user">${primaryUserAssigned ? 'Registered' : 'None'}<//>`}
-      <${Fact} name="Checked">${verifiedAt ? html`<${Time} at=${verifiedAt} />` : 'Not yet'}<//>
-      ${nextAttemptAt && html`<${Fact} name="Asked next"><${Time} at=${nextAttemptAt} /><//>`}
-      <${Fact} name="Times asked">${attempts}<//>
-      <${Fact} name="Added"><${Day} at=${createdAt} /><//>
+      ${dataDelivery.length > 0 && html`<${Fact} label="Data">${dataDelivery.map((one) => words[one]).join(', ')}<//>`}
+      ${connectivityStatus && html`<${Fact} label="Connectivity">${words[connectivityStatus]}<//>`}
+      ${primaryUserAssigned !== null && html`<${Fact} label="Primary user">${primaryUserAssigned ? t('Registered') : t('None')}<//>`}
+      <${Fact} label="Checked">${verifiedAt ? html`<${Time} at=${verifiedAt} />` : t('Not yet')}<//>
+      ${nextAttemptAt && html`<${Fact} label="Asked next"><${Time} at=${nextAttemptAt} /><//>`}
+      <${Fact} label="Times asked">${attempts}<//>
+      <${Fact} label="Added"><${Day} at=${createdAt} /><//>
     </dl>
   </section>`;
 }

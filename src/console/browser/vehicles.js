@@ -1,13 +1,13 @@
+import { vehicleColumns } from './columns.js';
 import { useFleetOptions } from './fleet-choice.js';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { List } from './list.js';
 import { Page } from './page.js';
 import { Empty } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
-import { vehicleColumns } from './vehicle-columns.js';
 import { saveVehicles, vehicleVerbs } from './vehicle-verbs.js';
-import { statusNames } from './words.js';
+import { byCreation, statusNames } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -22,8 +22,8 @@ export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: V
 const makersQuery = '{ manufacturers { id name } }';
 
 const orders = {
-  ...{ '': 'Oldest first', '-CREATED_AT': 'Newest first', VIN: 'By VIN', '-VIN': 'By VIN, last first' },
-  ...{ '-VERIFIED_AT': 'Last checked first', VERIFIED_AT: 'Longest ago checked first' },
+  ...{ ...byCreation, VIN: t('By VIN'), '-VIN': t('By VIN, last first') },
+  ...{ '-VERIFIED_AT': t('Last checked first'), VERIFIED_AT: t('Longest ago checked first') },
 };
 const { vin, fleet, manufacturer, status, why, checked } = vehicleColumns;
 
@@ -41,11 +41,11 @@ function useVehicleFields(fleetId) {
   const fleets = useFleetOptions();
   const makers = (data?.manufacturers ?? []).map(({ id, name }) => [id, name]);
   return [
-    { name: 'vin', label: 'VIN, its start or end', read: (text) => text.trim(), maxlength: 24 },
-    { name: 'status', label: 'Status', options: [['', 'Any status'], ...Object.entries(statusNames)] },
-    { name: 'maker', label: 'Manufacturer', options: [['', 'Any manufacturer'], ...makers] },
-    ...(fleetId ? [] : [{ name: 'fleet', label: 'Fleet', options: [['', 'Any fleet'], ...fleets] }]),
-    { name: 'order', label: 'Order', options: Object.entries(orders) },
+    { name: 'vin', label: t('VIN, its start or end'), read: (text) => text.trim(), maxlength: 24 },
+    { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(statusNames)] },
+    { name: 'maker', label: t('Manufacturer'), options: [['', t('Any manufacturer')], ...makers] },
+    ...(fleetId ? [] : [{ name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...fleets] }]),
+    { name: 'order', label: t('Order'), options: Object.entries(orders) },
   ];
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './api.js';
-import { html } from './html.js';
-import { Listing } from './listing.js';
+import { counted, html, t } from './html.js';
+import { Listing } from './list.js';
 import { Page, Sides } from './page.js';
 import { Earlier, Empty, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -10,10 +10,10 @@ import { Time } from './time.js';
 import { toast } from './toast.js';
 import { editWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
 import { webhookStates } from './webhooks.js';
-import { counted, explain, wireType } from './words.js';
+import { explain, wireType } from './words.js';
 
 const PAGE = 50;
-const back = { href: '#/webhooks', name: 'Webhooks' };
+const back = { href: '#/webhooks', name: t('Webhooks') };
 /** Deliveries are no events: they are looked at while some are under way. */
 const LOOK_MS = 3_000;
 
@@ -30,12 +30,12 @@ const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $stat
 const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
   redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
 }`;
-const states = { SUCCEEDED: 'Delivered', PENDING: 'Waiting', FAILED: 'Failed' };
+const states = { SUCCEEDED: t('Delivered'), PENDING: t('Waiting'), FAILED: t('Failed') };
 const sides = [
-  ['', 'All'],
-  ['FAILED', 'Failed'],
-  ['PENDING', 'Waiting'],
-  ['SUCCEEDED', 'Delivered'],
+  ['', t('All')],
+  ['FAILED', t('Failed')],
+  ['PENDING', t('Waiting')],
+  ['SUCCEEDED', t('Delivered')],
 ];
 
 /** A webhook and what was sent to it, the last first. */
@@ -51,7 +51,7 @@ export function Webhook({ id }) {
   if (error && !webhook) return html`<${Page} title="Webhook" back=${back} error=${error} retry=${reload} />`;
   const about =
     webhook &&
-    [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : 'All events']
+    [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : t('All events')]
       .filter(Boolean)
       .join(' · ');
   return html`<${Page} title=${webhook?.url} back=${back} about=${about ?? html`<span class="blank word" />`}
@@ -64,7 +64,7 @@ export function Webhook({ id }) {
 
 function Verbs({ webhook }) {
   const { state } = webhook;
-  const [name, wanted] = state === 'ACTIVE' ? ['Pause', 'PAUSED'] : ['Activate', 'ACTIVE'];
+  const [name, wanted] = state === 'ACTIVE' ? [t('Pause'), 'PAUSED'] : [t('Activate'), 'ACTIVE'];
   return html`<span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
     <button type="button" onClick=${() => setState(webhook, wanted)}>${name}</button>
     <button type="button" onClick=${() => sendTest(webhook)}>Test</button>
@@ -92,14 +92,14 @@ function Delivery({ webhookId, delivery, done }) {
   const again = async () => {
     setBusy(true);
     await ask(redeliver, { webhookId, deliveryId: id }).then(
-      () => toast('It is being sent again.'),
+      () => toast(t('It is being sent again.')),
       (reason) => toast(explain(reason)),
     );
     setBusy(false);
     done();
   };
   const outcome = [
-    status && `answered ${status}`,
+    status && t('answered {status}', { status }),
     error,
     counted(attempts, 'attempt'),
     state === 'PENDING' && nextAttemptAt && html`next <${Time} at=${nextAttemptAt} />`,
@@ -110,9 +110,9 @@ function Delivery({ webhookId, delivery, done }) {
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${wireType(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
         <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
       </div>
-      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${`Send again: ${wireType(type)}`}>Send again</button>`}
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
     </div>
-    ${request && html`<details><summary>What was sent${answer ? ', and the answer' : ''}</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
+    ${request && html`<details><summary>What was sent</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;
 }
 

@@ -1,10 +1,9 @@
-import { html } from './html.js';
+import { counted, html, t } from './html.js';
 import { Page } from './page.js';
 import { Empty, Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { newWebhook } from './webhook-verbs.js';
-import { counted } from './words.js';
 
 const webhooksQuery = `{
   webhooks(first: 100) {
@@ -16,7 +15,7 @@ const webhooksQuery = `{
   }
 }`;
 
-export const webhookStates = { ACTIVE: 'Active', PAUSED: 'Paused', DISABLED: 'Disabled' };
+export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLED: t('Disabled') };
 
 /** The addresses that events are sent to. */
 export function Webhooks() {
@@ -38,10 +37,7 @@ export function Webhooks() {
 }
 
 function Row({ id, url, description, types, state, reason, failed, pending }) {
-  const about = [
-    description,
-    types.length > 0 ? counted(types.length, 'type of event', 'types of events') : 'all events',
-  ];
+  const about = [description, types.length > 0 ? counted(types.length, 'type of event') : t('All events')];
   return html`<li class="row apart">
     <div class="grow">
       <p class="address"><a href=${hrefOf(['webhooks', id])}>${url}</a></p>

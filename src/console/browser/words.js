@@ -1,10 +1,11 @@
+import { count, locale, t } from './languages/language.js';
 /** Each status in the order of its part in a bar, with its name in EligibilitySummary. */
 export const statuses = [
-  { status: 'ELIGIBLE', count: 'eligible', name: 'Eligible' },
-  { status: 'PENDING', count: 'pending', name: 'Pending' },
-  { status: 'INELIGIBLE', count: 'ineligible', name: 'Not eligible' },
-  { status: 'UNSUPPORTED', count: 'unsupported', name: 'Unsupported' },
-  { status: 'FAILED', count: 'failed', name: 'Failed' },
+  { status: 'ELIGIBLE', count: 'eligible', name: t('Eligible') },
+  { status: 'PENDING', count: 'pending', name: t('Pending') },
+  { status: 'INELIGIBLE', count: 'ineligible', name: t('Not eligible') },
+  { status: 'UNSUPPORTED', count: 'unsupported', name: t('Unsupported') },
+  { status: 'FAILED', count: 'failed', name: t('Failed') },
 ];
 
 /** The numbers of a summary, such as “3 eligible, 1 pending”. */
@@ -21,28 +22,43 @@ export const wireType = (type) => type.toLowerCase().replace('_', '.');
 
 /** Whose turn it is. */
 export const turns = {
-  CUSTOMER: 'Your turn',
-  MANUFACTURER: 'Manufacturer’s turn',
-  OPERATOR: 'Operator’s turn',
+  CUSTOMER: t('Your turn'),
+  MANUFACTURER: t('Manufacturer’s turn'),
+  OPERATOR: t('Operator’s turn'),
 };
 
 /** Sentences for error codes; other errors keep the gateway's message. */
 const errors = {
-  UNREACHABLE: 'The gateway does not answer. Check your connection; this page tries again by itself.',
-  UNAUTHENTICATED: 'The token is not valid, or no longer. Sign in with another one.',
-  FORBIDDEN: 'This token may not do that. Ask whoever issues your tokens for the missing right.',
-  RATE_LIMITED: 'Too much at once. Wait a moment and try again.',
-  UNSUPPORTED_MEDIA_TYPE: 'This file is no list of vehicles that can be read.',
-  IDEMPOTENCY_IN_PROGRESS: 'The same request is still under way.',
-  INTERNAL: 'Something went wrong in the gateway. Try again; its log knows more.',
-  UNAVAILABLE: 'The gateway cannot work at the moment. Try again soon.',
+  UNREACHABLE: t('The gateway does not answer. Check your connection; this page tries again by itself.'),
+  UNAUTHENTICATED: t('The token is not valid, or no longer. Sign in with another one.'),
+  FORBIDDEN: t('This token may not do that. Ask whoever issues your tokens for the missing right.'),
+  RATE_LIMITED: t('Too much at once. Wait a moment and try again.'),
+  UNSUPPORTED_MEDIA_TYPE: t('This file is no list of vehicles that can be read.'),
+  IDEMPOTENCY_IN_PROGRESS: t('The same request is still under way.'),
+  INTERNAL: t('Something went wrong in the gateway. Try again; its log knows more.'),
+  UNAVAILABLE: t('The gateway cannot work at the moment. Try again soon.'),
 };
 
 export const explain = ({ code, message }) => errors[code] ?? message;
 
-const number = new Intl.NumberFormat('en');
-export const count = (value) => number.format(value);
-export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
-
-const megabytes = new Intl.NumberFormat('en', { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
+const megabytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
 export const bytes = (value) => megabytes.format(value / 1e6);
+
+/** The orders that every list has. */
+export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
+
+/** The types of events that webhooks are sent, in words. */
+export const eventTypes = {
+  FLEET_CREATED: t('Fleets created'),
+  FLEET_UPDATED: t('Fleets changed'),
+  FLEET_DELETED: t('Fleets deleted'),
+  VEHICLE_ADDED: t('Vehicles added'),
+  VEHICLE_MOVED: t('Vehicles moved'),
+  VEHICLE_REMOVED: t('Vehicles deleted'),
+  ELIGIBILITY_CHANGED: t('Eligibility changed'),
+  IMPORT_COMPLETED: t('Files imported'),
+  CONTRACT_CREATED: t('Contracts created'),
+  CONTRACT_DELETED: t('Contracts deleted'),
+  CONTRACT_STARTED: t('Contracts in force'),
+  CONTRACT_ENDED: t('Contracts ended'),
+};

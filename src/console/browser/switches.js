@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import { html } from './html.js';
+import { language, languages, speak, t } from './languages/language.js';
 
 const KEY = 'fleet-gateway-theme';
 const themes = {
-  system: { name: 'Theme: that of your system', sign: '◐', next: 'light' },
-  light: { name: 'Theme: light', sign: '☀\ufe0e', next: 'dark' },
-  dark: { name: 'Theme: dark', sign: '☾', next: 'system' },
+  system: { name: t('Theme: that of your system'), sign: '◐', next: 'light' },
+  light: { name: t('Theme: light'), sign: '☀\ufe0e', next: 'dark' },
+  dark: { name: t('Theme: dark'), sign: '☾', next: 'system' },
 };
 const { dataset } = document.documentElement;
 
@@ -21,3 +22,9 @@ export function ThemeSwitch() {
   };
   return html`<button type="button" class="quiet" aria-label=${name} title=${name} onClick=${change}>${sign}</button>`;
 }
+
+/** All languages, each in its own words; the page is shown anew in the chosen one. */
+export const LanguageSwitch = () =>
+  html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
+    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${code.toUpperCase()} ${name}</option>`)}
+  </select>`;

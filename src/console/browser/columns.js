@@ -1,0 +1,39 @@
+import { html, t } from './html.js';
+import { Badge, link, Why } from './parts.js';
+import { Day, Time } from './time.js';
+
+const checkedAt = ({ eligibility: { verifiedAt: at } }) => at && html`<${Time} at=${at} />`;
+const unknown = html`<span class="dim">Unknown</span>`;
+
+/** Columns of tables of vehicles, by what they show. */
+export const vehicleColumns = {
+  vin: { name: t('VIN'), kind: 'vin main', sort: 'VIN', cell: ({ id, vin }) => link(['vehicles', id], vin) },
+  fleet: { name: t('Fleet'), kind: 'fleet', cell: ({ fleet }) => link(['fleets', fleet.id], fleet.name) },
+  manufacturer: { name: t('Manufacturer'), kind: 'maker', cell: ({ manufacturer }) => manufacturer?.name ?? unknown },
+  status: {
+    name: t('Status'),
+    kind: 'tag',
+    cell: ({ eligibility: { status } }) => html`<${Badge} status=${status} />`,
+  },
+  why: { name: t('Why'), kind: 'note', cell: ({ eligibility }) => html`<${Why} reason=${eligibility.reason} />` },
+  checked: { name: t('Checked'), kind: 'when', sort: 'VERIFIED_AT', cell: checkedAt },
+};
+
+/** Names of the states of contracts. */
+export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
+
+export const ContractBadge = ({ status }) =>
+  html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
+
+export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
+
+/** Columns of tables of contracts, by what they show. */
+export const contractColumns = {
+  name: { name: t('Name'), kind: 'main', cell: ({ id, name }) => link(['contracts', id], name) },
+  vehicle: { name: t('Vehicle'), kind: 'vin', cell: ({ vehicle }) => link(['vehicles', vehicle.id], vehicle.vin) },
+  fleet: vehicleColumns.fleet,
+  pack: { name: t('Pack'), kind: 'note', cell: ({ pack }) => pack },
+  from: { name: t('From'), kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
+  to: { name: t('To'), kind: 'day', sort: 'TO', cell: ({ to }) => html`<${Day} at=${to} />` },
+  status: { name: t('Status'), kind: 'tag', cell: ({ status }) => html`<${ContractBadge} status=${status} />` },
+};

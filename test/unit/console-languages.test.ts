@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { folder, sentencesOf, stubPage } from '../support/sentences.ts';
+
+const codes = ['de', 'fr', 'it', 'es', 'nl'];
+const { said, things, dynamic } = await sentencesOf();
+const valuesIn = (sentence: string) => sentence.match(/\{\w+\}/g) ?? [];
+const dictionaryOf = (code: string) => import(join(folder, 'languages', `${code}.js`));
+
+test('the console translates texts that stand in its modules, and no others', () => {
+  expect(dynamic).toEqual([]);
+  expect(said.size).toBeGreaterThan(350);
+});
+
+describe.each(codes)('%s', (code) => {
+  test('has every sentence, and none that nobody says', async () => {
+    const { sentences } = await dictionaryOf(code);
+    expect(Object.keys(sentences).toSorted()).toEqual([...said].toSorted());
+    expect(Object.values(sentences).filter((sentence) => sentence === '')).toEqual([]);
+  });
+
+  test('says the values of each sentence, those of templates in their order, and no markup', async () => {
+    const { sentences } = await dictionaryOf(code);
+    for (const [sentence, own] of Object.entries<string>(sentences)) {
+      const isTemplate = sentence.includes('{0}');
+      const [values, wanted] = [valuesIn(own), valuesIn(sentence)];
+      expect(isTemplate ? values : values.toSorted(), sentence).toEqual(isTemplate ? wanted : wanted.toSorted());
+      expect(own, sentence).not.toMatch(sentence.includes('"') ? /[<>]/ : /[<>"]/);
+    }
+  });
+});
+
+test.each(['en', ...codes])('%s has all things that are counted, in all their plural forms', async (code) => {
+  const { numbers } = await dictionaryOf(code);
+  expect(Object.keys(numbers).toSorted()).toEqual([...things].toSorted());
+  for (const forms of Object.values<Record<string, string>>(numbers)) {
+    expect(Object.keys(forms)).toEqual(['one', 'other']);
+    for (const form of Object.values(forms)) expect(valuesIn(form)).toEqual(['{count}']);
+  }
+});
+
+const chosen: [browser: string[], kept: string | null, language: string, locale: string][] = [
+  [['de-AT', 'en'], null, 'de', 'de-AT'],
+  [['pl', 'fr-CA', 'en'], null, 'fr', 'fr-CA'],
+  [['pl'], null, 'en', 'en'],
+  [['en-GB'], 'nl', 'nl', 'nl'],
+  [['en-GB'], 'constructor', 'en', 'en-GB'],
+];
+test.each(chosen)('browsers that want %j, where %j was chosen, get %s', async (browser, kept, language, locale) => {
+  stubPage(browser, kept);
+  vi.resetModules();
+  const page = await import(`${join(folder, 'languages/language.js')}?${browser}${kept}`);
+  expect([page.language, page.locale]).toEqual([language, locale]);
+  expect(page.counted(1234, 'vehicle')).toContain(new Intl.NumberFormat(locale).format(1234));
+  expect(page.counted(1, 'fleet')).not.toBe(page.counted(2, 'fleet'));
+});
+
+test('templates keep their values and markup, and translate what people read', async () => {
+  const { translated } = await import(join(folder, 'languages/template.js'));
+  const told = (sentence: string) => sentence.toUpperCase();
+  expect(translated(['<p class="dim" title="More">… and ', ' more.</p>\n  <', ' label="Found" />'], told)).toEqual([
+    '<p class="dim" title="MORE">… AND ',
+    ' MORE.</p>\n  <',
+    ' label="FOUND" />',
+  ]);
+  expect(translated(['', ' · ', ''], told)).toEqual(['', ' · ', '']);
+});
+
+test('no text that people read is left out', async () => {
+  const { strings } = await sentencesOf();
+  const sentence = /^[A-ZÄ“][a-z]+(?: |$)|^(?:in|is|of|and|just) [a-z]/;
+  expect(strings.filter((text) => sentence.test(text) && !/^(?:Bearer|Files|Fleet Gateway)/.test(text))).toEqual([]);
+});
