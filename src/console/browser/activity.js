@@ -34,16 +34,13 @@ const searched = [{ name: 'type', label: t('Type'), options: [['', t('Everything
 const nothing = html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`;
 
 const dayOf = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
-const dayNameOf = ({ from }) => {
+const dayNameOf = (/** @type {any} */ { from }) => {
   const name = dayOf.format(new Date(from));
   return name === dayOf.format(new Date()) ? t('Today') : name;
 };
 
-/**
- * What was done, or happened, as one, the latest first: the page of it that `variables` ask for, and of that what has happened
- * since `from`. `foot` stands below it.
- */
-export function History({ variables, from = 0, empty, foot = () => null }) {
+/** What was done, or happened, as one, since `from`, the latest first: the page that `variables` ask for, and a `foot` below. */
+export function History({ variables, from = 0, empty, foot = (/** @type {any} */ _) => null }) {
   const { fleetId } = variables;
   const wakes = (event) => !fleetId || event.fleetId === fleetId;
   const { data, error, loading, reload } = useQuery(historyQuery, variables, wakes);

@@ -25,7 +25,7 @@ export const unreachable = () => {
 };
 
 /** Sends a document, and gives what fetch does; `key` is its Idempotency-Key. Throws ApiError where nobody answers. */
-export async function send(query, variables, { accept = 'application/json', signal, as, key } = {}) {
+export async function send(query, variables, /** @type {any} */ { accept = 'application/json', signal, as, key } = {}) {
   const headers = { accept, 'content-type': 'application/json', ...authorization(as) };
   if (key) headers['idempotency-key'] = key;
   try {

@@ -45,7 +45,7 @@ function Nowhere() {
   <//>`;
 }
 
-function pageAt([name = '', id, side]) {
+function pageAt(/** @type {any} */ [name = '', id, side]) {
   const known = id && Object.hasOwn(details, name) ? details : pages;
   const component = Object.hasOwn(known, name) && known[name];
   return component

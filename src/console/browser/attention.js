@@ -12,7 +12,7 @@ const actors = [['', t('All')], ...Object.entries(turns)];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
 /** The filter that a query of an address stands for. */
-export const filterOf = ({ actor, reason }) => ({
+export const filterOf = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
   ...(actor && { actor }),
   ...(reason && { reasonCode: reason }),

@@ -26,7 +26,7 @@ function contractFields() {
 }
 
 /** Times of a form are those of this place. Throws ApiError where one is missing. */
-function inputOf({ from, to, ...values }) {
+function inputOf(/** @type {any} */ { from, to, ...values }) {
   const times = Object.entries({ from, to }).map(([name, value]) => {
     if (!value) throw fieldError(name, t('Choose a day and a time.'));
     return [name, new Date(value).toISOString()];

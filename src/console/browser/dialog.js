@@ -8,7 +8,7 @@ import { toast } from './toast.js';
 import { explain } from './words.js';
 
 /** The question that stands before the page. */
-const question = signal(null);
+const question = signal(/** @type {any} */ (null));
 let questions = 0;
 
 /**
@@ -20,7 +20,7 @@ export function openDialog(asked) {
   question.value = { ...asked, at: questions };
 }
 
-const close = () => {
+const close = (/** @type {any[]} */ ..._) => {
   question.value = null;
 };
 
@@ -39,7 +39,7 @@ export const attempt = (deed) => async () => {
 export const Dialogs = () => question.value && html`<${Asked} key=${question.value.at} asked=${question.value} />`;
 
 function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }) {
-  const [result, setResult] = useState(null);
+  const [result, setResult] = useState(/** @type {any} */ (null));
   const sent = async (values, run) => {
     const outcome = await send(values, run);
     const left = question.peek()?.at !== at;
@@ -60,11 +60,11 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
 
 /** Holds the focus until it is answered or left by Escape, and gives it back. A click beside it does nothing: text stays. */
 export function Dialog({ title, wide, close, children }) {
-  const ref = useRef();
+  const ref = useRef(/** @type {any} */ (null));
   const left = useRef(false);
   useEffect(() => {
     const dialog = ref.current;
-    const opener = document.activeElement;
+    const opener = /** @type {any} */ (document.activeElement);
     dialog.showModal();
     return () => {
       // Its event comes later, when another question may stand there.

@@ -8,7 +8,7 @@ export function DropZone({ name, take }) {
   const [over, setOver] = useState(false);
   useEffect(() => {
     let inside = 0;
-    const listen = {
+    const listen = /** @type {Record<string, any>} */ ({
       dragenter: (event) => {
         if (!hasFiles(event)) return;
         inside += 1;
@@ -24,7 +24,7 @@ export function DropZone({ name, take }) {
         setOver(false);
         if (dataTransfer?.files.length) take([...dataTransfer.files]);
       },
-    };
+    });
     for (const [event, listener] of Object.entries(listen)) addEventListener(event, listener);
     return () => {
       for (const [event, listener] of Object.entries(listen)) removeEventListener(event, listener);

@@ -40,7 +40,7 @@ export function EventList({ filter, size = 50, vehicles = false }) {
   return html`<${Listing} label="Events" page=${before ?? ''}>
     ${nodes.length === 0 && html`<p class="dim">Nothing happened yet.</p>`}
     <ol class="timeline">${nodes.toReversed().map((event) => html`<${Event} key=${event.id} event=${event} />`)}</ol>
-    ${before && html`<button type="button" onClick=${() => setBefore()}>Back to the latest</button>`}
+    ${before && html`<button type="button" onClick=${() => setBefore(undefined)}>Back to the latest</button>`}
     ${pageInfo.hasPreviousPage && html`<button type="button" onClick=${() => setBefore(pageInfo.startCursor)}>Earlier</button>`}
   <//>`;
 }

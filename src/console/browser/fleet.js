@@ -26,7 +26,7 @@ const back = { href: '#/fleets', name: t('Fleets') };
 /** One fleet: its vehicles, its uploads, and what happened to it. */
 export function Fleet({ id, side = '' }) {
   const { data, error, reload } = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
-  const chooser = useRef();
+  const chooser = useRef(/** @type {any} */ (null));
   const fleet = data?.fleet;
   if (error && !fleet) return html`<${Page} title="Fleet" back=${back} error=${error} retry=${reload} />`;
   const take = (files) => {

@@ -12,9 +12,9 @@ const repeated = ['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'IDEMPOTENCY_IN_
 
 /** The console's one form. `fields` are described as in field.js; `send` gets their values and a function that runs documents. */
 export function Form({ fields = [], send, verb, danger, close, children }) {
-  const [error, setError] = useState(null);
+  const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
-  const form = useRef();
+  const form = useRef(/** @type {any} */ (null));
   const gone = useRef(false);
   useEffect(() => () => (gone.current = true), []);
   useEffect(() => {
@@ -58,11 +58,7 @@ async function attempt(once, setError, gone) {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
 
-/**
- * Runs the documents of one submission. Repetitions carry the same Idempotency-Key, so that the gateway acts once; `part`
- * tells several requests of one submission apart, and one that has its answer is not sent again. Answers are shown wherever the
- * same objects are.
- */
+/** Runs the documents of one submission, told apart by `part`: repetitions carry the same key, so that the gateway acts once. */
 function runner() {
   const key = newId();
   const answers = new Map();

@@ -2,9 +2,9 @@ import { signal } from '@preact/signals';
 import { ask } from './api.js';
 import { t } from './languages/language.js';
 import { go } from './router.js';
-import { ended, lapsed, signIn, signOut, token } from './session.js';
+import { ended, lapsed, settings, signIn, signOut, token } from './session.js';
 
-const { issuer, client: client_id, scope, audience } = document.documentElement.dataset;
+const { issuer, client: client_id, scope, audience } = settings;
 /** Providers take the audience by one of these, and ignore the other: RFC 8707 has URIs alone. */
 const meant = { ...(audience && { audience }), ...(URL.canParse(audience) && { resource: audience }) };
 const redirect_uri = location.origin + location.pathname;
@@ -21,7 +21,7 @@ export const hasIssuer = Boolean(client_id);
 /** Whether the page is on its way to the provider or back. */
 export const busy = signal(false);
 
-const channel = hasIssuer && new BroadcastChannel('fleet-gateway');
+const channel = /** @type {any} */ (hasIssuer && new BroadcastChannel('fleet-gateway'));
 const me = crypto.randomUUID?.();
 /** The tab that has opened this one to get tokens. */
 let asking = new URLSearchParams(location.search).get('again');
@@ -34,8 +34,9 @@ async function provider() {
   const address = new URL(issuer);
   const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:', additionalParameters: meant };
   const server = await oauth.processDiscoveryResponse(address, await oauth.discoveryRequest(address, options));
-  const { origin } = new URL(server.token_endpoint);
-  if (origin === address.origin) return { oauth, server, options, own: [server, { client_id }, oauth.None()] };
+  const { origin } = new URL(server.token_endpoint ?? '');
+  const own = /** @type {[any, any, any]} */ ([server, { client_id }, oauth.None()]);
+  if (origin === address.origin) return { oauth, server, options, own };
   throw new Error(
     t('The provider gives tokens at {origin}; the console may ask {own} alone.', { origin, own: address.origin }),
   );
@@ -63,7 +64,7 @@ export async function begin({ silent }) {
   }
 }
 
-function leaveFor(endpoint, query) {
+function leaveFor(/** @type {any} */ endpoint, query) {
   const address = new URL(endpoint);
   for (const [name, value] of Object.entries(query)) if (value) address.searchParams.set(name, value);
   // Back would lead to a page that leaves again.
@@ -71,7 +72,7 @@ function leaveFor(endpoint, query) {
 }
 
 async function finish(answer) {
-  const way = JSON.parse(sessionStorage.getItem(WAY)) ?? {};
+  const way = JSON.parse(sessionStorage.getItem(WAY) ?? '{}');
   sessionStorage.removeItem(WAY);
   go(location.pathname + (way.page ?? ''), { replace: true });
   busy.value = true;

@@ -50,7 +50,7 @@ export function List({
 
 /** Holds a list that has pages: another page is shown from its top, and has the focus. The address or `page` names it. */
 export function Listing({ label, page = pageOfAddress(), children }) {
-  const top = useRef();
+  const top = useRef(/** @type {any} */ (null));
   const shown = useRef(page);
   useEffect(() => {
     if (shown.current === page) return;

@@ -7,7 +7,7 @@ let shown = '';
 
 /** A page: its title, what stands below it, what can be done, and where it lies; or why it cannot be shown. */
 export function Page({ title, about, actions, back, error, retry, children }) {
-  const heading = useRef();
+  const heading = useRef(/** @type {any} */ (null));
   useEffect(() => {
     document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
   }, [title]);
@@ -34,7 +34,7 @@ export function Page({ title, about, actions, back, error, retry, children }) {
 
 /** The sides of one thing, as links. Where there is no room for all, the present one is scrolled to. */
 export function Sides({ label, sides }) {
-  const nav = useRef();
+  const nav = useRef(/** @type {any} */ (null));
   const present = sides.find(({ here }) => here)?.name;
   useEffect(() => nav.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [present]);
   return html`<nav ref=${nav} class="sides" aria-label=${label}>

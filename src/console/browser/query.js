@@ -5,13 +5,12 @@ import { onEvents } from './live.js';
 /** At most one look in so many milliseconds, however much happens. */
 const PAUSE_MS = 800;
 
+const always = /** @type {(event: any) => unknown} */ (() => true);
+
 /** Queries that are shown: each takes what a mutation has answered. */
 const shown = new Set();
 
-/**
- * Shows a mutation's answer: objects that are on the page take what it says of the same id, and everything is read anew, since
- * an answer that was on its way may be older.
- */
+/** Shows a mutation's answer: objects on the page take what it says of the same id; then all is read anew. */
 export function changed(answer) {
   const known = new Map();
   collect(answer, known);
@@ -37,15 +36,15 @@ function merged(value, known) {
  * The data of a query, read anew when an event comes that `wakes` says yes to. Until other variables have their answer the
  * last one stays, with `loading`. `reload` reads anew at once; there are `pause` ms between looks.
  */
-export function useQuery(document, variables, wakes = () => true, pause = PAUSE_MS) {
+export function useQuery(document, variables, wakes = always, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);
-  const [state, setState] = useState({ key: null });
-  const current = useRef({});
+  const [state, setState] = useState(/** @type {any} */ ({ key: null }));
+  const current = useRef(/** @type {any} */ ({}));
   current.current.wakes = wakes;
 
   useEffect(() => {
     const gone = new AbortController();
-    let [timer, lookedAt, looking, again, version] = [undefined, 0, false, false, 0];
+    let [timer, lookedAt, looking, again, version] = /** @type {any[]} */ ([undefined, 0, false, false, 0]);
     const look = async () => {
       if (looking) {
         again = true;

@@ -40,7 +40,7 @@ export function go(href, { replace = false } = {}) {
 }
 
 /** The page of a list that a query of an address names, as variables of a document. */
-export function pageOf({ after, before }, size) {
+export function pageOf(/** @type {any} */ { after, before }, size) {
   return before ? { last: size, before } : { first: size, after };
 }
 

@@ -24,8 +24,8 @@ const Choice = ({ label, options, value, set }) =>
   </select>`;
 
 function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
-  const timer = useRef();
-  const field = useRef();
+  const timer = useRef(/** @type {any} */ (null));
+  const field = useRef(/** @type {any} */ (null));
   useEffect(() => () => clearTimeout(timer.current), []);
   // The address may change by a link, too.
   useEffect(() => {

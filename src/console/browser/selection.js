@@ -20,7 +20,7 @@ export function SelectionBar({ selection: { rows, clear }, verbs }) {
   // The pressed button is no longer there; focus goes to the list.
   useEffect(() => {
     if (rows.length === 0 && document.activeElement === document.body) {
-      document.querySelector('.listing')?.focus({ preventScroll: true });
+      /** @type {any} */ (document.querySelector('.listing'))?.focus({ preventScroll: true });
     }
   }, [rows.length === 0]);
   if (rows.length === 0) return null;

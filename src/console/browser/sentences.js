@@ -1,7 +1,7 @@
 import { counted, t } from './languages/language.js';
 import { statusNames, summarised } from './words.js';
 
-const vehicles = ({ vehicleCount }) => ({ things: counted(vehicleCount, 'vehicle') });
+const vehicles = (/** @type {any} */ { vehicleCount }) => ({ things: counted(vehicleCount, 'vehicle') });
 const contracts = ({ count: made = 1 }) => ({ things: counted(made, 'contract') });
 const sentences = {
   FLEET_CREATED: ({ data: { name }, fleet }) => ({

@@ -2,7 +2,9 @@ import { computed, signal } from '@preact/signals';
 
 const KEY = 'fleet-gateway-token';
 const LEFT = 'left';
-const { token: demo, claim } = document.documentElement.dataset;
+/** What the page was given by the gateway. */
+export const settings = /** @type {Record<string, any>} */ ({ ...document.documentElement.dataset });
+const { token: demo, claim } = settings;
 
 /** A ready token for the company "demo"; empty where tokens come from an issuer. */
 export const demoToken = demo;

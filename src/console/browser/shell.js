@@ -53,7 +53,7 @@ export function Shell({ children }) {
 function skip(event) {
   // The address is the page's own.
   event.preventDefault();
-  document.getElementById('main').focus();
+  document.getElementById('main')?.focus();
 }
 
 const Live = () =>

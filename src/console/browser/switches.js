@@ -12,7 +12,7 @@ const { dataset } = document.documentElement;
 
 /** Goes from one theme to the next; the browser keeps it, and theme.js sets it on the next visit. */
 export function ThemeSwitch() {
-  const [theme, setTheme] = useState(dataset.theme in themes ? dataset.theme : 'system');
+  const [theme, setTheme] = useState((dataset.theme ?? '') in themes ? dataset.theme : 'system');
   const { name, sign, next } = themes[theme];
   const change = () => {
     dataset.theme = next;

@@ -10,11 +10,11 @@ const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: '
 const whole = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const utcDay = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
-const steps = [
+const steps = /** @type {[any, number][]} */ ([
   ['day', 86_400],
   ['hour', 3_600],
   ['minute', 60],
-];
+]);
 
 /** A moment, as far away as it is; the exact one is its title. */
 export function Time({ at }) {
@@ -27,7 +27,7 @@ export const Day = ({ at, utc }) => html`<time dateTime=${at}>${(utc ? utcDay : 
 function spoken(at) {
   // `now` may be some seconds old; a recent moment must not appear to be in the future.
   const seconds = (Date.parse(at) - Math.max(now.value, Date.now())) / 1000;
-  const [unit, size] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
+  const [unit, size = 1] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
   if (!unit) return seconds > 5 ? t('in a moment') : t('just now');
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
 }

@@ -9,11 +9,8 @@ import { sendFile } from './upload.js';
 const progressOf =
   'subscription Progress($id: ID!) { importProgress(importId: $id) { received rejected: rejectedCount } }';
 
-/**
- * Files on their way and those that have arrived, newest first; they go on whatever page is shown. `phase` is `sending`,
- * `storing`, `done` or `failed`.
- */
-export const uploads = signal([]);
+/** Files on their way or arrived, newest first, whatever page is shown; `phase` is `sending`, `storing`, `done` or `failed`. */
+export const uploads = signal(/** @type {any[]} */ ([]));
 
 const change = (id, fields) => {
   uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...fields } : one));

@@ -18,7 +18,7 @@ const testWebhook = 'mutation TestWebhook($id: ID!) { testWebhook(input: { id: $
 const deleteWebhook = 'mutation DeleteWebhook($id: ID!) { deleteWebhook(input: { id: $id }) { webhook { id } } }';
 
 const hint = t('Each event is posted there, from now on.');
-const fieldsOf = ({ url, description, types } = {}) => [
+const fieldsOf = (/** @type {any} */ { url, description, types } = {}) => [
   { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint },
   { name: 'description', label: t('Description (optional)'), value: description },
   {

@@ -83,7 +83,7 @@ function Deliveries({ webhook, loading, reload, query }) {
   return html`<${Listing} label="Deliveries"><ul class=${loading ? 'list dim' : 'list'}>
       ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
     </ul>
-    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery', 'deliveries')}<//><//>`;
+    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery')}<//><//>`;
 }
 
 function Delivery({ webhookId, delivery, done }) {
