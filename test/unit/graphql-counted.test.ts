@@ -74,8 +74,8 @@ describe('a schema that counts', () => {
 
   test('lets others have their turn while it makes long lists, and many short ones', async () => {
     for (const query of [
-      '{ items(count: 100000) { name odd any } }',
-      '{ items(count: 60) { items(count: 50) { items(count: 40) { name odd any } } } }',
+      '{ items(count: 200000) { name odd any } }',
+      '{ items(count: 120) { items(count: 50) { items(count: 40) { name odd any } } } }',
     ]) {
       let [made, sinceTurn, longest, turns, over] = [0, 0, 0, 0, false];
       const itemsOf = ({ count }: Args): object[] =>
