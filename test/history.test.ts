@@ -3,6 +3,7 @@ import { contextOf } from '../src/core/context.ts';
 import { publishEventsOf } from '../src/core/events/log.ts';
 import { trimEvents } from '../src/core/events/trim-events.ts';
 import type { Client, Json } from './support/client.ts';
+import { openStream } from './support/event-stream.ts';
 import { addVehicles, createContract, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -83,6 +84,19 @@ test('what manufacturers answer in an hour is one item for each fleet, counted b
     pending: 0,
   });
   expect(nodes.length).toBeLessThanOrEqual(2);
+});
+
+test('the events of an item are followed as they come', async () => {
+  const client = await gateway.as('followed', { scope });
+  const fleet = await createFleet(client);
+  const answered = async () => (await historyOf(client, { types: ['ELIGIBILITY_CHANGED'] })).nodes;
+  await addVehicles(client, newVins(1, 0), fleet);
+  await until(async () => (await answered()).length > 0);
+  const [item] = await answered();
+  const stream = await openStream(client, `/events/stream?historyId=${item.id}`);
+  const [vehicle] = await addVehicles(client, newVins(1, 0), fleet);
+  expect(await stream.next()).toMatchObject({ event: 'eligibility.changed', data: { vehicles: [{ id: vehicle.id }] } });
+  stream.close();
 });
 
 test('both interfaces give the same, page by page, the latest first', async () => {

@@ -25,7 +25,7 @@ export interface Database {
    * in others within a moment (docs/decisions/events.md). What is long, or too many for one burst, arrives there as ''.
    */
   notify(channel: string, payload: string): void;
-  /** Applies what is pending, one process at a time and all or nothing; gives the names of what it applied. */
+  /** Applies what is pending, one process at a time and each migration in a transaction of its own; gives the names of what it applied. */
   migrate(): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
   /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { json, texts, time } from './columns.ts';
 
-/** One row for each company that has, or had, a fleet or a webhook: it is locked for what only one may do for a company. */
+/** One row for each company that has, or had, a fleet or a webhook: it is locked by who publishes its events or halts its webhooks. */
 export const Company = defineEntity({
   name: 'Company',
   tableName: 'company',

@@ -4,7 +4,7 @@ import { belongsTo, json, texts, time, uuids } from './columns.ts';
 /** Indexes have published events only: writers of events pay for none of these. */
 const published = 'position IS NOT NULL';
 
-/** One fact, as it was when it became true. Rows are written once; only `position` is added, when it is published. */
+/** One fact, as it was when it became true. Rows are written once; `position` and `historyId` are added when it is published. */
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
-import { firstIdOf, prepare } from '../sql/sql.ts';
+import { anyOf, firstIdOf, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 const TRIMMED_AT_ONCE = 1000;
@@ -30,7 +30,16 @@ const trim = prepare((p: { before: string; time: Date }) =>
         .deleteFrom('history as h')
         .using('companies as c')
         .whereRef('h.company', '=', 'c.company')
-        .where('h.id', '<', p.before),
+        .where('h.id', '=', (of) =>
+          anyOf(
+            of
+              .selectFrom('history')
+              .innerJoin('companies', 'companies.company', 'history.company')
+              .select('history.id')
+              .where('history.id', '<', p.before)
+              .limit(sql.lit(TRIMMED_AT_ONCE)),
+          ),
+        ),
     )
     .with('activity_gone', (q) =>
       q

@@ -159,12 +159,16 @@ const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)),
 );
 
+/** As the index has it. */
+const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
+
 const findVerified = prepare((p: { company: string; since: Date }) =>
   db
     .selectFrom('vehicle')
     .select('id')
     .where('company', '=', p.company)
-    .where('verified_at', '>=', sql<string>`${p.since}::timestamptz`)
-    .orderBy('verified_at')
+    .where('verified_at', 'is not', null)
+    .where(verified, '>=', sql<string>`${p.since}::timestamptz`)
+    .orderBy(verified)
     .limit(WAITING_MAX + 1),
 );

@@ -146,7 +146,8 @@ export async function followEvents(
   const { source: log, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
   // The past may be long, and indexes know where the wanted events stand in it; at the end of the log all read the same.
   const past = nextEvents(company, values, names, hidden);
-  let atEnd = input.after == null;
+  const isJudged = names.every((name) => name in fits);
+  let atEnd = isJudged && input.after == null;
 
   async function* events(): AsyncGenerator<Event> {
     try {
@@ -159,7 +160,7 @@ export async function followEvents(
         }
         position = page.end;
         if (page.more) continue;
-        atEnd = true;
+        atEnd = isJudged;
         await follower.wait({ signal });
       }
     } finally {
@@ -169,7 +170,7 @@ export async function followEvents(
   return events();
 }
 
-/** The conditions of `eventRows`, on an event that was read: null fits nothing. */
+/** Conditions of `eventRows`, on an event that was read: null fits nothing. Events do not say the item of the history. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),

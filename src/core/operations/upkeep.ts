@@ -104,7 +104,7 @@ const forget = prepare((p: { before: string }) =>
     .whereRef('k.key', '=', 'old.key'),
 );
 
-/** Forgets remembered answers that are past their time, in small steps. */
+/** Forgets remembered answers that are past their time, some thousands at a time. */
 export async function forgetAnswers(ctx: Context): Promise<void> {
   await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
 }

@@ -10,10 +10,7 @@ import type { Prepared, Send } from './sql.ts';
 
 // Chooses the connection of a statement. Inside an open transaction every statement uses the transaction's connection.
 
-/**
- * Connections for requests, of the fourteen in a pool; four are for storing files, the others for jobs. Reserved ones go to
- * companies that have none.
- */
+/** Connections for requests, of the fourteen in a pool; files and jobs take the others. Reserved ones go to companies that have none. */
 const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 

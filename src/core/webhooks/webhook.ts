@@ -134,8 +134,8 @@ const halt = prepare((p: WebhookKey & Halt & { now: Date }) =>
 
 /**
  * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
- * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; nobody
- * takes them up.
+ * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; only
+ * those that somebody asks for are taken up.
  */
 export async function haltWebhook(ctx: Context, halted: WebhookKey & Halt): Promise<void> {
   await halt(onPrimary(ctx), { ...halted, now: ctx.now() });

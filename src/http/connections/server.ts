@@ -160,7 +160,7 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
 
 /**
  * What waits to be taken has half a minute, and a second more for each 4 kB of it: how much the client has taken is known when it
- * has taken a whole piece. Long answers are sent in pieces (text-body.ts). An event stream with nothing to say has nothing waiting.
+ * has taken a whole piece. Long answers are sent in pieces (http/body.ts). An event stream with nothing to say has nothing waiting.
  */
 function writesTooSlowly(socket: Socket, progress: Progress, now: number): boolean {
   const { writableLength } = socket;
