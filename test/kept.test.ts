@@ -59,6 +59,16 @@ test('what callers have used is kept for five minutes', async () => {
   expect(await namesOf('select who as name from rate_use')).toEqual(['at its time']);
 });
 
+test('remembered answers go after 24 hours, however many they are', async () => {
+  const answers = (name: string, ago: number, count: number) =>
+    gateway.execute(`insert into idempotency_key (company, key, request, body, created_at)
+      select 'acme', '${name} ' || n, '', '', '${new Date(now - ago).toISOString()}' from generate_series(1, ${count}) n`);
+  await answers('past their time', DAY_MS, 5001);
+  await answers('in their time', DAY_MS - 1, 1);
+  await runUpkeep();
+  expect(await namesOf('select key as name from idempotency_key')).toEqual(['in their time 1']);
+});
+
 test('since is the first moment that counts, until the first that does not', async () => {
   const globex = await gateway.as('globex');
   await gateway.execute(`insert into company (company, position) values ('globex', 1) on conflict do nothing`);

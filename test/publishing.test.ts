@@ -166,3 +166,33 @@ describe.runIf(kind === 'postgresql')('a company whose log somebody holds', () =
     for (const { close } of [...held.followers, ...other.followers]) close();
   });
 });
+
+describe.runIf(kind === 'postgresql')('a webhook whose deletion fails', () => {
+  test.each(['SUCCEEDED', 'PENDING'])('at a delivery that is %s gets what happened meanwhile', async (state) => {
+    const opened = await open();
+    const client = opened.clients[0] as Client;
+    const ofCompany = `from delivery where company = '${opened.company}'`;
+    await createFleet(client);
+    await until(async () =>
+      (await one.execute(`select ${ofCompany} and state = 'SUCCEEDED'`)).length > 0 ? true : null,
+    );
+    await one.execute(`update delivery set state = '${state}' where company = '${opened.company}'`);
+    const em = one.database.orm.em.fork();
+    await em.begin();
+    await em.execute(`select ${ofCompany} for update`);
+    const deleting = client.delete(`/webhooks/${opened.webhook.id}`);
+    await until(async () => {
+      const waiting = await one.execute(
+        'select pid from pg_locks join pg_stat_activity using (pid) where not granted and datname = current_database()',
+      );
+      return waiting.length > 0 ? true : null;
+    });
+    await createFleet(client);
+    expect((await deleting).status).toBe(503);
+    await em.commit();
+    expect(await opened.log()).toHaveLength(2);
+    expect((await client.delete(`/webhooks/${opened.webhook.id}`)).status).toBe(200);
+    expect(await one.execute(`select ${ofCompany}`)).toEqual([]);
+    for (const { close } of opened.followers) close();
+  });
+});

@@ -414,6 +414,23 @@ describe('A delivery', () => {
     expect(await delivery(({ state }) => state === 'SUCCEEDED')).toMatchObject({ attempts: 3 });
   });
 
+  test('that a process has left behind for a paused webhook is sent when somebody asks for it', async () => {
+    const { client, webhook, delivery } = await subscribe();
+    const at = `/webhooks/${webhook.id}`;
+    await client.patch(at, { state: 'PAUSED' });
+    await createFleet(client);
+    await client.patch(at, { state: 'ACTIVE' });
+    const { id } = await delivery(({ attempts }) => attempts === 1);
+    await client.patch(at, { state: 'PAUSED' });
+    const leave = (until: string) =>
+      gateway.execute(`update delivery set state = 'PENDING', claimed = true, due_at = ${until} where id = '${id}'`);
+    await leave(`now() + interval '1 hour'`);
+    await client.post(`${at}/deliveries/${id}/redeliver`);
+    await gateway.execute(`update delivery set due_at = now() where id = '${id}'`);
+    await passTime();
+    expect(await delivery(({ attempts }) => attempts === 2)).toMatchObject({ state: 'SUCCEEDED' });
+  });
+
   test('of a large event comes cut, with the address of the whole', async () => {
     const { path, client } = await subscribe({ types: ['vehicle.added'] });
     await addVehicles(client, newVins(1000, 0));

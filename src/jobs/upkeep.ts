@@ -1,10 +1,10 @@
 import type { Context } from '../core/context.ts';
 import { trimEvents } from '../core/events/trim-events.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
-import { deleteSome, FROM_THE_START, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
+import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
 import { foldTallies, forgetAnswers, forgetRateUse } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
-import { trimDeliveries } from '../core/webhooks/deliver-webhooks.ts';
+import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import type { Job, Steps } from './job.ts';
 
 /** Ends uploads whose process has gone, keeps statistics and tallies, and forgets all that is past its time. */
@@ -14,8 +14,8 @@ export function upkeep(open: () => Context): Job {
       const ctx = open();
       await failAbandonedImports(ctx);
       await foldTallies(ctx);
-      await forgetAnswers(ctx);
       await forgetRateUse(ctx);
+      while (!signal.aborted && (await forgetAnswers(ctx)));
       while (!signal.aborted && (await trimImports(ctx)));
       while (!signal.aborted && (await trimDeliveries(ctx)));
       while (!signal.aborted && (await trimEvents(ctx)));
@@ -35,7 +35,7 @@ export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
         left = false;
         for (const fleet of await fleetsBeingDeleted(ctx)) {
           if (signal.aborted) break;
-          const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id) ?? FROM_THE_START));
+          const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id)));
           if (after === null) continue;
           left = true;
           places.set(fleet.id, after);

@@ -35,8 +35,8 @@ const lockLog = prepare((p: { company: string }) =>
 
 /**
  * Waits until nobody publishes events of a company, and lets nobody until the open transaction ends. Positions thereby
- * become visible in their order, and a webhook is halted, or has caught up with the log, between two events. Companies are
- * to be held in the order of their names.
+ * become visible in their order, and a webhook is created, halted or deleted, or has caught up with the log, between two
+ * events. Companies are to be held in the order of their names.
  */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(onPrimary(ctx), { company });
@@ -156,10 +156,7 @@ const publishing = (most: number) =>
               .select(newDelivery(p.now))
               .where('w.state', '=', 'ACTIVE')
               .where('w.held_from', 'is', null)
-              .where(wanted)
-              // One that is being deleted, with all its deliveries, holds up nobody.
-              .forKeyShare(['w'])
-              .skipLocked(),
+              .where(wanted),
           )
           .onConflict((conflict) => conflict.doNothing())
           .returning(['company', 'due_at']),

@@ -4,7 +4,7 @@ import type { Place } from '../fleets/fleets.ts';
 import { removeFleet } from '../fleets/write-fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
+import { FIRST_ID, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { removeFromFleet } from '../vehicles/delete-vehicles.ts';
 
@@ -41,15 +41,12 @@ const lockSome = prepare((p: Place & { after: string }) =>
     .forUpdate(),
 );
 
-/** All ids come after it. */
-export const FROM_THE_START = '00000000-0000-0000-0000-000000000000';
-
 /**
  * Deletes some vehicles of a fleet that is being deleted, with their contracts, or the fleet itself when it has none left, in
  * a transaction of its own. A fleet that somebody else has locked is left to them. Gives the id behind which to go on, since
  * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
  */
-export async function deleteSome(ctx: Context, place: Place, after: string): Promise<string | null> {
+export async function deleteSome(ctx: Context, place: Place, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
     const [fleet] = await lock(onPrimary(ctx), place);
     if (!fleet) return null;
@@ -58,7 +55,7 @@ export async function deleteSome(ctx: Context, place: Place, after: string): Pro
       await removeFromFleet(ctx, place.company, { ...fleet, id: place.id }, vehicles);
       return vehicles.at(-1)?.id ?? after;
     }
-    if (after !== FROM_THE_START) return FROM_THE_START;
+    if (after !== FIRST_ID) return FIRST_ID;
     if (await forgetImportsOf(ctx, place.company, place.id)) return after;
     await removeFleet(onPrimary(ctx), place);
     return null;

@@ -93,20 +93,28 @@ export async function foldTallies(ctx: Context): Promise<void> {
   }
 }
 
+const FORGOTTEN_AT_ONCE = 5000;
+
 const forget = prepare((p: { before: string }) =>
   db
     .with('old', (q) =>
-      q.selectFrom('idempotency_key').select(['company', 'key']).where('created_at', '<=', p.before).limit(5000),
+      q
+        .selectFrom('idempotency_key')
+        .select(['company', 'key'])
+        .where('created_at', '<=', p.before)
+        .limit(sql.lit(FORGOTTEN_AT_ONCE)),
     )
     .deleteFrom('idempotency_key as k')
     .using('old')
     .whereRef('k.company', '=', 'old.company')
-    .whereRef('k.key', '=', 'old.key'),
+    .whereRef('k.key', '=', 'old.key')
+    .returning(({ lit }) => lit(1).as('one')),
 );
 
-/** Forgets remembered answers that are past their time, some thousands at a time. */
-export async function forgetAnswers(ctx: Context): Promise<void> {
-  await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
+/** Forgets remembered answers that are past their time, in small steps; gives whether there may be more. */
+export async function forgetAnswers(ctx: Context): Promise<boolean> {
+  const rows = await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
+  return rows.length === FORGOTTEN_AT_ONCE;
 }
 
 /** Uses are added to a minute until it is this old. */

@@ -171,6 +171,9 @@ export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
+/** All ids come after it. */
+export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
 const ID_BYTES = 16;
 
 class Ids {

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
 import { onPrimary } from '../sql/send.ts';
-import { anyText, firstIdOf, listRows, prepare } from '../sql/sql.ts';
+import { anyText, listRows, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
@@ -189,32 +189,4 @@ export async function sendDelivery(ctx: Context, sender: Sender, { event, url, s
     ...signedHeaders(event.id, body, secrets, at),
   };
   return { ...(await sender.send(url, headers, body)), headers, at };
-}
-
-const DELIVERIES_KEPT_DAYS = 30;
-const TRIMMED_AT_ONCE = 5000;
-
-const trim = prepare((p: { before: string }) =>
-  db
-    .with('old', (q) =>
-      q
-        .selectFrom('delivery')
-        .select(['company', 'id'])
-        .where('id', '<', p.before)
-        .where('state', '<>', sql.lit('PENDING'))
-        .orderBy('id')
-        .limit(sql.lit(TRIMMED_AT_ONCE)),
-    )
-    .deleteFrom('delivery as d')
-    .using('old')
-    .whereRef('d.company', '=', 'old.company')
-    .whereRef('d.id', '=', 'old.id')
-    .returning(({ lit }) => lit(1).as('one')),
-);
-
-/** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
-export async function trimDeliveries(ctx: Context): Promise<boolean> {
-  const before = firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
-  const rows = await trim(onPrimary(ctx), { before });
-  return rows.length === TRIMMED_AT_ONCE;
 }

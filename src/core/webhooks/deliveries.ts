@@ -193,15 +193,16 @@ const bringForward = prepare((p: Place & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({
-      due_at: p.now,
+      // A claim that its process leaves behind ends by itself.
+      due_at: ({ eb, ref }) =>
+        eb.case().when(ref('claimed')).then(ref('due_at')).else(sql<string>`${p.now}::timestamptz`).end(),
       asked: true,
       once: ({ eb, or, ref }) => or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
       state: 'PENDING',
     })
     .where('company', '=', p.company)
     .where('id', '=', p.id)
-    .where('webhook_id', '=', p.webhook_id)
-    .where('claimed', '=', sql.lit(false)),
+    .where('webhook_id', '=', p.webhook_id),
 );
 
 function toDelivery({ url, headers, event, ...others }: Row): Delivery {

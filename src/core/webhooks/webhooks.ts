@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import { authorize, type Context, needScope } from '../context.ts';
 import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { typesField } from '../events/event-types.ts';
-import { holdPublishing, knowCompany } from '../events/log.ts';
+import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import type { Page, Slice } from '../sql/page.ts';
 import { readOne, readSlice } from '../sql/read.ts';
@@ -13,6 +13,7 @@ import { onPrimary, transaction } from '../sql/send.ts';
 import { isId, newId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { newSecret } from './sender.ts';
+import { forgetEnded } from './trim-deliveries.ts';
 import {
   createWebhookInput,
   haltWebhook,
@@ -35,6 +36,8 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return transaction(ctx, async () => {
+    // One after another, else two at once would both be the last.
+    await holdPublishing(ctx, company);
     const [count] = await countOf(onPrimary(ctx), { company });
     if ((count?.count ?? 0) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
@@ -72,15 +75,22 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
   });
 }
 
-/** Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed. */
+/**
+ * Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed. Deliveries
+ * that have ended go first, in small steps: the webhook gets its events until the rest goes, even if that fails.
+ */
 export async function deleteWebhook(
   ctx: Context,
   input: { id: string },
   expected?: Expected<Webhook>,
 ): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
+  const before = await readOne<Webhook>(ctx, webhookRows, input, { company });
+  needExpected(before, expected);
+  await forgetEnded(ctx, { company, id: before.id });
   return transaction(ctx, async () => {
-    const webhook = await lockWebhook(ctx, company, input.id);
+    await holdPublishing(ctx, company);
+    const webhook = await lockWebhook(ctx, company, before.id);
     needExpected(webhook, expected);
     await remove(onPrimary(ctx), { company, id: webhook.id });
     return webhook;
@@ -166,7 +176,6 @@ type Texts = Pick<Selectable<Tables['webhook']>, 'url' | 'description'> & { type
 
 const insert = prepare((p: WebhookKey & Texts & { secret: string; now: Date }) =>
   db
-    .with('known', knowCompany(p.company))
     .with('w', (q) =>
       q
         .insertInto('webhook')
