@@ -6,6 +6,7 @@ import {
   contractFields,
   createContract,
   createFleet,
+  fleetFields,
   miscounted,
   newVin,
   newVins,
@@ -100,6 +101,25 @@ test('Of 40 overlapping contracts at once, by both interfaces, one is made', asy
   });
   expect(codes.filter((code) => code === 'made')).toHaveLength(1);
   expect(codes.filter((code) => code === 'CONTRACT_OVERLAP')).toHaveLength(39);
+});
+
+test('The last webhooks that a company may have, created 10 at once, are no more than it may have', async () => {
+  const client = await gateway.as('a company with many webhooks');
+  const url = 'https://example.com/hook';
+  for (let created = 0; created < 97; created++) await client.post('/webhooks', { url });
+  const answers = await times(10, () => client.post('/webhooks', { url }));
+  expect(outcomes(answers)).toEqual({ 201: 3, '400 VALIDATION_FAILED': 7 });
+});
+
+test.runIf(kind === 'postgresql')('A key of one company waits for no work of another whose name it is', async () => {
+  const client = await gateway.as('move');
+  const em = gateway.database.orm.em.fork();
+  await em.begin();
+  for (const work of ['move', 'uploads'])
+    await em.execute(`select pg_advisory_xact_lock(hashtextextended('${JSON.stringify([work, 'acme'])}', 0))`);
+  const { status } = await client.post('/fleets', fleetFields, { 'idempotency-key': 'acme' });
+  await em.commit();
+  expect(status).toBe(201);
 });
 
 describe('The same thing, deleted 20 times at once', () => {

@@ -43,7 +43,7 @@ export async function once(
   const place = placeOf(ctx, key, request);
   return transaction(ctx, async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify([place.company, place.key]) });
+    const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify(['answer', place.company, place.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
     const [before] = await recall(onPrimary(ctx), { ...place, after: forgottenBefore(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
