@@ -1,6 +1,6 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
-import { DELETED_AT_ONCE, ofFleetThatIsThere } from '../fleets/fleet.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { prepare, prepareVariants } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
@@ -54,22 +54,32 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
 
+/** What the batches of an import are known by. */
+export const findBatches = prepare((p: Staged) =>
+  db
+    .selectFrom('import_batch')
+    .select('first_row')
+    .where('company', '=', p.company)
+    .where('import_id', '=', p.importId)
+    .orderBy('first_row'),
+);
+
 /**
- * Some of the good rows' VINs that stand in fleets that are being deleted. Each is looked up by itself: joined, all vehicles of
- * these fleets would be read for each row where the planner knows nothing of the table.
+ * The VINs of a batch's good rows that stand in fleets that are being deleted. Each is looked up by itself: joined, all vehicles
+ * of these fleets would be read for each row where the planner knows nothing of the table.
  */
-export const vinsOfDeleted = prepare((p: Staged) =>
+export const vinsOfDeleted = prepare((p: Staged & { first_row: number }) =>
   db
     .selectFrom(
       stagedRows(p)
+        .where('b.first_row', '=', p.first_row)
         .select('r.vin')
         .select(({ ref }) => anyFleetWith(p.company, ref('r.vin')).as('fleet_id'))
         .as('v'),
     )
     .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
     .select('v.vin')
-    .distinct()
-    .limit(DELETED_AT_ONCE),
+    .distinct(),
 );
 
 export const countStaged = prepare((p: Staged) =>

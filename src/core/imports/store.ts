@@ -17,6 +17,7 @@ import {
   countInserted,
   countNew,
   countStaged,
+  findBatches,
   findDuplicates,
   type Ids,
   insertStaged,
@@ -226,11 +227,10 @@ async function insertVehicles(ctx: Context, run: ImportRow, ids: Ids, beside: bo
   const known = any ? true : null;
   if (known && (await isDeleting(ctx, company))) {
     // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
-    for (;;) {
-      const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company });
+    for (const batch of await findBatches(onPrimary(ctx), { importId, company })) {
+      const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company, ...batch });
       const vins = deleted.map(({ vin }) => vin);
-      if (vins.length === 0) break;
-      await makeWay(ctx, company, vins);
+      if (vins.length > 0) await makeWay(ctx, company, vins);
     }
   }
   const all = { ...newVehiclesOf(ctx, company, run.fleet_id), beside: beside || null };
