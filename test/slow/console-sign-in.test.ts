@@ -20,6 +20,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     Object.assign(provider, {
       life: 300,
       refreshing: true,
+      silent: false,
       audience: 'https://fleets.example',
       person: 'acme',
       asked: [],
@@ -94,6 +95,54 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     await button(page, 'Create fleet').click();
     await page.getByText('must not be empty').first().waitFor();
     expect(await kept(page)).toEqual({ 'fleet-gateway-signed-in': 'yes' });
+  });
+
+  test('without refresh tokens nothing is asked of the provider before the session has ended', async () => {
+    Object.assign(provider, { life: 4, refreshing: false });
+    const page = await signedIn();
+    const before = provider.asked.length;
+    await button(page, 'Sign in again').waitFor();
+    expect(provider.asked.slice(before).length).toBeLessThanOrEqual(1);
+  });
+
+  test('a gateway that refuses the token in the middle keeps the page, and a new token goes on with it', async () => {
+    const page = await signedIn('#/fleets');
+    await button(page, 'New fleet').first().click();
+    await page.getByLabel('Name', { exact: true }).fill('Kept');
+    const unauthenticated = { message: 'The token has expired.', extensions: { code: 'UNAUTHENTICATED' } };
+    await page.route('**/graphql', (route) =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/json',
+        body: JSON.stringify({ errors: [unauthenticated] }),
+      }),
+    );
+    await button(page, 'Create fleet').click();
+    await button(page, 'Sign in again').waitFor();
+    await page.unroute('**/graphql');
+    const [popup] = await Promise.all([page.context().waitForEvent('page'), button(page, 'Sign in again').click()]);
+    if (!popup.isClosed()) await popup.waitForEvent('close');
+    await button(page, 'Sign in again').waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Kept');
+  });
+
+  test('a device whose clock is two hours ahead is told so', async () => {
+    const page = await openDoor();
+    await page.clock.setSystemTime(Date.now() + 7_200_000);
+    await button(page, 'Sign in').click();
+    await button(page, 'I am it').click();
+    await page.getByText('The clock of this device differs from the provider’s.').waitFor();
+    expect(page.url()).toBe(home);
+  });
+
+  test('a provider that says nothing is given up after ten seconds, with a sentence', async () => {
+    const page = await openDoor();
+    provider.silent = true;
+    await button(page, 'Sign in').click();
+    await page.getByText('The provider does not answer').waitFor();
+    provider.silent = false;
+    await button(page, 'Sign in').click();
+    await button(page, 'I am it').waitFor();
   });
 
   test('a session that has ended at the provider leads to the door, once', async () => {

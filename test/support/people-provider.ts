@@ -17,6 +17,8 @@ export interface PeopleProvider {
   life: number;
   /** Whether it gives refresh tokens. */
   refreshing: boolean;
+  /** Whether it answers nothing. */
+  silent: boolean;
   /** The audience of its access tokens. */
   audience: string;
   /** Who signs in: the company of the token. */
@@ -32,7 +34,7 @@ export async function startPeopleProvider(): Promise<PeopleProvider> {
   let answer: RequestListener = (_, response) => response.writeHead(503).end();
   const server = createServer((request, response) => {
     state.asked.push((request.url ?? '').split('?')[0] ?? '');
-    answer(request, response);
+    if (!state.silent) answer(request, response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   afterAll(() => {
@@ -45,6 +47,7 @@ export async function startPeopleProvider(): Promise<PeopleProvider> {
     settings: { AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience, CONSOLE: 'on', CONSOLE_CLIENT_ID: clientId },
     life: 300,
     refreshing: true,
+    silent: false,
     audience,
     person: 'acme',
     asked: [],

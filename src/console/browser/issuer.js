@@ -13,7 +13,7 @@ const WAY = 'fleet-gateway-way';
 /** In localStorage: whether to ask the provider without a question to the person. */
 const SIGNED_IN = 'fleet-gateway-signed-in';
 const EARLY_MS = 60_000;
-const RETRY_MS = 5_000;
+const PATIENCE_MS = 10_000;
 
 /** Whether people sign in with an identity provider. */
 export const hasIssuer = Boolean(client_id);
@@ -32,7 +32,8 @@ async function provider() {
   if (!isSecureContext) throw new Error(t('Signing in needs https.'));
   const oauth = await import('oauth4webapi');
   const address = new URL(issuer);
-  const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:', additionalParameters: meant };
+  const insecure = { [oauth.allowInsecureRequests]: address.protocol === 'http:' };
+  const options = { ...insecure, additionalParameters: meant, signal: () => AbortSignal.timeout(PATIENCE_MS) };
   const server = await oauth.processDiscoveryResponse(address, await oauth.discoveryRequest(address, options));
   const { origin } = new URL(server.token_endpoint ?? '');
   const own = /** @type {[any, any, any]} */ ([server, { client_id }, oauth.None()]);
@@ -110,7 +111,8 @@ function fail(error, silent) {
   const refused =
     error.error && t('The provider refuses: {message}', { message: error.error_description ?? error.error });
   const away =
-    error instanceof TypeError && t('The provider does not answer, or does not know the address of this page.');
+    (error instanceof TypeError || error.name === 'TimeoutError') &&
+    t('The provider does not answer, or does not know the address of this page.');
   over(silent && error.error ? '' : (sentences[error.error ?? error.code] ?? (refused || away || error.message)));
 }
 
@@ -122,8 +124,8 @@ function keep(given) {
   busy.value = false;
   clearTimeout(timer);
   const life = given.expires_in * 1_000;
-  const pause = Math.min(life - Math.min(life / 2, EARLY_MS), 2 ** 31 - 1);
-  if (life) timer = setTimeout(renew, pause, Date.now() + life);
+  const early = given.refresh_token ? Math.min(life / 2, EARLY_MS) : 0;
+  if (life) timer = setTimeout(renew, Math.min(life - early, 2 ** 31 - 1), Date.now() + life);
 }
 
 async function renew(until) {
@@ -135,7 +137,7 @@ async function renew(until) {
     if (tokens === before) keep({ ...before, ...given });
   } catch {
     if (tokens !== before) return;
-    if (Date.now() < until) timer = setTimeout(renew, RETRY_MS, until);
+    if (Date.now() < until) timer = setTimeout(renew, PATIENCE_MS, until);
     else lapsed.value = t('Your session has ended. Sign in again; what you see and typed stays as it is.');
   }
 }

@@ -4,15 +4,14 @@ const KEY = 'fleet-gateway-token';
 const LEFT = 'left';
 /** What the page was given by the gateway. */
 export const settings = /** @type {Record<string, any>} */ ({ ...document.documentElement.dataset });
-const { token: demo, claim } = settings;
 
 /** A ready token for the company "demo"; empty where tokens come from an issuer. */
-export const demoToken = demo;
+export const demoToken = settings.token;
 
 const kept = sessionStorage.getItem(KEY);
 
 /** The token of all requests; empty before signing in. A pasted one lasts as long as the tab. */
-export const token = signal(kept === LEFT ? '' : kept || demo);
+export const token = signal(kept === LEFT ? '' : kept || demoToken);
 
 /** Why the session must be renewed by hand; the page stays as it is meanwhile. */
 export const lapsed = signal('');
@@ -21,7 +20,7 @@ export const lapsed = signal('');
 export const ended = signal('');
 
 /** The company of the token, for display; the gateway alone verifies it. */
-export const company = computed(() => String(claimsOf(token.value)[claim] ?? ''));
+export const company = computed(() => String(claimsOf(token.value)[settings.claim] ?? ''));
 
 function claimsOf(jwt) {
   try {
@@ -38,7 +37,7 @@ function claimsOf(jwt) {
 /** Starts a session; `pasted` tokens are kept in the tab, and those of a provider in memory alone. */
 export function signIn(value, { pasted = true } = {}) {
   // The demo's own is not kept: the page brings a fresh one each time.
-  if (value === demo || !pasted) sessionStorage.removeItem(KEY);
+  if (value === demoToken || !pasted) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, value);
   ended.value = '';
   lapsed.value = '';
@@ -54,6 +53,6 @@ export function signOut(why = '') {
 
 /** The gateway refuses the token; a pasted one is of no use any more. */
 export function turnedAway(why) {
-  if (sessionStorage.getItem(KEY) || token.value === demo) signOut(why);
+  if (sessionStorage.getItem(KEY) || token.value === demoToken) signOut(why);
   else lapsed.value = why;
 }
