@@ -199,7 +199,7 @@ const MOST_BYTES = 7_999;
 const MOST_PAYLOADS = 100;
 
 /** Notifications that wait to go out, each once. */
-export class Burst {
+class Burst {
   readonly #payloads = new Map<string, Set<string>>();
 
   get isEmpty(): boolean {

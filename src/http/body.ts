@@ -95,7 +95,7 @@ export function headersOf(error: DomainError): Record<string, string> {
   };
 }
 
-export type ReadJson = (req: Request, res: Response) => Promise<unknown>;
+type ReadJson = (req: Request, res: Response) => Promise<unknown>;
 
 /** Any media type that says it is JSON. */
 export const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(type ?? '');

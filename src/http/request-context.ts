@@ -60,7 +60,7 @@ export function openRateLimit(services: Services): RateLimit {
 }
 
 /** Facts about a request, collected for its answer, the log, metrics and traces. */
-export interface Locals {
+interface Locals {
   requestId: string;
   /** The address as the interface writes it, such as `/fleets/:fleetId`. */
   route?: string;
@@ -96,7 +96,7 @@ const EXCHANGE_MS = 1_000;
 const MOST_COUNTED = 100_000;
 
 /** Tells the other processes what was counted here in a minute, and gives what all have counted, by whom. */
-export type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
+type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 
 /** Whether a caller is within its limit, and the points left in this minute. */
 interface Use {

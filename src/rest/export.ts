@@ -20,7 +20,7 @@ export const vehicleJson = vehicle
   .meta({ ...vehicle.meta(), id: 'Vehicle' });
 
 /** A vehicle as a line of NDJSON, which also says why it is not eligible. */
-export const exportedVehicle = vehicle
+const exportedVehicle = vehicle
   .extend({ eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }) })
   .meta({ ...vehicle.meta(), id: 'ExportedVehicle' });
 

@@ -168,7 +168,7 @@ const waiting = new Map<string, number>();
  * Keeps a part on disk until it is known whose it is. Throws Forbidden and RateLimited before a byte is kept;
  * PayloadTooLarge for a file over LIMIT_FILE_BYTES, and RateLimited where the company's are too much.
  */
-export async function spool(ctx: Context, part: AsyncIterable<Buffer>): Promise<TemporaryFile> {
+async function spool(ctx: Context, part: AsyncIterable<Buffer>): Promise<TemporaryFile> {
   const leave = await enter(ctx);
   try {
     return await ctx.services.files.disk.keep(part, ctx.caller?.company ?? '');

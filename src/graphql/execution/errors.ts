@@ -7,7 +7,7 @@ import { headersOf, statusOf } from '../../http/body.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 
 /** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
-export interface Http {
+interface Http {
   status: number;
   headers?: Record<string, string>;
   spec?: boolean;
@@ -86,7 +86,7 @@ function withoutHint(error: GraphQLError): GraphQLError {
 }
 
 /** Notes the code of the first error for the request's line in the log. */
-export function noteCode(res: AnswerHead, errors: readonly { extensions: object }[] | undefined): void {
+function noteCode(res: AnswerHead, errors: readonly { extensions: object }[] | undefined): void {
   const { code } = (errors?.[0]?.extensions ?? {}) as { code?: unknown };
   if (code !== undefined) localsOf(res).code ??= String(code);
 }

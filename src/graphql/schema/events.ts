@@ -32,7 +32,7 @@ export const EventType = enumOf('EventType', eventType, 'What happened.', {
 
 objectOf('EventVehicle', eventVehicle);
 
-export const EventRef = objectOf('Event', event, {
+const EventRef = objectOf('Event', event, {
   type: { type: EventType, resolve: ({ type }: Event) => eventTypeOf(type) },
   requestId: { type: 'String' },
   data: { type: EventData, resolve: dataOf },

@@ -6,7 +6,7 @@ interface Situation {
   development: boolean;
 }
 
-export interface ExampleTab {
+interface ExampleTab {
   query: string;
   variables?: string;
 }

@@ -49,7 +49,7 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
  * The headers of every answer. An answer is data: nothing in it may run or be framed, and no cache may keep it. Pages set
  * a policy of their own.
  */
-export const securityHeaders: readonly (readonly [name: string, value: string])[] = Object.entries({
+const securityHeaders: readonly (readonly [name: string, value: string])[] = Object.entries({
   'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
