@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodes } from '../src/core/reads/reads.ts';
-import { type Fields, fromSql } from '../src/core/sql/resource.ts';
+import { type Fields, fromClause } from '../src/core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
 import { numbered } from '../src/core/sql/sql.ts';
 import { makeWorld } from './documents/world.ts';
@@ -34,7 +34,7 @@ test.each(Object.entries(nodes))('no member of any %s is null as text', async (_
   const members = membersOf({ ...of.members, ...ownFields(of.fields) });
   const counts = members.map(([, sql], at) => `count(*) filter (where (${sql}) is null)::int as m${at}`).join(', ');
   const { text, names } = numbered(
-    `select count(*)::int as rows, ${counts} from ${fromSql(of, counts)} where ${of.id.split('.')[0]}.company = $company`,
+    `select count(*)::int as rows, ${counts} from ${fromClause(of, counts)} where ${of.id.split('.')[0]}.company = $company`,
   );
   const statement = text.replaceAll(/\$(\d+)/g, (_, number) => values[names[number - 1] ?? ''] ?? 'null');
   const [row] = await gateway.execute<Record<string, number>>(statement);

@@ -24,10 +24,10 @@ export function bare(schema: z.core.$ZodType): z.ZodType {
 }
 
 /** The meaning of a field, also of an optional or nullable one. */
-export const meaningOf = (schema: z.ZodType): string | undefined =>
+export const descriptionOf = (schema: z.ZodType): string | undefined =>
   schema.description ??
   (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
-    ? meaningOf(schema.unwrap() as z.ZodType)
+    ? descriptionOf(schema.unwrap() as z.ZodType)
     : undefined);
 
 /** The kind of a field: zod's names, with kinds of text of their own. */

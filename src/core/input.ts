@@ -60,7 +60,7 @@ export function readTime(text: string): Date | null {
 }
 
 /** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
-export const listOf = <Item extends z.ZodType>(item: Item, most: number, params: Parameters<typeof z.array>[1]) =>
+export const listSchema = <Item extends z.ZodType>(item: Item, most: number, params: Parameters<typeof z.array>[1]) =>
   z.preprocess((value: z.input<Item>[]) => bounded(value, most), z.array(item, params));
 
 function bounded(value: unknown, most: number): unknown {

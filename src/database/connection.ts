@@ -51,7 +51,7 @@ const asTexts = { getTypeParser: () => asText } as unknown as pg.CustomTypesConf
 type Result = pg.QueryResult<object>;
 
 /** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
-export class Connection extends pg.Client {
+export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
   waiting = 0;
   isConnected = false;

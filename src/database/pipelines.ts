@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Connection } from './connection.ts';
+import type { PostgresConnection } from './connection.ts';
 import type { Row } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
@@ -9,7 +9,7 @@ const SHORT_MS = 500;
 const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
 
 interface Pipeline {
-  connection: Connection;
+  connection: PostgresConnection;
   /** Resolves when the connection is open (true) or has failed (false). */
   opening: Promise<boolean> | null;
   /** Statements without an answer. */
@@ -59,7 +59,7 @@ export class Pipelines {
     for (const pipeline of this.#pipelines) this.#cut(pipeline);
   }
 
-  async #send<T>(ask: (connection: Connection) => Promise<T>): Promise<T | null> {
+  async #send<T>(ask: (connection: PostgresConnection) => Promise<T>): Promise<T | null> {
     if (this.#watch.isSilent) return null;
     const pipeline = this.#leastBusy();
     pipeline.waiting += 1;

@@ -1,6 +1,6 @@
 import { PostgresDialect, type PostgresPool } from 'kysely';
 import pg from 'pg';
-import type { Connection } from './connection.ts';
+import type { PostgresConnection } from './connection.ts';
 import type { Row, SlowRead } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
@@ -76,7 +76,7 @@ export class ServerPool {
   }
 }
 
-type PoolConnection = Connection & pg.PoolClient;
+type PoolConnection = PostgresConnection & pg.PoolClient;
 
 /**
  * A connection while it is somebody's. One that is lost goes back by itself: Kysely keeps it when its begin or rollback

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { Connection } from './connection.ts';
+import { PostgresConnection } from './connection.ts';
 
 const LOOK_MS = 500;
 /** A connection that waits is suspected when nothing has come for so many looks. */
@@ -15,17 +15,17 @@ const ANSWER_MS = 2_500;
  */
 export class ServerWatch {
   /** Makes connections that are watched. */
-  readonly Client: typeof Connection;
+  readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
-  readonly #watched = new Map<Connection, { looks: number; bytes: number }>();
+  readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
   #isSilent = false;
   #heardAt = 0;
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
-    const add = (connection: Connection) => this.#add(connection);
-    this.Client = class extends Connection {
+    const add = (connection: PostgresConnection) => this.#add(connection);
+    this.Client = class extends PostgresConnection {
       constructor(config: pg.ClientConfig) {
         super(config);
         add(this);
@@ -46,7 +46,7 @@ export class ServerWatch {
     clearInterval(this.#timer);
   }
 
-  #add(connection: Connection): void {
+  #add(connection: PostgresConnection): void {
     this.#watched.set(connection, { looks: 0, bytes: 0 });
     connection.once('end', () => this.#watched.delete(connection));
   }
@@ -66,7 +66,7 @@ export class ServerWatch {
 
   async #sayHello(): Promise<void> {
     const began = performance.now();
-    const connection = new Connection(this.#config);
+    const connection = new PostgresConnection(this.#config);
     const hello = connection.connect().then(() => connection.query('select 1'));
     const tooLate = new AbortController();
     const silence = delay(ANSWER_MS, true, { signal: tooLate.signal }).catch(() => false);

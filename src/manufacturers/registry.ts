@@ -82,7 +82,7 @@ export function manufacturersOf(
 
   return {
     supported: [...byBrand.keys()],
-    list: () => listOf(byBrand),
+    list: () => listSchema(byBrand),
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
     unsupported,
@@ -107,7 +107,7 @@ function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> 
   );
 }
 
-const listOf = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
+const listSchema = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
   brandIds.map((id) => ({
     id,
     name: brands[id],

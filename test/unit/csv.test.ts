@@ -8,7 +8,7 @@ import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../s
 import { type Delimiter, mayBeTable, parseRecords } from '../../src/core/imports/csv/head.ts';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/imports/rejected-csv.ts';
-import { type CsvRow, parsedRows, readCsv, readPlainBlock } from '../../src/core/imports/table.ts';
+import { type CsvRow, parseRows, readCsv, readPlainBlock } from '../../src/core/imports/table.ts';
 import { writeRows } from '../../src/core/sql/read.ts';
 import { readVin } from '../../src/core/vin.ts';
 import { takeTurns } from '../support/deadlines.ts';
@@ -670,7 +670,7 @@ describe('for any file', () => {
         const settled = (rows: () => CsvRow[] | Promise<CsvRow[]>) =>
           new Promise((resolve) => resolve(rows())).catch((error: Error) => error.message);
         const direct = await settled(() => readPlainBlock(text, 7, limits).rows);
-        expect(direct).toEqual(await settled(() => parsedRows(text, 7, start, limits)));
+        expect(direct).toEqual(await settled(() => parseRows(text, 7, start, limits)));
       }),
       { numRuns: 300 },
     );

@@ -1,7 +1,7 @@
 import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { Unavailable } from '../../src/core/errors.ts';
-import { Budget } from '../../src/graphql/execution/context.ts';
+import { AnswerBudget } from '../../src/graphql/execution/context.ts';
 import { counted } from '../../src/graphql/execution/counted.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 
@@ -16,9 +16,9 @@ const rootValue = { items, later: async (args: Args) => items(args), nothing: nu
 const plain = buildSchema(text);
 const ours = counted(buildSchema(text));
 
-const run = (one: GraphQLSchema, query: string, budget = new Budget(1_000_000)) =>
+const run = (one: GraphQLSchema, query: string, budget = new AnswerBudget(1_000_000)) =>
   execute({ schema: one, document: parse(query), rootValue, contextValue: { budget } });
-const code = async (query: string, budget: Budget) => {
+const code = async (query: string, budget: AnswerBudget) => {
   const { errors } = await run(ours, query, budget);
   return (errors?.[0]?.originalError as { code?: string } | undefined)?.code;
 };
@@ -33,18 +33,18 @@ describe('a schema that counts', () => {
   });
 
   test('refuses one object more than there may be, wherever it is made', async () => {
-    expect(await code('{ items(count: 1500) { name } }', new Budget(1500))).toBeUndefined();
-    expect(await code('{ items(count: 1500) { name } }', new Budget(1499))).toBe('COST_EXCEEDED');
+    expect(await code('{ items(count: 1500) { name } }', new AnswerBudget(1500))).toBeUndefined();
+    expect(await code('{ items(count: 1500) { name } }', new AnswerBudget(1499))).toBe('COST_EXCEEDED');
     expect(
-      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new Budget(8_419)),
+      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new AnswerBudget(8_419)),
     ).toBe('COST_EXCEEDED');
     expect(
-      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new Budget(8_420)),
+      await code('{ items(count: 20) { items(count: 20) { items(count: 20) { name } } } }', new AnswerBudget(8_420)),
     ).toBeUndefined();
   });
 
   test('makes hardly anything more once it was stopped', async () => {
-    const budget = new Budget(1_000_000);
+    const budget = new AnswerBudget(1_000_000);
     let made = 0;
     const counting = {
       items: (args: Args) =>
@@ -94,7 +94,7 @@ describe('a schema that counts', () => {
         turns += 1;
         if (!over) setImmediate(look);
       };
-      const contextValue = { budget: new Budget(1_000_000) };
+      const contextValue = { budget: new AnswerBudget(1_000_000) };
       const running = execute({ schema: ours, document: parse(query), rootValue: { items: itemsOf }, contextValue });
       setImmediate(look);
       await running;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { field } from '../fields.ts';
-import { listOf, time } from '../input.ts';
+import { listSchema, time } from '../input.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
 import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
 import { readOne, readSlice } from '../sql/read.ts';
@@ -58,7 +58,7 @@ export type Event = z.output<typeof event>;
 
 export const eventFilter = z
   .object({
-    types: listOf(
+    types: listSchema(
       z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
       MOST_TYPES,
       'must be a list of event types',

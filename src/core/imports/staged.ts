@@ -192,7 +192,7 @@ interface Elsewhere extends Staged {
   room: number;
 }
 
-export const rejectStaged = prepare((p: Elsewhere) =>
+export const rejectStagedRows = prepare((p: Elsewhere) =>
   db
     .with('kept', (q) =>
       q

@@ -21,7 +21,7 @@ import {
   findDuplicates,
   type Ids,
   insertStaged,
-  rejectStaged,
+  rejectStagedRows,
   tellOfNew,
   vinsOfDeleted,
 } from './staged.ts';
@@ -202,7 +202,7 @@ function idsOfOneStatement(): Ids {
 /** Rejects the rows whose vehicle another fleet of the company has; gives how many there are. */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
-  const [row] = await rejectStaged(onPrimary(ctx), { ...stagedBy(run), room });
+  const [row] = await rejectStagedRows(onPrimary(ctx), { ...stagedBy(run), room });
   return row?.count ?? 0;
 }
 

@@ -105,7 +105,7 @@ async function readBlock(text: string, row: number, start: Start, limits: CsvLim
   const { delimiter } = start.layout;
   if (start.vinAt === 0 && isPlain(text, delimiter)) return readPlainBlock(text, row, limits);
   const { end, records, fault } = scanRecords(text, delimiter, limits.rowLength);
-  const rows = await parsedRows(text.slice(0, end), row, start, limits);
+  const rows = await parseRows(text.slice(0, end), row, start, limits);
   if (fault) throw unreadableRow(row + records, fault, limits.rowLength);
   return { rows, records, end };
 }
@@ -129,7 +129,7 @@ export function readPlainBlock(text: string, firstRow: number, limits: CsvLimits
 }
 
 /** Any other block: the cells come from fast-csv. `text` consists of whole records. */
-export async function parsedRows(text: string, firstRow: number, start: Start, limits: CsvLimits): Promise<CsvRow[]> {
+export async function parseRows(text: string, firstRow: number, start: Start, limits: CsvLimits): Promise<CsvRow[]> {
   const { vinAt, layout } = start;
   const rows: CsvRow[] = [];
   let row = firstRow - 1;

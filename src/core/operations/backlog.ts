@@ -14,7 +14,7 @@ export interface Backlog {
 }
 
 /** Counting further would cost more than the number is worth. */
-export const BACKLOG_MOST = 100_000;
+export const BACKLOG_COUNTED_MOST = 100_000;
 
 const count = sql<number>`count(*)::int`;
 const secondsSince = (now: Expression<string>, first: Expression<string | null>) =>
@@ -37,7 +37,7 @@ const waitingVehicles = (now: Expression<string>) =>
   db
     .selectFrom([
       db
-        .selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_MOST).as('due'))
+        .selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_COUNTED_MOST).as('due'))
         .select(count.as('rows'))
         .as('counted'),
       dueVehicles(now, { first: true })
@@ -64,7 +64,13 @@ const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
   waiting(
     table,
     now,
-    db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at').limit(BACKLOG_MOST).as('due'),
+    db
+      .selectFrom(table)
+      .select('due_at')
+      .where('due_at', '<=', now)
+      .orderBy('due_at')
+      .limit(BACKLOG_COUNTED_MOST)
+      .as('due'),
   );
 
 /** Deliveries of webhooks that are halted need no work. */
@@ -79,7 +85,7 @@ const waitingDeliveries = (now: Expression<string>) =>
       .select('d.due_at')
       .where('d.due_at', '<=', now)
       .orderBy('d.due_at')
-      .limit(BACKLOG_MOST)
+      .limit(BACKLOG_COUNTED_MOST)
       .as('due'),
   );
 

@@ -8,7 +8,7 @@ import { readInput, text } from '../input.ts';
 import { whereSql } from '../sql/list-statement.ts';
 import { readPage } from '../sql/page.ts';
 import { readSlice } from '../sql/read.ts';
-import { fromSql, type Resource } from '../sql/resource.ts';
+import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { ALL_ROWS, readTexts } from '../sql/send.ts';
 import { numbered } from '../sql/sql.ts';
@@ -78,7 +78,7 @@ async function byName(
   const order = `order by fit, ${name}, ${of.id}`;
   const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
   const { text: statement, names } = numbered(
-    `select fit::text, ${json} from (${best}) ${fromSql({ ...of, table: alias }, json)} ${order}`,
+    `select fit::text, ${json} from (${best}) ${fromClause({ ...of, table: alias }, json)} ${order}`,
   );
   const values: Record<string, unknown> = { company, text, first, now: ctx.now() };
   const rows = await readTexts(

@@ -2,7 +2,7 @@ import { ListSql } from './json-list.ts';
 import type { Given, ListPart, Members, Part } from './json-parts.ts';
 import {
   conditionsSql,
-  fromSql,
+  fromClause,
   type ListField,
   type OneField,
   prefixOf,
@@ -130,7 +130,7 @@ export class Writer {
     const prefix = prefixOf(of).map(([column, value]) => `${column} = ${value}`);
     const conditions = conditionsSql(of.conditions, given.names, (name) => `$a${read}_${name}`);
     const where = [...prefix, ...this.#where(field), ...conditions].join(' and ');
-    return `(select ${object} from ${fromSql(of, object + where)} where ${where})`;
+    return `(select ${object} from ${fromClause(of, object + where)} where ${where})`;
   }
 
   /** The conditions of a field's rows beside prefix and filter; `ofAll`: also of those that are there for nobody. */

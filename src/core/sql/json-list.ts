@@ -1,5 +1,5 @@
 import type { Given, ListPart, PageFact } from './json-parts.ts';
-import { countedRows, firstRows, type ListRows } from './list-rows.ts';
+import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
 import { sortFor } from './list-statement.ts';
 import { orderSql, type Sort, withoutRange } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
@@ -75,7 +75,7 @@ export class ListSql {
   }
 
   #counted(list: ListRows): string {
-    return `(select count(*) from (${countedRows(list, COUNTED_MOST + 1)}) n)`;
+    return `(select count(*) from (${rowsToCountSql(list, COUNTED_MOST + 1)}) n)`;
   }
 
   /** A fact of the page `p` as JSON. */

@@ -1,5 +1,5 @@
-import { type Bound, orderSql, type Prefix, rangeSql, type Sort } from './order.ts';
-import { conditionsSql, fromSql, type IndexColumn, type IndexKey, mentioned, type Resource } from './resource.ts';
+import { orderSql, type Prefix, type RangeEnd, rangeSql, type Sort } from './order.ts';
+import { conditionsSql, fromClause, type IndexColumn, type IndexKey, mentioned, type Resource } from './resource.ts';
 
 /** Which rows of a resource a list has, and in which order. */
 export interface ListRows {
@@ -40,7 +40,7 @@ export const whereOf = (list: Omit<ListRows, 'sort'>): string =>
 export function firstRows(
   list: ListRows,
   values: string,
-  { bounds, backward, limit }: { bounds: readonly Bound[]; backward: boolean; limit: string | number },
+  { bounds, backward, limit }: { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number },
 ): string {
   const { of, prefix } = list;
   const sort = narrowed(list);
@@ -49,7 +49,7 @@ export function firstRows(
   // An equality beside the range would make a part of the order needless, and another index seem to have it.
   const where = allOf([...range, ...conditionsOf(list, sort.range && leadingOf(list))]);
   const inOrder = (what: string, also = '') =>
-    `select ${what} from ${fromSql({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
+    `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
   const key = keyOf(list);
   if (key && (key[0]?.or || key[0]?.column !== sort.columns[0])) {
@@ -57,7 +57,7 @@ export function firstRows(
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range)} order by ${order} limit ${limit}`;
     const page = `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
       select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not ${few} and `)})) ${alias} order by ${order} limit ${limit}`;
-    return `select ${values} from (${page}) ${fromSql({ ...of, table: alias }, values)} order by ${order}`;
+    return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} order by ${order}`;
   }
   const lookups = mentioned(of.lookups, values);
   if (lookups.length === 0) return inOrder(values);
@@ -65,11 +65,11 @@ export function firstRows(
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */
-export const countedRows = (list: ListRows, most: number): string => {
+export const rowsToCountSql = (list: ListRows, most: number): string => {
   const key = keyOf(list);
   if (key) return soughtRows(list, key, most);
   const where = whereOf(list);
-  return `select from ${fromSql(list.of, where)} where ${where} limit ${most}`;
+  return `select from ${fromClause(list.of, where)} where ${where} limit ${most}`;
 };
 
 /** The filter's conditions that the prefix expresses. */

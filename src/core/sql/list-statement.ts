@@ -44,7 +44,7 @@ export function madeIn<Key, Value>(
 }
 
 /** The columns that a list reads beside the id. */
-export interface Columns {
+export interface ListColumns {
   columns: readonly string[];
   /** The columns as SQL. */
   select: string;
@@ -59,7 +59,7 @@ interface ListText extends Pick<Numbered, 'names'> {
 }
 
 /** The statement for a page from the beginning of the list or after a cursor. It reads one row more than the page. */
-export function listStatement(ctx: Context, of: Resource, columns: Columns, asked: AskedList) {
+export function listStatement(ctx: Context, of: Resource, columns: ListColumns, asked: AskedList) {
   const { page, filter, company, under, on } = asked;
   const given = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
   const hidden = isHidden(ctx, of);
@@ -91,7 +91,7 @@ const LIMIT = '#limit#';
 
 function writeList(
   of: Resource,
-  { columns, select }: Columns,
+  { columns, select }: ListColumns,
   asked: AskedList,
   names: readonly string[],
   hidden: boolean,

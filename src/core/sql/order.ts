@@ -170,7 +170,7 @@ function cursorSql(id: string, sorted: string | null): string {
 export const withoutRange = (sort: Sort): Sort => ({ ...sort, range: undefined });
 
 type Comparison = '<' | '>' | '<=' | '>=';
-export interface Bound {
+export interface RangeEnd {
   operator: Comparison;
   place: readonly string[];
 }
@@ -185,7 +185,7 @@ export type Prefix = readonly (readonly [column: string, value: string])[];
  * order behind the prefix's columns, they are one range of it, and not equalities: of these PostgreSQL expects so few rows,
  * whatever there are, that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
-export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly Bound[]): string[] {
+export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]): string[] {
   const { columns, descending, range } = sort;
   const turned = (operator: Comparison) =>
     descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
@@ -195,7 +195,7 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly Bound[]): 
     return [...equal, ...compared.map(({ operator, place }) => `${rowOf(columns)} ${operator} ${rowOf(place)}`)];
   }
   const has = (sign: string) => compared.some(({ operator }) => operator.startsWith(sign));
-  const ends: Bound[] = [
+  const ends: RangeEnd[] = [
     ...(has('>') ? [] : [{ operator: '>=' as const, place: [range[0]] }]),
     ...(has('<') ? [] : [{ operator: '<=' as const, place: [range[1]] }]),
   ];

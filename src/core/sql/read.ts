@@ -3,15 +3,15 @@ import type { Context } from '../context.ts';
 import {
   type Asked,
   type AskedList,
-  type Columns,
   isHidden,
   keptText,
+  type ListColumns,
   listStatement,
   whereSql,
 } from './list-statement.ts';
 import type { Place } from './order.ts';
 import type { Slice } from './page.ts';
-import { fromSql, givenOf, type Resource } from './resource.ts';
+import { fromClause, givenOf, type Resource } from './resource.ts';
 import { isValue, type JsonTable, jsonText, type RowValue } from './selection.ts';
 import { ALL_ROWS, onPrimary, onReplica, readRows, readTexts } from './send.ts';
 import { numbered } from './sql.ts';
@@ -75,7 +75,7 @@ function oneStatement(ctx: Context, of: Resource, select: string, by: object, as
   const hidden = isHidden(ctx, of);
   const { text, names } = keptText(of, select, `one ${given.names} ${asked.company === null} ${hidden}`, () => {
     const where = whereSql(of, asked, given.names, hidden);
-    return numbered(`select ${select} from ${fromSql(of, select + where)} where ${where}`);
+    return numbered(`select ${select} from ${fromClause(of, select + where)} where ${where}`);
   });
   if (Object.values(given.values).includes(null)) return { text, values: null };
   const all: Record<string, unknown> = { ...given.values, ...of.values?.(ctx), company: asked.company, now: ctx.now() };
@@ -93,7 +93,7 @@ export interface TextPage {
 }
 
 /** Columns to select, and how a row of them becomes text. */
-export interface RowWriter extends Columns {
+export interface RowWriter extends ListColumns {
   write(row: Row): string;
   /** The texts of rows stand in a JSON array. */
   isArray: boolean;

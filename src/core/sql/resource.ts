@@ -8,7 +8,7 @@ import { isId } from './sql.ts';
 
 /** A condition with `?` for its value, and a function that makes the value of the input; null fits no row. */
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
-export type Conditions = Readonly<Record<string, Condition>>;
+export type FilterConditions = Readonly<Record<string, Condition>>;
 
 /**
  * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`, and in members the names of
@@ -34,7 +34,7 @@ export interface Resource {
   fields?: Fields;
   /** The schema of a list's filter; each member names a condition. */
   filter?: z.ZodType<object>;
-  conditions: Conditions;
+  conditions: FilterConditions;
   /** Conditions on one value of a column that precedes the order in an index, by their names. */
   leading?: Readonly<Record<string, Under>>;
   /** Indexes for conditions that only few rows meet. */
@@ -149,7 +149,7 @@ export interface ListField {
   /** Takes the filter from the arguments; by default the argument `filter`. */
   filterOf?(args: never): object | null | undefined;
   /** Stored counts for these conditions; `all` is the stored number of all rows. */
-  kept?: { sum: string; from: string; conditions: Conditions; all?: string };
+  kept?: { sum: string; from: string; conditions: FilterConditions; all?: string };
   /** Every row below an existing parent meets the resource's `where`. */
   within?: true;
   /** There are always few rows, so reading all of them is quick. */
@@ -188,10 +188,13 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 ];
 
 /** The `from` clause for a text that mentions aliases. */
-export const fromSql = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
+export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
 /** The filter's conditions and values. A list of one value may have a condition of its own. */
-export function givenOf(conditions: Conditions, given: object): { names: string[]; values: Record<string, unknown> } {
+export function givenOf(
+  conditions: FilterConditions,
+  given: object,
+): { names: string[]; values: Record<string, unknown> } {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
@@ -208,7 +211,11 @@ export function givenOf(conditions: Conditions, given: object): { names: string[
 }
 
 /** SQL for conditions, whose values `param` names. */
-export const conditionsSql = (conditions: Conditions, names: readonly string[], param: (name: string) => string) =>
+export const conditionsSql = (
+  conditions: FilterConditions,
+  names: readonly string[],
+  param: (name: string) => string,
+) =>
   names.map((name) => {
     const [sql] = conditions[name] ?? [];
     if (sql === undefined) throw new Error(`there is no condition for ${name}`);

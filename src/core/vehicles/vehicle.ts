@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
 import { field } from '../fields.ts';
-import { listOf, storable, time } from '../input.ts';
+import { listSchema, storable, time } from '../input.ts';
 import { actor, reason } from '../reason.ts';
 import type { Orders } from '../sql/order.ts';
 import { isPartOfVin, vinCharacters } from '../vin.ts';
@@ -100,7 +100,7 @@ export const vehicleFilter = z
       .describe(
         'With this VIN; or 3 to 16 characters that a VIN begins or ends with. Case, spaces and dashes do not count.',
       ),
-    fleetIds: listOf(z.string(), MOST_FLEETS, 'must be a list of ids')
+    fleetIds: listSchema(z.string(), MOST_FLEETS, 'must be a list of ids')
       .nullish()
       .describe('Of one of these fleets, at most 1,000.'),
     reasonCode: storable(z.string()).nullish().describe('Whose `reason` has this code.'),

@@ -6,7 +6,7 @@ import { needFleet } from '../fleets/fleets.ts';
 import { reasonMembers } from '../reason.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
-import { type Conditions, type Fields, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
+import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
@@ -162,7 +162,7 @@ export const vehicleRows: Resource = {
 export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
 
 /** Conditions of the same names for tallies `t`. */
-export const countedBy: Conditions = {
+export const countedBy: FilterConditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],
   fleetIds: ['t.fleet_id = any(?::uuid[])', idsOf],

@@ -8,7 +8,7 @@ import { eventTypes } from '../events/event-data.ts';
 import { endOfLog } from '../events/log.ts';
 import { MOST_TYPES } from '../events/record-events.ts';
 import { asIn, field } from '../fields.ts';
-import { id, listOf, mustBe, storable } from '../input.ts';
+import { id, listSchema, mustBe, storable } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { onPrimary } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
@@ -63,7 +63,7 @@ export type WebhookWithSecret = z.output<typeof webhookWithSecret>;
 
 const url = z.string(mustBe('a string'));
 const description = storable(z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters'));
-const types = listOf(
+const types = listSchema(
   z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
   MOST_TYPES,
   mustBe('a list of event types'),

@@ -24,7 +24,7 @@ export class GraphqlContext implements RequestContext {
   readonly idempotencyKey: string | undefined;
   readonly res: AnswerHead;
   /** The objects that the answer may still hold. */
-  readonly budget: Budget;
+  readonly budget: AnswerBudget;
   readonly reads: Reads;
 
   constructor({ ctx, closed, idempotencyKey, res }: RequestContext, plans: Plans, variables: Variables) {
@@ -32,7 +32,7 @@ export class GraphqlContext implements RequestContext {
     this.closed = closed;
     this.idempotencyKey = idempotencyKey;
     this.res = res;
-    this.budget = new Budget(ctx.services.config.LIMIT_GRAPHQL_COST);
+    this.budget = new AnswerBudget(ctx.services.config.LIMIT_GRAPHQL_COST);
     this.reads = new Reads(ctx, plans, variables);
   }
 }
@@ -51,7 +51,7 @@ export function chargeCost(rateLimit: RateLimit, payer: string, cost: number, he
 export const MOST_BYTES = 32 * 1024 * 1024;
 
 /** Counts the objects that an execution really makes, however its cost was estimated. */
-export class Budget {
+export class AnswerBudget {
   readonly #most: number;
   /** Of JSON values, which an answer may hold under many names. */
   readonly lengths = new WeakMap<object, number>();

@@ -7,7 +7,7 @@ import {
   isObjectType,
 } from 'graphql';
 import type { DomainError } from '../../core/errors.ts';
-import type { Budget, GraphqlContext } from './context.ts';
+import type { AnswerBudget, GraphqlContext } from './context.ts';
 import { Planned } from './reads.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
@@ -50,12 +50,12 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
 }
 
 /** Rejects nothing itself: of a large object, each of its fields would make an error. */
-function leafMade(value: unknown, own: number, budget: Budget): unknown {
+function leafMade(value: unknown, own: number, budget: AnswerBudget): unknown {
   budget.spend(0, own + lengthOf(value, budget));
   return value;
 }
 
-function objectMade(value: unknown, own: number, budget: Budget): unknown {
+function objectMade(value: unknown, own: number, budget: AnswerBudget): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
   const domainError = budget.spend(objects, own);
   if (domainError) return rejected(domainError);
@@ -73,7 +73,7 @@ const promised = <T>(item: T): Promise<T> => Promise.resolve(item);
 const rejected = (domainError: DomainError): Promise<never> => Promise.reject(domainError);
 
 /** How long a value's text is; of numbers and the like, that of a short one. */
-function lengthOf(value: unknown, budget: Budget): number {
+function lengthOf(value: unknown, budget: AnswerBudget): number {
   if (typeof value === 'string') return Buffer.byteLength(ESCAPED.test(value) ? JSON.stringify(value) : value);
   if (typeof value !== 'object' || value === null) return 0;
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + lengthOf(one, budget) + 1, 0);
@@ -83,7 +83,7 @@ function lengthOf(value: unknown, budget: Budget): number {
 }
 
 /** A list whose items come bit by bit, with a turn for others wherever one has been long. */
-function paced<T>(items: readonly T[], budget: Budget): Promise<T>[] {
+function paced<T>(items: readonly T[], budget: AnswerBudget): Promise<T>[] {
   const gates: (() => void)[] = [];
   const coming: Promise<T>[] = [];
   for (let at = 0; at < items.length; at += BIT) {

@@ -13,7 +13,7 @@ import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
 import { costOf } from './cost.ts';
 import { MOST_ERRORS } from './errors.ts';
-import { asksOnlyForSchema, fragmentOf, type Parsed, parseDocument } from './guards.ts';
+import { asksOnlyForSchema, fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
 import { type DocumentPlan, type Make, Planner, type Plans } from './plan.ts';
 import type { Variables } from './selected.ts';
 import { type ReadVariables, variablesOf } from './variables.ts';
@@ -27,7 +27,7 @@ export class Document {
 
   /** `grow` is called with the bytes that plans and statements add later. Throws GraphQLError for a text out of bounds. */
   constructor(text: string, grow: (bytes: number) => void) {
-    const parsed = parseDocument(text);
+    const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
     this.errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
     if (this.errors.length > 0) return;

@@ -44,7 +44,7 @@ export interface Parsed {
 }
 
 /** Reads a document; throws GraphQLError for one that is wrong or out of bounds. */
-export function parseDocument(text: string): Parsed {
+export function parseGraphqlDocument(text: string): Parsed {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const tree = parseBounded(text);
   const { count, asksForSchema, directives } = new Walk(tree);

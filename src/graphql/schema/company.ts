@@ -1,5 +1,5 @@
 import { eventTypeOf } from '../../core/events/event-types.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import {
   type ActivityCount,
   activityCount,
@@ -42,10 +42,10 @@ builder.objectField(CompanyRef, 'activity', (t) =>
       'How many events of each type each hour or day had, the oldest first; those without any are left out. At most 1,000 hours or days. Errors: VALIDATION_FAILED.',
     extensions: { size: 1000 } satisfies Cost,
     args: {
-      from: t.arg({ type: 'DateTime', required: true, description: meaningOf(from) }),
-      to: t.arg({ type: 'DateTime', description: meaningOf(to) }),
-      by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: meaningOf(by) }),
-      fleetId: t.arg.id({ description: meaningOf(fleetId) }),
+      from: t.arg({ type: 'DateTime', required: true, description: descriptionOf(from) }),
+      to: t.arg({ type: 'DateTime', description: descriptionOf(to) }),
+      by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: descriptionOf(by) }),
+      fleetId: t.arg.id({ description: descriptionOf(fleetId) }),
     },
     resolve: (_company, asked, { ctx }) => companyActivity(ctx, asked),
   }),

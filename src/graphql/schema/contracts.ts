@@ -9,7 +9,7 @@ import {
 } from '../../core/contracts/contract.ts';
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import type { Needs } from '../execution/context.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
@@ -36,7 +36,7 @@ export const ContractRef = objectOf('Contract', contractWithVehicle, {
 builder.objectFields(ContractRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
-    description: meaningOf(contract.shape.fleetId),
+    description: descriptionOf(contract.shape.fleetId),
     resolve: read,
   }),
   vehicle: t.field({

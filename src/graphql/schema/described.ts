@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { bare, kindOf, meaningOf } from '../../core/fields.ts';
+import { bare, descriptionOf, kindOf } from '../../core/fields.ts';
 import { judgedBy } from '../../core/input.ts';
 import { builder } from './builder.ts';
 import { interfacesOf } from './node.ts';
@@ -39,7 +39,7 @@ function optionsOf(
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
     const own = except[name];
     if (own === false) return [];
-    return [[name, schema, { description: meaningOf(schema), ...own, type: own?.type ?? typeOf(name, schema) }]];
+    return [[name, schema, { description: descriptionOf(schema), ...own, type: own?.type ?? typeOf(name, schema) }]];
   });
 }
 

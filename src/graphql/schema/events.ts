@@ -1,7 +1,7 @@
 import { eventType, eventTypeOf } from '../../core/events/event-types.ts';
 import { type Event, event, eventFilter, eventVehicle } from '../../core/events/events.ts';
 import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
@@ -37,7 +37,7 @@ const EventRef = objectOf('Event', event, {
   requestId: { type: 'String' },
   data: { type: EventData, resolve: dataOf },
   vehicles: {
-    description: `${meaningOf(event.shape.vehicles)} They count as so many in the cost.`,
+    description: `${descriptionOf(event.shape.vehicles)} They count as so many in the cost.`,
     extensions: { size: EVENT_VEHICLES } satisfies Cost,
   },
 });

@@ -1,5 +1,5 @@
 import { eventTypeOf } from '../../core/events/event-types.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { type HistoryItem, historyFilter, historyItem } from '../../core/reads/history.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
@@ -43,7 +43,7 @@ builder.queryField('history', (t) =>
       'What happened in the company as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers answered in an hour is one item each. Errors: VALIDATION_FAILED.',
     args: {
       ...pageArgs,
-      fleetId: t.arg.id({ description: meaningOf(historyFilter.shape.fleetId) }),
+      fleetId: t.arg.id({ description: descriptionOf(historyFilter.shape.fleetId) }),
       types: t.arg({ type: [EventType], description: 'Only items of one of these types.' }),
     },
     resolve: read,

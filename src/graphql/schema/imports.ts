@@ -1,4 +1,4 @@
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { importChanges } from '../../core/following/subscriptions.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import {
@@ -35,10 +35,10 @@ const RejectedRowConnection = connectionType('RejectedRow', objectOf('RejectedRo
 builder.objectFields(ImportRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
-    description: meaningOf(importSchema.shape.fleetId),
+    description: descriptionOf(importSchema.shape.fleetId),
     resolve: read,
   }),
-  rejectedCount: t.exposeInt('rejected', { description: meaningOf(importSchema.shape.rejected) }),
+  rejectedCount: t.exposeInt('rejected', { description: descriptionOf(importSchema.shape.rejected) }),
   rejected: t.field({
     type: RejectedRowConnection,
     description:

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Context } from '../../core/context.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { listProviders, manufacturer, provider, providerBrand, providerState } from '../../core/vehicles/providers.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
@@ -52,7 +52,7 @@ export function addManufacturer<Thing extends { manufacturer: string | null }>(
     t.field({
       type: ManufacturerRef,
       nullable: true,
-      description: meaningOf(shape.manufacturer),
+      description: descriptionOf(shape.manufacturer),
       // Objects from core are resolved here; plans read the manufacturer themselves.
       resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
     }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
@@ -34,7 +34,7 @@ export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufac
 builder.objectFields(VehicleRef, (t) => ({
   fleet: t.field({
     type: FleetRef,
-    description: meaningOf(vehicle.shape.fleetId),
+    description: descriptionOf(vehicle.shape.fleetId),
     resolve: read,
   }),
 }));

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { contextOf, type Services } from '../../core/context.ts';
-import { BACKLOG_MOST, readBacklog } from '../../core/operations/backlog.ts';
+import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 
 const BREAKER_STATES = ['CLOSED', 'OPEN', 'PROBING'] as const;
@@ -15,7 +15,7 @@ const described = {
   database_up: ['Whether the database has just answered (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Requests that wait for a connection of the pool.'],
-  due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_MOST}.`, 'kind'],
+  due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_COUNTED_MOST}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
   provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { contractOrders } from '../../core/contracts/contract.ts';
-import { meaningOf } from '../../core/fields.ts';
+import { descriptionOf } from '../../core/fields.ts';
 import { fleetFilter, fleetOrders } from '../../core/fleets/fleet.ts';
 import { activityInput, activityUnit } from '../../core/reads/company.ts';
 import { FOUND_MOST, searchInput } from '../../core/reads/search.ts';
@@ -42,7 +42,7 @@ const commas = (name: string, description: string, items: Json): Json => ({
 });
 
 const { manufacturer, vin: partOfVin, reasonCode, actor: ofActor, verifiedBefore, verifiedAfter } = vehicleFilter.shape;
-const meaning = (schema: z.ZodType, what = 'vehicles') => `Only ${what} ${lowerFirst(meaningOf(schema) ?? '')}`;
+const meaning = (schema: z.ZodType, what = 'vehicles') => `Only ${what} ${lowerFirst(descriptionOf(schema) ?? '')}`;
 const lowerFirst = (text: string) => text.replace(/^./, (letter) => letter.toLowerCase());
 
 /** Every query parameter there is. */
@@ -85,7 +85,7 @@ export const queryParameters = {
   fleetName: query('name', meaning(fleetFilter.shape.name, 'fleets'), { type: 'string', maxLength: 255 }),
   fleetVat: query('vat', meaning(fleetFilter.shape.vat, 'fleets'), { type: 'string', maxLength: 255 }),
   searchText: {
-    ...query('q', meaningOf(searchInput.shape.text) ?? '', { type: 'string', minLength: 1, maxLength: 255 }),
+    ...query('q', descriptionOf(searchInput.shape.text) ?? '', { type: 'string', minLength: 1, maxLength: 255 }),
     required: true,
     example: 'berlin',
   },
@@ -107,12 +107,12 @@ export const queryParameters = {
   verifiedBefore: query('verifiedBefore', meaning(verifiedBefore), { type: 'string', format: 'date-time' }),
   verifiedAfter: query('verifiedAfter', meaning(verifiedAfter), { type: 'string', format: 'date-time' }),
   activityFrom: {
-    ...query('from', meaningOf(activityInput.shape.from) ?? '', { type: 'string', format: 'date-time' }),
+    ...query('from', descriptionOf(activityInput.shape.from) ?? '', { type: 'string', format: 'date-time' }),
     required: true,
     example: '2026-11-01T00:00:00Z',
   },
-  activityTo: query('to', meaningOf(activityInput.shape.to) ?? '', { type: 'string', format: 'date-time' }),
-  activityBy: query('by', meaningOf(activityInput.shape.by) ?? '', {
+  activityTo: query('to', descriptionOf(activityInput.shape.to) ?? '', { type: 'string', format: 'date-time' }),
+  activityBy: query('by', descriptionOf(activityInput.shape.by) ?? '', {
     type: 'string',
     enum: activityUnit.options,
     default: 'DAY',
