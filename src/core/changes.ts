@@ -49,7 +49,7 @@ interface Events extends News {
   outcome: [of: 'verification' | 'delivery' | 'import' | 'row', outcome: string, count: number];
 }
 
-/** A notification of the database carries at most 8,000 bytes. */
+/** So many ids and VINs fit into one notification (MOST_BYTES in database/listening-connection.ts). */
 const NAMED_MAX = 80;
 const MOST_REPORTS = 1000;
 type Named = { id: string; vin: string };
@@ -109,7 +109,7 @@ export class ChangeFeed extends EventEmitter<Events> {
       for (const [event, listener] of all) this.off(event, listener);
       signal.removeEventListener('abort', stop);
     };
-    // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+    // The signal ends it, too: a generator whose reader has gone may never reach its `finally`.
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
     return stop;

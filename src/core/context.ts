@@ -104,7 +104,10 @@ export const renewed = (ctx: Context): Context => new CallContext(ctx);
 export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
-/** The tenant of this call; throws Unauthenticated or Forbidden. The first line of every core function. */
+/**
+ * The tenant of this call; throws Unauthenticated or Forbidden. What a request calls begins with this or another authorize
+ * function.
+ */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = callerOf(ctx);
   needScope(ctx, scope);

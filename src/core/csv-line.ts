@@ -13,7 +13,6 @@ export const csvLine = (cells: readonly string[], delimiter: string): string =>
 /** A cell of these characters alone needs no quotes and is no formula, whatever separates cells. */
 const HARMLESS = /^[\w .()/:']*$/;
 
-/** One cell of a line. */
 export function csvCell(cell: string, delimiter: string): string {
   if (HARMLESS.test(cell)) return cell;
   const text = cell.replace(BEFORE_FORMULA, "'");

@@ -5,7 +5,7 @@ const byConstraint: Readonly<Record<string, () => DomainError>> = {
   vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
   contract_fleet_id_fkey: () => new FleetNotFound(),
   import_fleet_id_fkey: () => new FleetNotFound(),
-  // An import goes with its fleet, and no other way.
+  // Rows are rejected while an import runs; until it has ended it can only go with its fleet.
   import_rejection_import_id_fkey: () => new FleetNotFound(),
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
 };
@@ -67,7 +67,7 @@ export function brokenRule(error: Error): string | undefined {
   return typeof constraint === 'string' ? constraint : undefined;
 }
 
-/** The error behind any error, or null for an error of our own. Both interfaces go through here and nowhere else. */
+/** The error that a caller may read for any error, or null for an unexpected one, which is a fault of this service. */
 export function domainErrorOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;

@@ -12,7 +12,6 @@ export class Signal {
     this.#wake?.();
   }
 
-  /** Clears a pending ring. */
   forget(): void {
     this.#rung = false;
   }
@@ -82,7 +81,6 @@ export class Followers {
     this.#places = new Shares({ capacity: most, reserve: Math.floor(most / 4) });
   }
 
-  /** How many followers there are. */
   get count(): number {
     return this.#opened.values().reduce((sum, { followers }) => sum + followers.size, 0);
   }
@@ -110,7 +108,7 @@ export class Followers {
       this.#opened.delete(name);
       opened.close();
     };
-    // Here and not by the reader alone: one that has gone takes no more, and may never come to its end.
+    // The signal ends it, too: a generator whose reader has gone may never reach its `finally`.
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     return { source: opened.source as T, follower, leave };

@@ -29,10 +29,10 @@ export interface Outcome {
 export const IDEMPOTENCY_HOURS = 24;
 
 /**
- * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or a
- * error; a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request`
- * is a digest of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first
- * still runs, and what says nothing of the request: then nothing was done, and nothing is remembered.
+ * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or a error;
+ * a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request` is a digest
+ * of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and
+ * errors that may pass (mayPass); after these nothing is done and nothing remembered.
  */
 export async function once(
   ctx: Context,
@@ -90,7 +90,7 @@ const recall = prepare((p: Place & { after: string }) =>
     .where('k.company', '=', p.company)
     .where('k.key', '=', p.key)
     .where('k.created_at', '>', p.after)
-    // Only the transaction that writes the row can see it without an outcome.
+    // `keep` always writes a body; only the column allows null.
     .$narrowType<{ body: NotNull }>(),
 );
 type Remembered = Awaited<ReturnType<typeof recall>>[number];

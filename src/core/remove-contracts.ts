@@ -15,10 +15,10 @@ import { anyId, prepare } from './sql/sql.ts';
 import { db, type Tables } from './sql/tables.ts';
 
 /** Writes conditions on the contracts `c` that are to be deleted. */
-export const removed = expressionBuilder<{ c: Tables['contract'] }, 'c'>();
+export const contractWhere = expressionBuilder<{ c: Tables['contract'] }, 'c'>();
 
 /**
- * Step `c` of a statement, which deletes the contracts of a company (of any when null) that fit the condition. A contract that
+ * The `with` clause `c`, which deletes the contracts of a company (of any when null) that fit the condition. A contract that
  * another transaction is deleting is reported by that transaction.
  */
 export const deletingContracts = (company: string | null, which: Expression<SqlBool>) =>
@@ -38,7 +38,7 @@ const contractData = sql.raw<Record<string, unknown>>(
   `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
 );
 
-/** Facts of the contracts of step `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
+/** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
 export const contractFacts = (
   q: QueryCreator<Tables & { c: Selectable<Tables['contract']> }>,
   vehicles: AliasedExpression<Named, 'v'>,
@@ -55,7 +55,7 @@ export const contractFacts = (
       contractData.as('data'),
     ]);
 
-/** Steps `c` and `told` of a statement that deletes contracts and records that they are deleted. */
+/** The `with` clauses `c` and `told`, which delete contracts and record that they are deleted. */
 export const removing = (by: By, company: string | null, which: Expression<SqlBool>) =>
   deletingContracts(company, which).with('told', (q) =>
     recording(q, by, { 'contract.deleted': contractFacts(q, namesOf(company)) }),
@@ -70,19 +70,19 @@ export const namesOf = (company: string | null) =>
     .as('v');
 
 const removeOfFleet = prepare((p: By & { company: string; fleet_id: string }) =>
-  removing(p, p.company, removed('c.fleet_id', '=', p.fleet_id)).selectNoFrom([]),
+  removing(p, p.company, contractWhere('c.fleet_id', '=', p.fleet_id)).selectNoFrom([]),
 );
 
-/** Deletes the contracts of a fleet, with their events. */
+/** Deletes the contracts of a fleet and records `contract.deleted` for each. */
 export async function removeContractsOfFleet(ctx: Context, company: string, fleetId: string): Promise<void> {
   await removeOfFleet(onPrimary(ctx), { ...byCaller(ctx), company, fleet_id: fleetId });
 }
 
 const removeOfVehicles = prepare((p: By & { company: string; ids: readonly string[] }) =>
-  removing(p, p.company, removed('c.vehicle_id', '=', anyId(p.ids))).selectNoFrom([]),
+  removing(p, p.company, contractWhere('c.vehicle_id', '=', anyId(p.ids))).selectNoFrom([]),
 );
 
-/** Deletes the contracts of vehicles, with their events. */
+/** Deletes the contracts of vehicles and records `contract.deleted` for each. */
 export async function removeContractsOfVehicles(
   ctx: Context,
   company: string,

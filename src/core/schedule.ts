@@ -13,7 +13,7 @@ export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
-/** A step of a statement that schedules rows which another step makes due. */
+/** A `with` clause that schedules rows which another clause makes due. */
 export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
   q
     .insertInto('schedule')
@@ -48,7 +48,7 @@ export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =
     .where('due_at', '<=', now)
     .as('c');
 
-/** Entries of a company that a search reads each time until they become one. */
+/** Every search reads all due entries; where a company has more than this many, one replaces them. */
 const MOST_ENTRIES = 16;
 
 const findDue = prepare((p: { kind: Scheduled; now: Date }) =>

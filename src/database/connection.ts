@@ -64,7 +64,7 @@ export class PostgresConnection extends pg.Client {
     this.once('connect', () => {
       this.isConnected = true;
     });
-    // A statement's promise tells of it, and the end has an event of its own.
+    // Statements reject by themselves, and `end` follows; without a listener an error would end the process.
     this.on('error', () => {});
   }
 
@@ -120,7 +120,7 @@ export function traceStatement<T>(text: string, send: () => T | Promise<T>): T |
   return traced(() => stepOf(text), send);
 }
 
-/** The change that a statement makes, also in a step before it. A lock is no change. */
+/** The first change in a statement, also in a `with` clause. `for update` is a lock, no change. */
 const CHANGE = /\b(insert|delete|(?<!for |key |do )update)\s+(?:into\s+|from\s+)?(?:"?\w+"?\.)?"?(\w+)/i;
 const READ = /\bfrom\s+(?:"?\w+"?\.)?"?(\w+)/i;
 

@@ -30,7 +30,7 @@ export interface Database {
   pendingMigrations(): Promise<string[]>;
   /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
-  /** Runs a statement outside of transactions on the pool of the primary, or of a replica if there is one. Gives its rows. */
+  /** Runs a statement outside of transactions on the primary's pool; with `replica`, on a replica's if there is one. Gives its rows. */
   send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
@@ -38,15 +38,15 @@ export interface Database {
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /**
-   * Like read, and gives the values of rows as texts; null of what is not short, or was `newest`, from the primary in any case,
-   * where there are replicas: that is for slowRows.
+   * Like read, with values as texts. null also for the `newest` where there are replicas: slowRows reads that from the
+   * primary.
    */
   rows(statement: string, values: readonly unknown[], how?: { newest?: boolean }): Promise<Row[] | null>;
   /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /**
-   * Runs, in the same way on the primary, a short statement that adds rows; null of what has waited 50 ms for others, and has
-   * done nothing.
+   * Like read, on the primary, for a short statement that adds rows. null: it was cancelled after 50 ms of waiting for a
+   * lock or 500 ms in all, or never sent, so it has done nothing.
    */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** How the connections of this process's pool are used; only where there is a pool. */

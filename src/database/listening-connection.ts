@@ -154,7 +154,7 @@ export class ListeningConnection {
         await delay(wait * (0.5 + Math.random() / 2), undefined, { signal: this.#closing.signal });
         return await this.connect();
       } catch {
-        // The connection is opening or closing.
+        // The next round tries again, unless this is closing.
       }
     }
   }

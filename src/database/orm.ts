@@ -114,7 +114,7 @@ export function afterCommit(act: () => void): void {
   else act();
 }
 
-/** Does `work` in a transaction of the unit of work, of which those two then know. */
+/** Does `work` in a transaction that isInsideTransaction and afterCommit know of. */
 async function transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T> {
   const own: Transaction = { open: true, after: [] };
   const result = await em

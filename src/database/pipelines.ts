@@ -122,8 +122,8 @@ export class Pipelines {
 const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';
 
 /**
- * Neither of the connection nor of the server (classes 53 to 58: out of resources, cancelled, shut down, and a lock not
- * had), nor that of the statement before it, which was to prepare both (26000).
+ * Whether the statement itself failed: not its connection, the server (53, 57, 58), a lock (55), or an earlier statement
+ * that was to prepare it (26000).
  */
 const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
 

@@ -154,7 +154,7 @@ async function migrateServer(url: string): Promise<string[]> {
 /** How long a statement of a request may run, and wait for somebody else's. */
 const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 
-/** Before that, 2 seconds for a connection, and half a second in a pipeline: nobody waits longer than 6 for nothing. */
+/** With half a second in a pipeline, 2 s for a connection and 3 s for a lock, nobody waits longer than 6 s in vain. */
 const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
 
 /** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */

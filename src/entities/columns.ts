@@ -50,7 +50,7 @@ export const belongsTo = <T extends Target>(target: T, column: string) =>
     .deleteRule('cascade')
     .updateRule('no action');
 
-/** Names as PostgreSQL gives them where a migration does not; of foreign keys without the company, which all begin with. */
+/** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, with which all of these begin. */
 export class Names extends UnderscoreNamingStrategy {
   override indexName(...[table, columns, type]: Parameters<UnderscoreNamingStrategy['indexName']>): string {
     if (type === 'foreign') return `${table}_${columns.filter((column) => column !== 'company').join('_')}_fkey`;

@@ -36,7 +36,7 @@ export const Worker = defineEntity({
 
 export const scheduledKinds = ['vehicle', 'contract', 'delivery'] as const;
 
-/** That rows of a company are to be looked at: an entry comes no later than the first of them (core/schedule.ts). */
+/** Says that a company has rows to work on: the earliest entry comes no later than its first due row (core/schedule.ts). */
 export const Schedule = defineEntity({
   name: 'Schedule',
   tableName: 'schedule',
@@ -58,7 +58,7 @@ export const IdempotencyKey = defineEntity({
   properties: {
     /** Empty for callers without a token. */
     company: p.text().primary(),
-    /** For callers without a token the request stands behind the key. */
+    /** Without a token: the key of the caller and the digest of the request, since two strangers may choose the same key. */
     key: p.text().primary(),
     /** SHA-256 of method, path and body. */
     request: p.text(),

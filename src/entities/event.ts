@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { belongsTo, json, texts, time, uuids } from './columns.ts';
 
-/** Indexes have published events only: writers of events pay for none of these. */
+/** Most indexes hold published events only, so that recording an event does not pay for them. */
 const published = 'position IS NOT NULL';
 
 /** One fact, as it was when it became true. Rows are written once; `position` and `historyId` are added when it is published. */
@@ -58,7 +58,7 @@ export const Event = defineEntity({
   },
 });
 
-/** Events that are one for people: of a request, or of the service's own in an hour. */
+/** An item of the history: the events of one request about a fleet, or those of the service of one type within an hour. */
 export const History = defineEntity({
   name: 'History',
   tableName: 'history',

@@ -63,7 +63,7 @@ export const Vehicle = defineEntity({
     company: p.text().primary(),
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
-    // The foreign key is the tally's: see docs/decisions/imports.md.
+    // vehicle_tally has the foreign key: checked for each vehicle it would be too slow (docs/decisions/imports.md).
     fleet: () =>
       p
         .manyToOne(Fleet)

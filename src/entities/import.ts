@@ -52,7 +52,7 @@ export const ImportBatch = defineEntity({
   properties: {
     company: p.text().persist(false),
     importId: p.uuid().persist(false),
-    // A foreign key to a logged table would outlive what it points from.
+    // No foreign key: forgetUnowned (core/imports/run.ts) deletes batches without a running import.
     import: () =>
       p.manyToOne(Import).ref().primary().joinColumns('company', 'import_id').createForeignKeyConstraint(false),
     firstRow: p.integer().primary(),

@@ -10,7 +10,7 @@ export interface Appetite {
   queue?: number;
 }
 
-/** Holders that are remembered; to the others, it is long ago. */
+/** Holders that are remembered; the others count as those that waited longest. */
 const MOST_SERVED = 100_000;
 
 /** All that is free; the reserved places for holders that have none. */
@@ -71,7 +71,7 @@ export class Shares {
     }
   }
 
-  /** Takes a place at once and gives what gives it back; null where the holder has `most` of them, or there is none for it. */
+  /** Takes a place at once and returns what gives it back; null where the holder has `most` of them, or none is free for it. */
   take(holder: string, most: number): (() => void) | null {
     if (this.held(holder) >= most || this.room(holder, AT_ONCE) === 0) return null;
     this.#take(holder);
@@ -106,7 +106,6 @@ export class Shares {
     if (!one.started) throw signal.reason;
   }
 
-  /** Removes waiting work. */
   #forget(holder: string, one: Waiting): void {
     const queue = this.#waiting.get(holder) ?? [];
     const at = queue.indexOf(one);

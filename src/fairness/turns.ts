@@ -5,9 +5,9 @@ const SHORT_MS = 5;
 const ALONE_MS = 1000;
 
 /**
- * The order in which requests begin: as they come while the turn of the event loop is short, or one company is alone. Where a
- * turn has become long, the others begin in the next turns, of each company alternately, and one in a turn as long as turns are
- * long: a company that sends many dear requests at a time waits for them, and the others wait for one of them.
+ * Requests begin at once while the turn of the event loop is short, or one company is alone. Else they queue: each turn
+ * takes one, twice as many after each short turn, from the companies in turn, so that expensive requests of one company do
+ * not block others.
  */
 export class Turns {
   readonly #clock: () => number;

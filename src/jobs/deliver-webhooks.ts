@@ -13,8 +13,9 @@ import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.t
 import { type Appetite, Shares } from '../fairness/shares.ts';
 import { batched, type Job, type Steps } from './job.ts';
 
-/** Deliveries this process has under way at a time. A company holds as many as it leaves free. */
+/** Deliveries under way at a time in this process; the reserve is for parties that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
+/** Leaves as many places free as it has. */
 const SOUND: Appetite = { leaves: 1, reserved: true };
 /** Webhooks that failed, or that are asked although they are paused, may hold their places for long. */
 const CAUTIOUS: Appetite = { leaves: 7, reserved: false };

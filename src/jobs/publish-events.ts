@@ -36,8 +36,8 @@ export function publish(open: () => Context, withBackoff: Steps): Job {
         more = (await withBackoff(() => turn(ctx, found.companies, signal))) || more;
         last = found.last;
         if (last !== '') continue;
-        // Events that come one by one, under load, wait for one another a moment: together they cost a fraction. Nor is
-        // this the end for those whose company somebody else has locked, who may not have seen them.
+        // Waits so that events that come one by one are published together, at a fraction of the cost. Then it looks again:
+        // a process that held the log of a company may have missed the latest.
         if (!more) await delay(PAUSE_MS);
         more = false;
       }

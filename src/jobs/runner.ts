@@ -24,7 +24,7 @@ interface Options {
 /** A look for due work even when nothing was announced: announcements may be lost, rows come due by the clock. */
 const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
-/** Asking and storing take more of a busy process than the claim before them does: so there are fewer claims. */
+/** The longest pause before a claim: the asking and storing that follow it are what loads a busy process. */
 const CLAIM_PAUSE_MS = 1000;
 
 /** Runs every job whenever some of it is due, until stopped. */

@@ -5,9 +5,9 @@ import {
   type ClaimedVehicle,
   claimDueVehicles,
   claimsEnd,
+  HEARTBEAT_SECONDS,
   postponeVehicles,
   retire,
-  SIGN_SECONDS,
   stayAlive,
   takeOverClaims,
   vehicleSchedule,
@@ -25,7 +25,7 @@ const STORED_AT_ONCE = 250;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
 const LOOK_MS = 50;
-/** Looking, and asking for what is not there, may take one part in so many of the time, once a credit is used up. */
+/** Scans, and claims that find nothing, may take one part in so many of the time, beyond a credit. */
 const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 
@@ -50,10 +50,10 @@ export class VerifyEligibility implements Job {
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
   #look: Look | null = null;
-  /** The next scan may start at this time; expensive scans postpone it. */
+  /** Each scan moves this on by LOOK_SHARE times its duration; the next may start LOOK_CREDIT_MS before it. */
   #paidUntil = 0;
   /** When this process has to say again that it is alive; null while it has claimed nothing. */
-  #signAt: number | null = null;
+  #heartbeatAt: number | null = null;
   /** Something is due for which there was no place. */
   #waiting = false;
 
@@ -66,34 +66,34 @@ export class VerifyEligibility implements Job {
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#open();
     this.#waiting = false;
-    if (this.#signAt !== null && performance.now() >= this.#signAt) await this.#sign(ctx);
+    if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) await this.#renewOrRetire(ctx);
     const known = this.#look;
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
     const look = fresh ? await this.#lookAround(ctx) : known;
     this.#look = look;
     for (const lane of ctx.services.manufacturers.lanes) await this.#fill(ctx, lane, look, signal);
-    // A company that had no more may have some later, and this look may not have seen the row that rang.
+    // Companies in `done` may get vehicles later, and a kept look may be older than the row whose news woke this run.
     const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
-    return this.#signAt === null ? next : earlier(next, inTime(ctx, this.#signAt));
+    return this.#heartbeatAt === null ? next : earlier(next, inTime(ctx, this.#heartbeatAt));
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#asking);
-    if (this.#signAt !== null) await retire(this.#open()).catch(this.#onError);
+    if (this.#heartbeatAt !== null) await retire(this.#open()).catch(this.#onError);
   }
 
-  async #sign(ctx: Context): Promise<void> {
+  async #renewOrRetire(ctx: Context): Promise<void> {
     if (this.#asking.size === 0) {
-      this.#signAt = null;
+      this.#heartbeatAt = null;
       await retire(ctx);
     } else await this.#stayAlive(ctx);
   }
 
   async #stayAlive(ctx: Context): Promise<void> {
-    if (this.#signAt !== null && performance.now() < this.#signAt) return;
+    if (this.#heartbeatAt !== null && performance.now() < this.#heartbeatAt) return;
     await stayAlive(ctx);
-    this.#signAt = performance.now() + SIGN_SECONDS * 1000;
+    this.#heartbeatAt = performance.now() + HEARTBEAT_SECONDS * 1000;
   }
 
   async #lookAround(ctx: Context): Promise<Look> {

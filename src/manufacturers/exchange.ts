@@ -32,7 +32,7 @@ export const exchange = (dispatcher: Dispatcher, call: UpstreamRequest, timeoutM
     ({ status }) => ({ 'http.response.status_code': status }),
   );
 
-/** The address is shown without its query; of a VIN in its path the mask leaves the end. */
+/** The address is shown without its query; telemetry masks a VIN in the path but for its end. */
 function stepOf({ method, url }: UpstreamRequest): Step {
   const { origin, pathname, hostname, port, protocol } = new URL(url);
   const labels = {
@@ -86,7 +86,7 @@ function encoded({ method, headers, json, form }: UpstreamRequest) {
   return { method, headers: accept };
 }
 
-/** Levels of arrays and objects: whoever writes or stores an answer calls itself for each. */
+/** Writing and storing an answer recurses for each level, so a deep one would overflow the stack. */
 const MOST_LEVELS = 100;
 
 /** null for an empty body, undefined for what is not JSON, or has too many levels. */

@@ -134,12 +134,12 @@ function rejectedBy(body: unknown): ProviderAnswer {
   const errors = read.success ? read.data.errors : [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
   // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
-  if (names(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
-  return { outcome: 'FAILED', reason: names(named, /^vins?$/) ? vinRejected : rejected, raw: body };
+  if (hasWord(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
+  return { outcome: 'FAILED', reason: hasWord(named, /^vins?$/) ? vinRejected : rejected, raw: body };
 }
 
 /** Whether one of the words is it: `/data/vin`, `vehicle_vin` and `vehicleVin` name the VIN, `province` does not. */
-const names = (text: string, word: RegExp): boolean =>
+const hasWord = (text: string, word: RegExp): boolean =>
   text
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()

@@ -27,7 +27,7 @@ export const reason = (code: ReasonCode, actor: Reason['actor'], message: string
 export type DataDelivery = 'PULL' | 'PUSH';
 export type ConnectivityStatus = 'ACTIVATED' | 'DEACTIVATED' | 'UNKNOWN';
 
-export interface Eligible {
+export interface Answered {
   outcome: 'ANSWERED';
   eligible: boolean;
   dataDelivery: DataDelivery[];
@@ -44,13 +44,13 @@ export interface NoAnswer {
   /** null: its turn did not come, and what was known of the vehicle still holds. */
   reason: Reason | null;
   retryAfter?: number | undefined;
-  /** false: nothing was sent, because the provider is resting or known to be down; no attempt was spent. */
+  /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
   asked: boolean;
   raw: unknown;
 }
 
 export type ProviderAnswer =
-  | Eligible
+  | Answered
   /** The provider does not serve this brand after all: the next candidate is asked. */
   | { outcome: 'BRAND_REFUSED'; raw: unknown }
   /** An answer that asking again will not change. */

@@ -2,8 +2,8 @@ import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
 import { LastMinute } from './exchange.ts';
 import {
+  type Answered,
   type Asker,
-  type Eligible,
   type NoAnswer,
   type Provider,
   type ProviderAnswer,
@@ -21,7 +21,7 @@ interface Manufacturer {
 }
 
 /** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
-type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
+type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
   status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
   /** The brand that answered; the likeliest one where none did. */
   manufacturer: string | null;
@@ -29,7 +29,7 @@ type Verified = Omit<Eligible, 'outcome' | 'eligible'> & {
 
 export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
 
-/** A provider as seen by whoever chooses which vehicles to ask about next. Brands are the likeliest ones of vehicles. */
+/** A provider as seen by whoever chooses which vehicles to ask about next. Brands here are those that VINs tell first. */
 interface Lane {
   capacity: Provider['capacity'];
   /** Brands of vehicles that another provider is asked about. */

@@ -13,7 +13,7 @@ const behaviours = new Map([
   ['9', 'FAILS_TWICE'],
 ]);
 
-/** To be asked again at once after FAILS_TWICE keeps other vehicles from waiting. */
+/** Sent with `retry-after: 0`, so that other vehicles do not wait. */
 const failures = [429, 503];
 
 const LARGEST_BODY = 16 * 1024;

@@ -3,7 +3,7 @@ import { Shares } from '../fairness/shares.ts';
 /** How far ahead of the free places calls may be claimed: as many as start within so long. */
 const AHEAD_MS = 250;
 const MOST_AHEAD = 512;
-/** One place of so many is reserved for companies that have none; fewer than half as many are all given away. */
+/** One place of so many is reserved for companies that have none; a provider with fewer than half as many reserves none. */
 const RESERVE_ONE_OF = 16;
 
 /** Places for calls under way, shared by companies, and how many vehicles may be claimed for them. */

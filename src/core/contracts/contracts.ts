@@ -3,7 +3,7 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
 import { itsFleetIsThere, ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { contractFacts, namesOf, removed, removing } from '../remove-contracts.ts';
+import { contractFacts, contractWhere, namesOf, removing } from '../remove-contracts.ts';
 import { scheduleOf } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
@@ -97,7 +97,11 @@ export const contractRows: Resource = {
 
 const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
   const company = has.company ? p.company : null;
-  return removing(p, company, removed.and([removed('c.id', '=', p.id), sql<SqlBool>`${sql.raw(itsFleetIsThere('c'))}`]))
+  return removing(
+    p,
+    company,
+    contractWhere.and([contractWhere('c.id', '=', p.id), sql<SqlBool>`${sql.raw(itsFleetIsThere('c'))}`]),
+  )
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .$if(company !== null, (v) => v.where('cv.company', '=', p.company))

@@ -157,8 +157,8 @@ export const eventWithFewVehicles = (most: number): string =>
   });
 
 /**
- * The condition that a list of an event has this element. It is said twice for the planner, which takes one of 200 events for
- * such, and would combine that with the index of the company, or walk the whole log: few of a company's events tell of a vehicle.
+ * Whether a list of an event has this element. The planner assumes so of one event in 200; written twice, the condition
+ * looks rare enough for the inverted index alone.
  */
 export const listing = (list: string, one: string): string => `${list} @> array[${one}] and ${list} @> array[${one}]`;
 

@@ -20,7 +20,7 @@ export async function readEndOfLog(ctx: Context, company: string): Promise<strin
   return row?.end ?? '0';
 }
 
-/** A step of a statement that inserts the company's row if there is none. */
+/** A `with` clause that inserts the company's row if there is none. */
 export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
   q
     .insertInto('company')

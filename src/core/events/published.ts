@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 
-// Steps of the statement that publishes events (log.ts), for what is kept of them beside the log.
+// Clauses of the statement that publishes events (log.ts), for what is kept of them beside the log.
 
 /** No fleet, in the key of a row. */
 const NONE = '00000000-0000-0000-0000-000000000000';

@@ -81,7 +81,7 @@ type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_
 /** Rows of a statement, each of which becomes an event. */
 type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
-/** A step of a statement that records an event for each row, by type. */
+/** A `with` clause that records an event for each row, by type. */
 export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Record<EventType, FactRows>>) {
   const [first, ...others] = Object.entries(events).map(([type, facts]) =>
     db

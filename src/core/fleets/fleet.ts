@@ -43,7 +43,7 @@ export const updateFleetInput = z
 export const fleetFilter = z
   .object({
     name: storable(z.string().max(255))
-      // Every name has nothing in it.
+      // An empty text is a part of every name, so it filters nothing.
       .transform((value) => value.trim() || null)
       .nullish()
       .describe('Whose name has this in it, whatever the case and accents.'),
@@ -66,9 +66,9 @@ const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
 /**
- * The condition that the fleet of a row (a vehicle, a contract, an import) is there. Within `coalesce`, which changes nothing, the
- * planner takes this for true of half the rows. Else it reckons with ten deleted fleets: where a company has two, that would leave
- * next to no rows, and not be worth an order's index.
+ * The condition that the fleet of a row (a vehicle, a contract, an import) is there. The planner assumes ten deleted
+ * fleets, so hardly any remaining row in a company with two, and would avoid the index of the list. With `coalesce` it
+ * assumes half of the rows.
  */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 

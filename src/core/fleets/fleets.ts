@@ -41,7 +41,7 @@ export async function companyOfFleet(ctx: Context, id: string): Promise<string> 
   return found.company;
 }
 
-export interface Place {
+export interface FleetKey {
   company: string;
   id: string;
 }
@@ -50,10 +50,10 @@ export interface Place {
 export const fleetsOf = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
-const oneFleet = (p: Place) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
+const oneFleet = (p: FleetKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
 
 const needing =
-  (find: Prepared<Place, Place>) =>
+  (find: Prepared<FleetKey, FleetKey>) =>
   async (ctx: Context, company: string, id: string): Promise<void> => {
     const found = isId(id) ? await find(onPrimary(ctx), { company, id }) : [];
     if (found.length === 0) throw new FleetNotFound();
@@ -62,8 +62,8 @@ const needing =
 /** Throws FleetNotFound unless the company has the fleet. Locks nothing. */
 export const needFleet = needing(prepare(oneFleet));
 
-/** A step of a statement that holds a fleet: gives its company and id, or nothing. */
-export const holdingFleet = (p: Place) => oneFleet(p).forKeyShare();
+/** A `with` clause that holds a fleet: gives its company and id, or nothing. */
+export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
 
 /**
  * Like needFleet, and keeps the fleet from being deleted until the transaction ends. To be called before vehicles of it
@@ -72,9 +72,9 @@ export const holdingFleet = (p: Place) => oneFleet(p).forKeyShare();
 export const holdFleet = needing(prepare(holdingFleet));
 
 /** Like needFleet, and keeps everybody else from the fleet until the transaction ends. */
-export const lockFleet = needing(prepare((p: Place) => oneFleet(p).forUpdate()));
+export const lockFleet = needing(prepare((p: FleetKey) => oneFleet(p).forUpdate()));
 
-/** A step of a statement that holds the fleets of these vehicles; waits for nobody who deletes one. */
+/** A `with` clause that holds the fleets of these vehicles; waits for nobody who deletes one. */
 export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) =>
   fleetsOf(p.company)
     .select('id')

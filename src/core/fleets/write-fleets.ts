@@ -13,7 +13,7 @@ import { againAfterDeadlock, append, onPrimary, transaction } from '../sql/send.
 import { isId, newId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, DELETED_AT_ONCE, type Fleet, updateFleetInput } from './fleet.ts';
-import { fleetRows, fleetsOf, lockFleet, type Place } from './fleets.ts';
+import { type FleetKey, fleetRows, fleetsOf, lockFleet } from './fleets.ts';
 
 /** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
@@ -88,7 +88,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
  * Locks a fleet against other changes, but not against new vehicles, which hold on to its id until they are committed. MikroORM
  * gets no times: it would read them in the session's style.
  */
-const lockToChange = prepare((p: Place) =>
+const lockToChange = prepare((p: FleetKey) =>
   fleetsOf(p.company)
     .select(['id', 'company', 'name', 'company_address', 'email', 'vat'])
     .select(({ ref, selectFrom }) => [
@@ -121,11 +121,11 @@ function changesOf(before: Fields, fields: { [Name in keyof Fields]?: string | u
 
 /**
  * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed.
- * The rows of a large one go in the background (core/operations/delete-fleets.ts), with their events.
+ * The rows of a large one are deleted in the background (core/operations/delete-fleets.ts), which then records their events.
  */
 export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
-  // All writers lock a fleet before what is in it. Where one does not, the deletion begins again.
+  // Writers lock a fleet before its vehicles. If a deadlock happens nevertheless, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockFleet(ctx, company, input.id);
@@ -144,14 +144,15 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     await removeContractsOfFleet(ctx, company, id);
     await recordVehicles(onPrimary(ctx), { ...byCaller(ctx), company, id });
     await removeVehicles(onPrimary(ctx), { company, id });
-    // Its tallies go with it. Whoever has added vehicles unseen cannot count them any more, and is undone.
+    // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
+    // is rolled back.
     await removeFleet(onPrimary(ctx), { company, id });
     await record(ctx, deleted);
     return fleet;
   });
 }
 
-const recordVehicles = prepare((p: By & Place) => {
+const recordVehicles = prepare((p: By & FleetKey) => {
   const vehicles = db
     .selectFrom('vehicle')
     .select(['company', 'fleet_id', 'id', 'vin'])
@@ -160,15 +161,15 @@ const recordVehicles = prepare((p: By & Place) => {
   return recording(db, p, { 'vehicle.removed': inBatches(vehicles.as('v')) });
 });
 
-const markDeleted = prepare((p: Place & { deletion: string }) =>
+const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
   db.updateTable('fleet').set({ deletion: p.deletion }).where('company', '=', p.company).where('id', '=', p.id),
 );
 
-const removeVehicles = prepare((p: Place) =>
+const removeVehicles = prepare((p: FleetKey) =>
   db.deleteFrom('vehicle').where('company', '=', p.company).where('fleet_id', '=', p.id),
 );
 
 /** Deletes the row of a fleet, and with it those that refer to it. */
-export const removeFleet = prepare((p: Place) =>
+export const removeFleet = prepare((p: FleetKey) =>
   db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id),
 );

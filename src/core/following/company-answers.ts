@@ -36,7 +36,7 @@ export class CompanyAnswers implements Source {
   readonly #lastOf = new Map<string, number>();
   /** Some changes up to this number are forgotten. */
   #forgotten = 0;
-  /** Since their last change. */
+  /** Vehicles by id, as read after their last change. */
   readonly #vehicles = new Map<string, Promise<Vehicle | null>>();
   #heardAt: Date;
   #missedSince: Date | null = null;
@@ -159,7 +159,7 @@ const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)),
 );
 
-/** As the index has it. */
+/** Exactly as in the index vehicle_by_verified, or PostgreSQL would not use it. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
 const findVerified = prepare((p: { company: string; since: Date }) =>

@@ -170,7 +170,10 @@ export async function followEvents(
   return events();
 }
 
-/** Conditions of `eventRows`, on an event that was read: null fits nothing. Events do not say the item of the history. */
+/**
+ * Conditions of `eventRows`, on an event that was read: null fits nothing. `historyId` is missing: events do not hold it,
+ * so the log is read by SQL for it.
+ */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),

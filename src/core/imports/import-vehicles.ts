@@ -137,7 +137,7 @@ export async function beginImport(ctx: Context, company: string, wanted: Wanted,
   const now = ctx.now();
   const importId = wanted.importId ?? newId();
   return transaction(ctx, async () => {
-    // One at a time for each company, so that the limit is one.
+    // One at a time for each company: two at once could both pass the limit.
     await holdLock(onPrimary(ctx), { name: JSON.stringify(['uploads', company]) });
     await forgetKey(onPrimary(ctx), { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
     const [before] = await findBefore(onPrimary(ctx), { company, id: importId, key, now });

@@ -119,7 +119,8 @@ async function store(
     const ids = idsOfOneStatement();
     const written = staging.good === 0 ? 0 : await createVehicles[how](ctx, run, ids);
     const stays = written > 0 && how !== 'count';
-    // Here, where these vehicles are seen: what follows looks for them, and whoever comes after the commit does.
+    // Analysed in this transaction, which alone sees the new vehicles: the next statements, and the first after the commit,
+    // look them up.
     if (stays) await refreshStatistics(ctx, written);
     const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; what is told below must not come after its deletion where there are none.
@@ -131,7 +132,7 @@ async function store(
     const rejected = staging.rejected + elsewhere;
     if ((how === 'insert' || how === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
     await forgetBatches(onPrimary(ctx), run);
-    const failure = how === 'count' ? null : domainErrorOf(how, staging.received, rejected);
+    const failure = how === 'count' ? null : failureOf(how, staging.received, rejected);
     const kept = failure === null;
     const [ended] = await endImport(onPrimary(ctx), {
       ...run,
@@ -152,8 +153,8 @@ async function store(
   });
 }
 
-/** The error for a file of which nothing was stored; null if no row was rejected. */
-function domainErrorOf(how: How, received: number, rejected: number): string | null {
+/** Why nothing was stored: every row was rejected, or mode atomic refused the file. null where the import succeeds. */
+function failureOf(how: How, received: number, rejected: number): string | null {
   if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
   return how === 'refuse' ? `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).` : null;
 }

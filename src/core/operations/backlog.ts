@@ -73,7 +73,7 @@ const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
       .as('due'),
   );
 
-/** Deliveries of webhooks that are halted need no work. */
+/** Counts active webhooks only: deliveries of a halted one wait, except the few that somebody asked for. */
 const waitingDeliveries = (now: Expression<string>) =>
   waiting(
     'delivery',

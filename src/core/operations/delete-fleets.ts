@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import type { Place } from '../fleets/fleets.ts';
+import type { FleetKey } from '../fleets/fleets.ts';
 import { removeFleet } from '../fleets/write-fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
@@ -13,9 +13,9 @@ const find = prepare((_: object) =>
 );
 
 /** The fleets that are being deleted, of all companies. Locks nothing. */
-export const fleetsBeingDeleted = (ctx: Context): Promise<Place[]> => find(onPrimary(ctx), {});
+export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(onPrimary(ctx), {});
 
-const lock = prepare((p: Place) =>
+const lock = prepare((p: FleetKey) =>
   db
     .selectFrom('fleet')
     .select('deletion')
@@ -29,7 +29,7 @@ const lock = prepare((p: Place) =>
 /** Others wait for one step to add the VIN of such a vehicle anew. */
 const STEP_VEHICLES = 1000;
 
-const lockSome = prepare((p: Place & { after: string }) =>
+const lockSome = prepare((p: FleetKey & { after: string }) =>
   db
     .selectFrom('vehicle')
     .select(['id', 'vin'])
@@ -46,7 +46,7 @@ const lockSome = prepare((p: Place & { after: string }) =>
  * a transaction of its own. A fleet that somebody else has locked is left to them. Gives the id behind which to go on, since
  * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
  */
-export async function deleteSome(ctx: Context, place: Place, after = FIRST_ID): Promise<string | null> {
+export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
     const [fleet] = await lock(onPrimary(ctx), place);
     if (!fleet) return null;

@@ -9,7 +9,10 @@ import { countVehicles } from '../vehicles/tally.ts';
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-/** All changes of counts record events: those that are looked at are so old at most, and so many. */
+/**
+ * Every change of a count records an event: companies in the events of the last minute, at most so many, have changed
+ * tallies.
+ */
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
@@ -155,7 +158,7 @@ export async function shareRateUse(
 
 const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
 
-/** Forgets minutes that are over. */
+/** Forgets minutes to which no process adds any more. */
 export async function forgetRateUse(ctx: Context): Promise<void> {
   await forgetUse(onPrimary(ctx), { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }

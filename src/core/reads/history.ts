@@ -12,7 +12,7 @@ import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonTable, jsonText } from '../sql/selection.ts';
 
-/** Events that are one for people. Times are ISO 8601 UTC. */
+/** What happened as people see it: events that belong together are one item. Times are ISO 8601 UTC. */
 export const historyItem = z
   .object({
     id: field(z.uuid(), 'Identifies it: the same in both interfaces.', '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d'),

@@ -15,7 +15,7 @@ import { mostLooks, needFewerRows, rowsLookedAt } from './work.ts';
 /** Parts that are read together. Statements are written once for all that is given alike. */
 export interface Plan {
   parts: Members;
-  /** Whose arguments are given, in their order. */
+  /** The fields that take arguments, in the order of `given`. */
   fields: readonly (OneField | ListField)[];
   /** Statements by the list of manufacturers whose texts are in them. */
   statements: WeakMap<object, Map<string, Statement>>;
@@ -38,7 +38,7 @@ export interface Answer {
   reads: readonly (Read | Error)[];
 }
 
-/** Rows that are there already, by the columns that others refer to: what hangs on each is read of them, and looked up for it. */
+/** Objects that were read before, as columns of their ids. The statement gives one row for each of them. */
 export interface Rows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
@@ -76,7 +76,7 @@ export async function readAnswers(
   rows: Rows | null = null,
 ): Promise<Answer[]> {
   const { company } = callerOf(ctx);
-  // Reading the arguments checks the scopes of all other parts.
+  // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const most = rowsLookedAt(plan.parts, given, count);
@@ -122,7 +122,7 @@ function textOf(ctx: Context, part: Part, made: string | null | undefined): stri
   return made ?? ownText(ctx, part);
 }
 
-/** Followers get what an event brought at different times. */
+/** `now` is no part of the key: followers that read the same object at different times share the answer. */
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
 const tooLong = () =>

@@ -133,7 +133,7 @@ export class Writer {
     return `(select ${object} from ${fromClause(of, object + where)} where ${where})`;
   }
 
-  /** The conditions of a field's rows beside prefix and filter; `ofAll`: also of those that are there for nobody. */
+  /** The conditions of a field's rows beside prefix and filter; `ofAll` leaves out the `where` of the resource. */
   #where(field: OneField | ListField, { ofAll = false } = {}): string[] {
     const { on } = field;
     const of = field.of();

@@ -127,7 +127,8 @@ export class ListSql {
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
     const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
-    // Not by `exists`: that takes the order for nothing, and any row for likely, and reads a table of others from its start.
+    // Not `exists`: it ignores the order, and the planner, expecting a row soon, would read rows of other lists from the
+    // start.
     return `coalesce((${firstRows(this.#list, 'true', first)}), false)`;
   }
 

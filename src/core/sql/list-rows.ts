@@ -79,7 +79,7 @@ const leadingOf = ({ of, prefix, names, param }: ListRows): string[] =>
     return prefix.some(([column, own]) => column === leading && own === value?.replaceAll('?', param(name)));
   });
 
-/** The order between the ends that the filter names of the column that it goes by. */
+/** The order of the list, with its range narrowed to the bounds that the filter sets on the column of the order. */
 function narrowed(list: ListRows): Sort {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);

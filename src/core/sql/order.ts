@@ -166,7 +166,7 @@ function cursorSql(id: string, sorted: string | null): string {
   return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
 }
 
-/** The order for lists that no index has in this order. */
+/** For lists that no index has in this order: their rows are found by equality, then sorted. */
 export const withoutRange = (sort: Sort): Sort => ({ ...sort, range: undefined });
 
 type Comparison = '<' | '>' | '<=' | '>=';

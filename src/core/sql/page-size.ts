@@ -1,8 +1,6 @@
 /** Counting stops here where no count is stored. */
 export const COUNTED_MOST = 100_000;
-/** The default page size. */
 export const PAGE_DEFAULT = 50;
-/** The largest page size. */
 export const PAGE_MAX = 1000;
 
 const PLANNED = [10, 100, PAGE_MAX];

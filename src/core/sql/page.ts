@@ -9,7 +9,6 @@ import { isId } from './sql.ts';
 /** How many items a page may be asked to hold. */
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 
-/** Arguments of a list. */
 export const pageInput = z.object({
   first: pageSize.nullish(),
   after: z.string().nullish(),
@@ -18,7 +17,6 @@ export const pageInput = z.object({
   orderBy: z.unknown().optional(),
 });
 
-/** A part of a list. */
 export interface Page {
   limit: number;
   order: Order;

@@ -39,7 +39,7 @@ export interface Resource {
   leading?: Readonly<Record<string, Under>>;
   /** Indexes for conditions that only few rows meet. */
   seek?: Seek;
-  /** Conditions that few rows meet without an index in the list's order, and that order without an index. */
+  /** Conditions that few rows meet, but no index has in the order of the list: such a list is sorted by `order` instead. */
   sparse?: { names: readonly string[]; order: FixedOrder };
   /** The orders that lists offer, or their fixed order; by default the order of the ids. */
   orders?: Orders;

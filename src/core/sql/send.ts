@@ -44,7 +44,7 @@ async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
 const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
 const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.', undefined, { cause });
 
-/** On a connection of the primary, or of a replica if there is one. */
+/** On the primary's pool; with `replica`, on a replica's if there is one. */
 const onPool =
   (ctx: Context, replica = false): Send =>
   (text, values) =>
@@ -123,7 +123,7 @@ const STATEMENT_TIMEOUT = '57014';
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? alone(ctx) : undefined);
+const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? onTransaction(ctx) : undefined);
 
 /** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
@@ -137,7 +137,7 @@ export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =
   isInTransaction() ? ctx.em.transactional(work) : work();
 
 /** Sends a statement on the unit of work's own connection. */
-const alone =
+const onTransaction =
   (ctx: Context): Send =>
   async (text, values) =>
     (await run(ctx, text, values)).rows;

@@ -14,7 +14,7 @@ import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.
 /**
  * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
  * Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every value is
- * rejected, or any in mode atomic. A dry run stores nothing and rejects nothing: it reports.
+ * rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -105,7 +105,7 @@ async function addMissing(
   wanted: readonly Vin[],
   makingWay: readonly Vin[] = [],
 ): Promise<Found> {
-  const isUndone = isInTransaction();
+  const isNested = isInTransaction();
   try {
     return await savepoint(ctx, async () => {
       if (makingWay.length > 0) {
@@ -124,7 +124,7 @@ async function addMissing(
     if (!(error instanceof Missing)) throw error;
     const { vins, found } = error;
     // A transaction that adds these behind others might wait for somebody who waits for the others: a deadlock.
-    if (isUndone) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
+    if (isNested) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
     const more = await transaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
     return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
   }

@@ -2,9 +2,9 @@ import { type Selectable, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, bySystem, inBatches, record, recording } from '../events/record-events.ts';
-import { fleetsOf, holdingFleet, needFleet, type Place } from '../fleets/fleets.ts';
+import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractFacts, deletingContracts, removeContractsOfVehicles, removed } from '../remove-contracts.ts';
+import { contractFacts, contractWhere, deletingContracts, removeContractsOfVehicles } from '../remove-contracts.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyOf, anyText, isId, prepare } from '../sql/sql.ts';
@@ -21,8 +21,13 @@ import {
   vehiclesNamed,
 } from './vin-lists.ts';
 
+interface VehicleKey {
+  company: string;
+  id: string;
+}
+
 /** Locks the fleet before the vehicle, as all writers do: the opposite order would be a deadlock with the fleet's deletion. */
-const lockVehicle = prepare((p: Place) =>
+const lockVehicle = prepare((p: VehicleKey) =>
   db
     .with('held', (q) =>
       fleetsOf(p.company)
@@ -90,7 +95,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 }
 
 const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
-  deletingContracts(p.company, removed('c.vehicle_id', '=', anyId(p.ids)))
+  deletingContracts(p.company, contractWhere('c.vehicle_id', '=', anyId(p.ids)))
     .with('gone', (q) =>
       q
         .deleteFrom('vehicle')

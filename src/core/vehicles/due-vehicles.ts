@@ -130,9 +130,9 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
 
 /** A process whose last sign is so old is dead, and a living one gives a sign so often. */
 const ALIVE_SECONDS = 20;
-export const SIGN_SECONDS = 5;
+export const HEARTBEAT_SECONDS = 5;
 
-const giveSign = prepare((p: { id: string; until: Date }) =>
+const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
   db
     .insertInto('worker')
     .values({ id: p.id, alive_until: p.until })
@@ -142,7 +142,7 @@ const giveSign = prepare((p: { id: string; until: Date }) =>
 /** Keeps what this process has claimed, and will claim, from other processes for a while. */
 export async function stayAlive(ctx: Context): Promise<void> {
   const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
-  await giveSign(onPrimary(ctx), { id: ctx.services.changes.process, until });
+  await sendHeartbeat(onPrimary(ctx), { id: ctx.services.changes.process, until });
 }
 
 const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>

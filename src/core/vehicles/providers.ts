@@ -77,8 +77,8 @@ export function tellOfProviders(ctx: Context, before: boolean): boolean {
 
 /** Vehicles of a company that are looked at: those whose turn comes first. */
 const LOOKED_AT = 1000;
-/** A vehicle that has no answer is asked about again within a quarter of an hour. */
-const SOON_MINUTES = 16;
+/** Retries come after at most 19 minutes (RETRY_CAP_SECONDS, spread by a quarter), unless a provider named a longer time. */
+const SOON_MINUTES = 19;
 
 const oldestWaiting = prepare((p: { soon: Date }) =>
   db

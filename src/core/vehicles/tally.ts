@@ -54,7 +54,7 @@ const insertCounts = prepare((p: Counts) =>
     ),
 );
 
-/** A step of a statement that counts the vehicles which another step adds (1) or deletes (-1). */
+/** A `with` clause that counts the vehicles which another clause adds (1) or deletes (-1). */
 export const counting = (
   q: QueryCreator<Tables>,
   sign: 1 | -1,

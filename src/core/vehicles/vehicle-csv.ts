@@ -6,7 +6,7 @@ import { ELIGIBLE } from './vehicles.ts';
 const DELIMITER = ',';
 const eligible: Readonly<Record<string, string>> = ELIGIBLE;
 
-/** Most are codes of our own, which need no quotes and are no formulas. */
+/** Codes of our own need no quotes and are no formulas. */
 const code = (sql: string): RowValue => ({ sql, write: (value) => value ?? '' });
 const text = (sql: string): RowValue => ({ sql, write: (value) => csvCell(value ?? '', DELIMITER) });
 const time = (column: string): RowValue => ({

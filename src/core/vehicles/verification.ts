@@ -27,7 +27,8 @@ export interface Verified {
 
 /**
  * Stores what the manufacturers said, in one transaction, and once more for vehicles that moved meanwhile. An answer stands until
- * it has aged; no answer changes the next attempt alone. Vehicles deleted meanwhile, and claims that have run out, are passed over.
+ * it has aged. Without one, only the attempts, the reason of a pending vehicle and the next time change. Vehicles deleted
+ * meanwhile, and claims that have run out, are passed over.
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const left = await storeOnce(ctx, done);
@@ -44,7 +45,7 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
     const changed = answered.filter(({ was, status }) => was !== status);
-    await countVehicles(ctx, changed.flatMap(moved));
+    await countVehicles(ctx, changed.flatMap(tallyChanges));
     await record(ctx, ...changed.map(eligibilityChanged));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
     return stored;
@@ -89,7 +90,7 @@ const factOf = ({ vehicle, verification: v }: Verified) => ({
 
 type StoredVehicle = Awaited<ReturnType<typeof storeFacts>>[number];
 
-const moved = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
+const tallyChanges = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
   { company, fleetId, status: was, delta: -1 },
   { company, fleetId, status, delta: 1 },
 ];

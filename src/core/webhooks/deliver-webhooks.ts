@@ -105,7 +105,7 @@ export async function partiesDue(ctx: Context, busy: Busy) {
   const due = new Set(parties.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
   for (const company of done) await reschedule(ctx, company);
-  // The first of theirs may come before the next of the others.
+  // A company that was rescheduled may have a delivery due before `next`, so look again at once.
   return { parties, next: done.length > 0 ? now : next };
 }
 

@@ -48,7 +48,7 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
   });
 
   async function attempt(url: string, headers: Record<string, string>, body: string) {
-    // A literal address is never looked up, so it is judged here; a name may stand for one since the URL was stored.
+    // The agent looks up no literal address, so it is checked here; publicOnly checks names on each connection.
     const fault = faultOf(new URL(url), { loopback });
     if (fault) throw new Refused(`The URL ${fault}.`);
     const signal = AbortSignal.timeout(timeoutMs);

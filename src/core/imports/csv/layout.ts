@@ -4,7 +4,10 @@ import { UNCERTAIN, vinNamePreference } from './header-names.ts';
 import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow } from './limits.ts';
 
 export interface CsvLayout {
-  /** The header's cells as in the file; null without a header, but for a file whose VIN is not first: made up, then. */
+  /**
+   * The header's cells as in the file. Without a header: null if the VIN is in the first column, else made-up names
+   * (numberedColumns).
+   */
   columns: string[] | null;
   delimiter: Delimiter;
 }

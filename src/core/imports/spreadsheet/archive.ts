@@ -71,7 +71,7 @@ export const damaged = (cause: unknown) => {
   return Object.assign(unreadableFile('WORKBOOK_DAMAGED', message), { cause });
 };
 
-/** Names come without their prefixes, and without those of other attributes. */
+/** Element names come without their namespace prefix; names of attributes keep theirs. */
 export interface Handler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;

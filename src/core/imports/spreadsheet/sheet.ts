@@ -91,7 +91,7 @@ class SheetReader implements Handler {
   #type = '';
   #style = '';
   #text = '';
-  /** The cell's formula; null without one, or with a stored value. */
+  /** The formula of the cell; null without one, or where an empty text is its stored result. */
   #formula: string | null = null;
   #within = '';
 
@@ -151,7 +151,7 @@ class SheetReader implements Handler {
   #closeCell(): void {
     const value = this.#value();
     if (value === '') return;
-    // One column too many says it of all that are.
+    // Cells beyond the limit share one column, enough for TOO_MANY_COLUMNS, so that the row stays small.
     const column = Math.min(this.#column, this.#limits.columns);
     while (this.#cells.length < column) this.#cells.push('');
     this.#cells[column] = value;
