@@ -1,7 +1,7 @@
 // test/unit/examples.test.ts compares this file with schema.graphql.
 
 /**
- * Types whose objects are parts of others: they have no id. A provider's brand has one, but another state at each provider.
+ * Types whose objects are parts of others: they have no id. A provider's brand has that of its manufacturer.
  */
 export const embedded = [
   'ActivityCount',

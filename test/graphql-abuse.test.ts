@@ -2,7 +2,7 @@ import { getIntrospectionQuery } from 'graphql';
 import { auditServer } from 'graphql-http';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
-import { createFleet, fleetFields } from './support/factories.ts';
+import { createFleet, fleetFields, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const gateway = await startGateway();
@@ -124,6 +124,17 @@ describe('cost', () => {
     }
   });
 
+  test('counts a single value that stands for a list as one', async () => {
+    const costOf = async (ids: string) =>
+      (
+        await acme.post('/graphql', {
+          query: `{ nodes(ids: ${ids}) { ... on Fleet { contracts(first: 9) { nodes { id } } } } }`,
+        })
+      ).body.extensions.cost;
+    expect(await costOf(`"${unknownId}"`)).toEqual(await costOf(`["${unknownId}"]`));
+    expect(await costOf(`"${unknownId}"`)).toMatchObject({ requestedQueryCost: 11 });
+  });
+
   test('above LIMIT_GRAPHQL_COST is 400, and the limit is named', async () => {
     expect(await stranger.post('/graphql', { query, variables: { n: 8 } })).toMatchObject({
       body: { extensions: { cost: { requestedQueryCost: 97, maximumQueryCost: 100 } } },
@@ -224,6 +235,7 @@ describe('errors', () => {
       { accept },
     );
     expect(codesOf(refused)).toEqual(Array(10).fill('FLEET_NOT_FOUND'));
+    expect(refused.body.extensions).toMatchObject({ errorsOmitted: 10, cost: expect.anything() });
   });
 });
 

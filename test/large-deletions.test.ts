@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Answer, Json } from './support/client.ts';
+import type { Answer, Client, Json } from './support/client.ts';
 import { createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -18,7 +18,7 @@ interface Large {
   importId: string;
 }
 
-async function largeFleet(): Promise<Large> {
+async function largeFleet(acme: Client): Promise<Large> {
   const fleet = await createFleet(acme);
   const vins = newVins(VEHICLES);
   const { body } = await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, `vin\n${vins.join('\n')}\n`));
@@ -32,7 +32,7 @@ const graphql = async (query: string, variables: Json = {}) => (await acme.post(
 
 describe('a large fleet that was deleted', async () => {
   const other = await createFleet(acme);
-  const large = await largeFleet();
+  const large = await largeFleet(acme);
   const { fleet, vins, vehicle, contract } = large;
   const deleted = await acme.delete(`/fleets/${fleet.id}`);
 
@@ -130,5 +130,19 @@ describe('a large fleet that was deleted', async () => {
     const removed = of('vehicle.removed').flatMap((event) => event.vins);
     expect(removed.toSorted()).toEqual(vins.toSorted());
     expect(new Set(told.map(({ actor }) => actor))).toEqual(new Set(['development']));
+  });
+});
+
+test('a large fleet that a mutation deletes has no vehicles in its payload', async () => {
+  const globex = await gateway.as('globex');
+  const { fleet } = await largeFleet(globex);
+  const fields =
+    'vehicleCount vehicles { totalCount nodes { id } } eligibilitySummary { eligible pending unsupported }';
+  const query = `mutation ($id: ID!) { deleteFleet(input: { id: $id }) { fleet { ${fields} } } }`;
+  const { body } = await globex.post('/graphql', { query, variables: { id: fleet.id } });
+  expect(body.data.deleteFleet.fleet).toEqual({
+    vehicleCount: VEHICLES,
+    vehicles: { totalCount: 0, nodes: [] },
+    eligibilitySummary: { eligible: 0, pending: 0, unsupported: 0 },
   });
 });

@@ -6,7 +6,7 @@ const gateway = await startGateway();
 const catalogue = await startGateway({ on: gateway, settings: { PACKS: 'driving-log, fuel' } });
 const acme = await gateway.as('acme');
 
-const listSchema = (conditions: unknown, client = acme) =>
+const listOf = (conditions: unknown, client = acme) =>
   client.get(`/contracts?conditions=${encodeURIComponent(JSON.stringify(conditions))}`);
 
 describe('POST /contracts', () => {
@@ -179,11 +179,11 @@ describe('GET /contracts', () => {
   test("answers 200 with the company's contracts, oldest first", async () => {
     const initech = await gateway.as('initech');
     const contracts = [await createContract(initech), await createContract(initech), await createContract(initech)];
-    expect(await listSchema({ company: 'initech' }, initech)).toMatchObject({ status: 200, body: contracts });
+    expect(await listOf({ company: 'initech' }, initech)).toMatchObject({ status: 200, body: contracts });
   });
 
   test('an unknown company is 200 with an empty list', async () => {
-    expect(await listSchema({ company: 'nobody' }, gateway.anyone)).toMatchObject({ status: 200, body: [] });
+    expect(await listOf({ company: 'nobody' }, gateway.anyone)).toMatchObject({ status: 200, body: [] });
   });
 
   test.each([
@@ -206,11 +206,11 @@ describe('GET /contracts', () => {
   });
 
   test('a company with characters that no text has is 400', async () => {
-    expect(await listSchema({ company: 'nul\0' }, gateway.anyone)).toMatchObject({ status: 400 });
+    expect(await listOf({ company: 'nul\0' }, gateway.anyone)).toMatchObject({ status: 400 });
   });
 
   test('other keys of the conditions are ignored', async () => {
-    expect(await listSchema({ company: 'acme', colour: 'red' })).toMatchObject({ status: 200 });
+    expect(await listOf({ company: 'acme', colour: 'red' })).toMatchObject({ status: 200 });
   });
 });
 

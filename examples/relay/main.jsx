@@ -12,6 +12,7 @@ import {
 } from 'react-relay';
 import { Environment, Network, Observable, RecordSource, Store } from 'relay-runtime';
 import { authorization, messageOf, reasonOf, sentenceOf, unusable } from '../messages.js';
+import { possibleTypes } from '../schema-facts.ts';
 
 // All subscriptions share one WebSocket.
 const events = createClient({ url: '/graphql', connectionParams: () => ({ authorization }) });
@@ -39,6 +40,8 @@ const environment = new Environment({
     Observable.create((sink) => events.subscribe({ query, variables }, sink)),
   ),
   store: new Store(new RecordSource()),
+  // Types that are no Node name what they tell of by its id, such as the vehicles of an event.
+  getDataID: ({ id }, type) => (id && !possibleTypes.Node.includes(type) ? `${type}:${id}` : id),
 });
 
 function Vehicles({ fleet }) {

@@ -61,6 +61,7 @@ export function manufacturersOf(
   onClose: () => Promise<void> = async () => {},
 ): Manufacturers {
   const byBrand = providerOfEach(providers);
+  const all = brandsWith(byBrand);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
 
   async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
@@ -82,7 +83,7 @@ export function manufacturersOf(
 
   return {
     supported: [...byBrand.keys()],
-    list: () => listSchema(byBrand),
+    list: () => [...all],
     supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
     manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
     unsupported,
@@ -107,7 +108,7 @@ function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> 
   );
 }
 
-const listSchema = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
+const brandsWith = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
   brandIds.map((id) => ({
     id,
     name: brands[id],

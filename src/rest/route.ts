@@ -63,7 +63,7 @@ export const commaList = once.transform((list) => list?.split(',').map((one) => 
 export const digits = z
   .string()
   .regex(/^\d+$/, 'is a whole number')
-  // One more is as far beyond as any number, some of which would be none in JavaScript.
+  // Any larger number is just as invalid as PAGE_MAX + 1, and some would be none in JavaScript.
   .transform((text) => Math.min(Number(text), PAGE_MAX + 1));
 
 const listQuery = z.object({ limit: digits.pipe(pageSize).optional(), after: once });

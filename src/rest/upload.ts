@@ -161,7 +161,7 @@ const tooMany = () =>
 
 const noFile = (message: string) => new ValidationFailed([{ path: 'vins', code: 'INVALID_TYPE', message }]);
 
-/** How many files of each company wait on the disk of this process. */
+/** How many files of each company are being written to the disk of this process, to wait there. */
 const waiting = new Map<string, number>();
 
 /**

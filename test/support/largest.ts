@@ -40,18 +40,18 @@ interface Sizes {
   vins: readonly string[];
 }
 
-const listSchema = (items: number, item: unknown) => Array.from({ length: items }, () => item);
+const listOf = (items: number, item: unknown) => Array.from({ length: items }, () => item);
 
 /** Lists that are too long, wrong in every item, or right and of no use. */
 const lists = ({ bytes, items, vins }: Sizes): Record<string, () => unknown[]> => ({
-  'a list of as many numbers as a body holds': () => listSchema(Math.floor(bytes / 2) - 500, 0),
-  'a list of wrong items': () => listSchema(items, true),
-  'a list of lists': () => listSchema(items, []),
-  'a list of empty texts': () => listSchema(items, ''),
-  'a list of texts that are wrong in every character': () => listSchema(items, 'é'.repeat(17)),
+  'a list of as many numbers as a body holds': () => listOf(Math.floor(bytes / 2) - 500, 0),
+  'a list of wrong items': () => listOf(items, true),
+  'a list of lists': () => listOf(items, []),
+  'a list of empty texts': () => listOf(items, ''),
+  'a list of texts that are wrong in every character': () => listOf(items, 'é'.repeat(17)),
   'a list of VINs': () => [...vins],
   'a tenth as many VINs': () => vins.slice(0, items / 10),
-  'a list of long texts': () => listSchema(items, 'I'.repeat(Math.floor(bytes / items) - 10)),
+  'a list of long texts': () => listOf(items, 'I'.repeat(Math.floor(bytes / items) - 10)),
 });
 
 /** Bodies that are no object, or a strange one. */

@@ -39,7 +39,7 @@ export const event = z
       'The fleet it is about, if any, which may be gone by now.',
       '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
     ),
-    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, likewise.', null),
+    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
     vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
       { id: vehicleId, vin: 'WBA3A5C50CF256985' },
     ]),

@@ -161,8 +161,16 @@ const recordVehicles = prepare((p: By & FleetKey) => {
   return recording(db, p, { 'vehicle.removed': inBatches(vehicles.as('v')) });
 });
 
+/** Its vehicles count no more, though they are still there. */
 const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
-  db.updateTable('fleet').set({ deletion: p.deletion }).where('company', '=', p.company).where('id', '=', p.id),
+  db
+    .with('uncounted', (q) =>
+      q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
+    )
+    .updateTable('fleet')
+    .set({ deletion: p.deletion })
+    .where('company', '=', p.company)
+    .where('id', '=', p.id),
 );
 
 const removeVehicles = prepare((p: FleetKey) =>

@@ -62,9 +62,10 @@ export async function readOneText(
   writer: RowWriter,
   by: object,
   asked: Asked,
+  { long = false } = {},
 ): Promise<string> {
   const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
-  const rows = values ? await readRows(ctx, text, values) : [];
+  const rows = values ? await readRows(ctx, text, values, { long }) : [];
   if (rows.length === 0) throw of.missing(by);
   return writeRows(rows, writer, 1).text;
 }

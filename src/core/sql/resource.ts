@@ -17,7 +17,7 @@ export type FilterConditions = Readonly<Record<string, Condition>>;
 export interface Resource {
   /** The table with its alias. */
   table: string;
-  /** The column of the id, without the alias. */
+  /** The column of the id, with the alias. */
   id: string;
   /** The condition of rows that exist for callers; without it all rows do. */
   where?: string;

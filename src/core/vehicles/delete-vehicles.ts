@@ -124,7 +124,7 @@ const deleteRows = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
-/** Deletes locked vehicles with their contracts. Their tallies, which are not read any more, go with the fleet. */
+/** Deletes locked vehicles, which nobody counts any more, with their contracts. */
 export async function removeFromFleet(
   ctx: Context,
   company: string,

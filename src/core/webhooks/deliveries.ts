@@ -58,7 +58,7 @@ export const delivery = z
       body: '{}',
     }),
     status: field(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
-    answer: field(z.string().nullable(), 'The beginning of its body.', ''),
+    answer: field(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
     error: field(z.string().nullable(), 'Why there was no answer.', null),
     durationMs: field(z.int().nullable(), 'How long the last attempt took.', 87),
   })

@@ -85,6 +85,7 @@ export class AnswerBudget {
   /** Begins anew, for the next event of a subscription. */
   renew(): void {
     this.#objects = this.#bytes = 0;
+    this.#domainError = null;
   }
 }
 

@@ -130,14 +130,18 @@ class Reckoning {
   }
 
   #itemsOfArguments({ arguments: given = [] }: FieldNode): number {
-    return sum(given.map(({ value }) => this.#itemsOfNode(value)));
+    return sum(given.map(({ value }) => this.#itemsOfValue(value)));
   }
 
-  /** Items of the lists in a value, as written in the document; a single value may stand for a list. */
+  /** At least one, since a single value may stand for a list. */
+  #itemsOfValue(value: ValueNode): number {
+    return Math.max(1, this.#itemsOfNode(value));
+  }
+
+  /** Items of the lists in a value, as written in the document. */
   #itemsOfNode(value: ValueNode): number {
     if (value.kind === Kind.LIST) return value.values.length + sum(value.values.map((one) => this.#itemsOfNode(one)));
-    if (value.kind === Kind.OBJECT)
-      return sum(value.fields.map((field) => Math.max(1, this.#itemsOfNode(field.value))));
+    if (value.kind === Kind.OBJECT) return sum(value.fields.map((field) => this.#itemsOfValue(field.value)));
     return itemsOf(this.#variableIn(value));
   }
 }

@@ -16,6 +16,7 @@ interface Http {
 /** An operation's answer, as far as errors are concerned. */
 export interface Result {
   data?: unknown;
+  extensions?: Readonly<Record<string, unknown>>;
   errors?: readonly GraphQLError[] | undefined;
 }
 
@@ -26,7 +27,7 @@ export class RejectedDocument extends GraphQLError {
   }
 }
 
-/** The errors an answer may have; what else went wrong is left out, here and in the log. */
+/** The errors an answer may have; the others are counted in `extensions.errorsOmitted`, and not in the log. */
 export const MOST_ERRORS = 10;
 
 /**
@@ -36,8 +37,10 @@ export const MOST_ERRORS = 10;
 function withWireErrors<R extends Result>(result: R, requestId: string, log: Logger): R {
   if (!result.errors?.length) return result;
   const answered = Object.values(result.data ?? {}).some((value) => value != null);
+  const errorsOmitted = result.errors.length - MOST_ERRORS;
   return {
     ...result,
+    ...(errorsOmitted > 0 && { extensions: { ...result.extensions, errorsOmitted } }),
     errors: result.errors.slice(0, MOST_ERRORS).map((error) => wireError(error, { answered, requestId, log })),
   };
 }
@@ -91,7 +94,7 @@ function noteCode(res: AnswerHead, errors: readonly { extensions: object }[] | u
   if (code !== undefined) localsOf(res).code ??= String(code);
 }
 
-/** The result where something went wrong before it was known who asks. */
+/** The result where something went wrong before the operation began. */
 export function earlyResult(cause: Error, res: AnswerHead, log: Logger): { errors: readonly GraphQLError[] } {
   const error = new GraphQLError(cause.message, { originalError: cause });
   const { errors } = withWireErrors({ errors: [error] }, localsOf(res).requestId, log);

@@ -1,12 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  type ExecutionResult,
-  type FieldNode,
-  GraphQLError,
-  Kind,
-  type OperationDefinitionNode,
-  OperationTypeNode,
-} from 'graphql';
+import { type ExecutionResult, type FieldNode, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
 import { type Context, hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { once } from '../../core/idempotency.ts';
@@ -44,7 +37,7 @@ export async function executeOnce(
   asked: Asked,
   work: () => ExecutionResult | Promise<ExecutionResult>,
 ): Promise<ExecutionResult> {
-  if (idempotencyKey === undefined || operation.operation !== OperationTypeNode.MUTATION) return work();
+  if (idempotencyKey === undefined) return work();
   const [field, ...others] = operation.selectionSet.selections;
   if (field?.kind !== Kind.FIELD || others.length > 0) {
     throw new ValidationFailed([], 'With an Idempotency-Key a mutation has exactly one field.');

@@ -23,7 +23,8 @@ export const builder = new SchemaBuilder<{
 builder.queryType({ description: 'What can be read. Everything is confined to the company of the bearer token.' });
 builder.mutationType({
   description:
-    'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`.',
+    'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. Where its path ' +
+    'goes below the field, the change was made before it; with an `Idempotency-Key` it was undone.',
 });
 builder.subscriptionType({
   description: 'What can be followed, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws).',

@@ -24,7 +24,7 @@ const ActivityCountRef = objectOf('ActivityCount', activityCount, {
   type: { type: EventType, resolve: ({ type }: ActivityCount) => eventTypeOf(type) },
 });
 
-/** Totals are counted where one of them is asked for. */
+/** All totals are counted where any field but `activity` is asked for. */
 type Totals = () => Promise<Company>;
 const totals = Object.fromEntries(
   Object.keys(company.shape).map((name) => [

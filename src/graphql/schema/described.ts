@@ -9,11 +9,15 @@ import { interfacesOf } from './node.ts';
 export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
 
-/** GraphQL's types of core's enumerations and objects, by what zod knows them by: a description makes a new schema. */
+/** GraphQL's types of core's enumerations and objects, by zod's `def`, which copies made by `.describe()` share. */
 const known = new WeakMap<object, unknown>();
 
 const scalars: Readonly<Record<string, string>> = {
-  ...{ uuid: 'ID', time: 'DateTime', number: 'Int', boolean: 'Boolean', record: 'JSON' },
+  uuid: 'ID',
+  time: 'DateTime',
+  number: 'Int',
+  boolean: 'Boolean',
+  record: 'JSON',
   string: 'String',
 };
 

@@ -68,7 +68,7 @@ addMutation('deleteFleet', {
   description: 'Deletes a fleet with its vehicles and their contracts. Errors: FLEET_NOT_FOUND.',
   input: idOf('The fleet to delete.'),
   payload: z
-    .object({ fleet: fleet.describe('The fleet as it was; its lists are empty by now.') })
+    .object({ fleet: fleet.describe('The fleet as it was. Its lists are empty by now, but for its `timeline`.') })
     .describe('The deleted fleet.'),
   change: async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) }),
 });

@@ -9,7 +9,7 @@ import { enumOf, objectOf } from './described.ts';
 
 const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
-/** There are some thirty, and no caller makes more. */
+/** There are some forty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;
 const MOST_PROVIDERS = 10;
 

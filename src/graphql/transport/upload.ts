@@ -51,7 +51,7 @@ function watchParser(req: Request): void {
   };
 }
 
-/** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, then and now. */
+/** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
 export async function uploadOf(upload: Promise<FileUpload>, res: AnswerHead): Promise<Pick<Upload, 'file' | 'signal'>> {
   try {
     const { mimetype, createReadStream } = await upload;
