@@ -76,7 +76,7 @@ export async function sentencesOf(): Promise<Said> {
   for (const file of globSync('*.js', { cwd: folder })) {
     const text = readFileSync(join(folder, file), 'utf8');
     visit(parse(text, { ecmaVersion: 'latest', sourceType: 'module' }) as unknown as Any, file);
-    for (const [, thing = ''] of text.matchAll(/\bwhat="(\w+)"/g)) found.things.add(thing);
+    for (const [, thing = ''] of text.matchAll(/\b(?:what="|count: ')(\w+)["']/g)) found.things.add(thing);
   }
   return found;
 }

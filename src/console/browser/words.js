@@ -1,4 +1,4 @@
-import { count, locale, t } from './languages/language.js';
+import { counted, locale, t } from './languages/language.js';
 /** Each status in the order of its part in a bar, with its name in EligibilitySummary. */
 export const statuses = [
   { status: 'ELIGIBLE', count: 'eligible', name: t('Eligible') },
@@ -12,7 +12,7 @@ export const statuses = [
 export const summarised = (summary) =>
   statuses
     .filter((one) => summary[one.count] > 0)
-    .map((one) => `${count(summary[one.count])} ${one.name.toLowerCase()}`)
+    .map((one) => counted(summary[one.count], one.count))
     .join(', ');
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
