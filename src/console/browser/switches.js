@@ -26,5 +26,5 @@ export function ThemeSwitch() {
 /** All languages, each in its own words; the page is shown anew in the chosen one. */
 export const LanguageSwitch = () =>
   html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
-    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${code.toUpperCase()} ${name}</option>`)}
+    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003${name}`}</option>`)}
   </select>`;
