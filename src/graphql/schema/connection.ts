@@ -44,7 +44,7 @@ const PageInfo = builder.objectRef<Planned>('PageInfo').implement({
 export function connectionType<Item>(name: string, node: ReturnType<typeof builder.objectRef<Item>>) {
   const edge = builder.objectRef<Planned>(`${name}Edge`);
   builder.objectType(edge, {
-    description: `A ${name} and its place in the list.`,
+    description: 'An item and its place in the list.',
     fields: (t) => ({
       cursor: t.string({
         description: 'The place in the list: stays right when items are added or deleted around it.',
@@ -55,7 +55,7 @@ export function connectionType<Item>(name: string, node: ReturnType<typeof build
   });
   const connection = builder.objectRef<Planned>(`${name}Connection`);
   builder.objectType(connection, {
-    description: `A page of a list of ${name} objects.`,
+    description: 'A page of a list.',
     fields: (t) => ({
       edges: t.field({
         type: [edge],

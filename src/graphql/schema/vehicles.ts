@@ -160,7 +160,7 @@ addFleet(
     'deleteVehicles',
     {
       description:
-        'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED.',
+        'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
       input: deleteVehiclesInput,
       payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
       change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),

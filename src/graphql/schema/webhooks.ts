@@ -63,7 +63,8 @@ addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.');
 addMutation(
   'createWebhook',
   {
-    description: 'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED.',
+    description:
+      'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED, FORBIDDEN (events of contracts go there, and the token may not read them).',
     input: createWebhookInput,
     payload: webhookWithSecret,
     change: createWebhook,
@@ -91,7 +92,8 @@ addMutation('deleteWebhook', {
 });
 
 addMutation('rotateWebhookSecret', {
-  description: 'Gives a webhook a new secret; for 24 hours the old one signs, too. Errors: WEBHOOK_NOT_FOUND.',
+  description:
+    'Gives a webhook a new secret; for 24 hours the old one signs, too. Errors: WEBHOOK_NOT_FOUND, FORBIDDEN (events of contracts go there, and the token may not read them).',
   input: idOf('The webhook that gets a new secret.'),
   payload: webhookWithSecret,
   change: rotateWebhookSecret,
@@ -108,7 +110,7 @@ addMutation('testWebhook', {
 
 addMutation('redeliver', {
   description:
-    'Sends a delivery again, at once, with the same id and body, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND, NOT_FOUND.',
+    'Sends a delivery again, at once, with the same id and body, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND, NOT_FOUND, FORBIDDEN (it is an event of a contract, and the token may not read it).',
   input: z
     .object({ webhookId: id.describe('The webhook.'), deliveryId: id.describe('The delivery.') })
     .describe('The delivery to send again.'),
