@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   });
   const open = () => contextOf(services, 'job', null);
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
-  for (const warning of authenticator.warnings) log.warn(warning);
+  for (const warning of [...authenticator.warnings, ...warningsOf(config)]) log.warn(warning);
 
   const stop = async (reason: string, graceMs: number) => {
     if (ending.signal.aborted) return;
@@ -88,6 +88,16 @@ async function main(): Promise<void> {
   giveBackAfterStart();
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
+}
+
+/** What an operator may have forgotten to set. */
+function warningsOf({ DATABASE_URL, AUTH_ISSUER, HIGH_MOBILITY_CLIENT_ID, MERCEDES_CLIENT_ID }: Config): string[] {
+  const own = AUTH_ISSUER && !DATABASE_URL;
+  const invented = (AUTH_ISSUER || DATABASE_URL) && !HIGH_MOBILITY_CLIENT_ID && !MERCEDES_CLIENT_ID;
+  return [
+    ...(own ? ['DATABASE_URL is not set: what is stored is in DATA_DIR, and other processes do not see it.'] : []),
+    ...(invented ? ['No provider is set: the sandbox answers about vehicles, and its answers are invented.'] : []),
+  ];
 }
 
 /** The text for the time until the process is ready. */

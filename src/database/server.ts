@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { ClientConfig, PoolConfig } from 'pg';
+import pg, { type ClientConfig, type PoolConfig } from 'pg';
 import type { Database, DatabaseConfig } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
@@ -44,8 +44,20 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
   pool.begin = BEGIN;
   for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;
   const pipelines = openPipelines(primary, replicas);
-  const send: Database['send'] = (statement, values, { replica = false } = {}) =>
-    (replica ? reading() : pool).send(statement, values);
+  /** Reads go to the primary where the replica whose turn it is cannot be reached. */
+  const read = async <T>(ask: (from: ServerPool) => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    const from = reading();
+    try {
+      return await ask(from);
+    } catch (error) {
+      if (from === pool || signal?.aborted || !isUnreached(error)) throw error;
+      return ask(pool);
+    }
+  };
+  const send: Database['send'] = (statement, values, { replica = false } = {}) => {
+    const ask = (from: ServerPool) => from.send(statement, values);
+    return replica ? read(ask) : ask(pool);
+  };
   return {
     ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
@@ -53,7 +65,10 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     read: pipelines.read,
     rows: async (statement, values, { newest = false } = {}) =>
       newest && replicas.length > 0 ? null : pipelines.rows(statement, values),
-    slowRows: (statement, values, how) => (how.newest ? pool : reading()).rows(statement, values, how),
+    slowRows(statement, values, how) {
+      const ask = (from: ServerPool) => from.rows(statement, values, how);
+      return how.newest ? ask(pool) : read(ask, how.signal);
+    },
     add: pipelines.add,
     connections: () => pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
@@ -68,6 +83,10 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     },
   };
 }
+
+/** Whether the server or the way to it is gone, rather than that it has answered. */
+const isUnreached = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
 /** Gives one after the other, again and again. */
 function inTurn<One>(ones: readonly One[]): () => One {

@@ -30,22 +30,23 @@ const CLAIM_PAUSE_MS = 1000;
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log, activity }: Options): Runner {
   const end = new AbortController();
-  const onError = (error: unknown) => {
-    if (waitedInVain(error)) log.info('a job left rows that somebody else has locked for long; they come due again');
-    else log.warn({ err: error }, 'a job failed; what it left undone will come due again');
+  const onErrorOf = (job: DueKind) => (error: unknown) => {
+    if (waitedInVain(error)) {
+      log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
+    } else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
   };
   const backoff = new Backoff(activity);
   const byKind: Record<DueKind, Job> = {
-    vehicle: new VerifyEligibility(open, onError, backoff.steps(CLAIM_PAUSE_MS)),
+    vehicle: new VerifyEligibility(open, onErrorOf('vehicle'), backoff.steps(CLAIM_PAUSE_MS)),
     event: publish(open, backoff.steps()),
-    delivery: new DeliverWebhooks(open, onError, backoff.steps()),
+    delivery: new DeliverWebhooks(open, onErrorOf('delivery'), backoff.steps()),
     webhook: resumeWebhooks(open, backoff.steps()),
     fleet: deleteFleets(open, backoff.steps()),
     upkeep: upkeep(open),
     provider: tellProviders(open),
   };
-  const jobs = Object.entries(byKind);
-  const loops = jobs.map(([kind, job]) => keepRunning(kind, job, open, changes, end.signal, onError));
+  const jobs = Object.entries(byKind) as [DueKind, Job][];
+  const loops = jobs.map(([kind, job]) => keepRunning(kind, job, open, changes, end.signal, onErrorOf(kind)));
   return {
     async stop() {
       end.abort();

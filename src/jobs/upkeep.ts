@@ -7,19 +7,33 @@ import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import type { Job, Steps } from './job.ts';
 
+/** Each gives whether there is more to do. */
+const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
+  failAbandonedImports,
+  foldTallies,
+  forgetRateUse,
+  forgetAnswers,
+  trimImports,
+  trimDeliveries,
+  trimEvents,
+  (ctx) => refreshStatistics(ctx),
+];
+
 /** Ends uploads whose process has gone, keeps statistics and tallies, and forgets all that is past its time. */
 export function upkeep(open: () => Context): Job {
   return {
     async run(signal) {
       const ctx = open();
-      await failAbandonedImports(ctx);
-      await foldTallies(ctx);
-      await forgetRateUse(ctx);
-      while (!signal.aborted && (await forgetAnswers(ctx)));
-      while (!signal.aborted && (await trimImports(ctx)));
-      while (!signal.aborted && (await trimDeliveries(ctx)));
-      while (!signal.aborted && (await trimEvents(ctx)));
-      await refreshStatistics(ctx);
+      const failures: unknown[] = [];
+      for (const step of steps) {
+        try {
+          while (!signal.aborted && (await step(ctx)));
+        } catch (error) {
+          // The others have nothing to do with it.
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
       return null;
     },
   };
