@@ -41,11 +41,16 @@ async function main(): Promise<void> {
   if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) return console.log(usage);
   const config = readConfig(process.env);
   console.log(starting(config));
+  // What there is to stop is known only at the end. Process 1 of a container hears of a signal only if it listens.
+  let stop = async (_reason: string, _graceMs: number): Promise<void> => process.exit(0);
+  process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
+  process.once('SIGINT', () => void stop('SIGINT', 0));
+  whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
   const log = openLog(config);
   for (const mistake of mistakenNames(process.env)) log.warn(mistake);
   await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
-  const database = await openDatabase(config);
+  const database = await openDatabase(config, (message) => log.info(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;
   const manufacturers = await openManufacturers(config, clock);
@@ -64,7 +69,7 @@ async function main(): Promise<void> {
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   for (const warning of [...authenticator.warnings, ...warningsOf(config)]) log.warn(warning);
 
-  const stop = async (reason: string, graceMs: number) => {
+  stop = async (reason, graceMs) => {
     if (ending.signal.aborted) return;
     log.info(`${reason}: finishing what is under way`);
     setTimeout(() => process.exit(0), LONGEST_STOP_MS);
@@ -82,9 +87,6 @@ async function main(): Promise<void> {
     await database.close();
     process.exit(0);
   };
-  process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
-  process.once('SIGINT', () => void stop('SIGINT', 0));
-  whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
   giveBackAfterStart();
   // Last of all: whoever reads that it is ready may also end it.
   console.log(await welcome(services, (server.address() as AddressInfo).port));

@@ -12,7 +12,6 @@ test.runIf(inject('database').kind === 'postgresql')(
     const env = await databaseEnv();
     const database = await openDatabase({ ...databaseConfig(env), DATABASE_READ_URLS: [replica] });
     onTestFinished(() => database.close());
-    await database.migrate();
     const gateway = await startGateway({ on: { env, database } });
     const acme = await gateway.as('acme');
     const fleet = await createFleet(acme);

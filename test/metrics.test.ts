@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from 'graphql-ws';
 import { describe, expect, test } from 'vitest';
-import { createFleet, newVin, uploadForm } from './support/factories.ts';
+import { addVehicle, createFleet, newVin, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const token = 'a-token-for-the-scraper';
@@ -45,6 +47,36 @@ describe('/metrics', () => {
     await acme.post('/graphql', { query: 'query Mine { fleets { totalCount } }' });
     const series = 'fleet_gateway_requests_total{operation="query fleets",status="200",code=""}';
     expect(sampleOf(await scrape(), series)).toBe(1);
+  });
+
+  test('counts operations on WebSockets', async () => {
+    const client = createClient({
+      url: `${gateway.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: { Authorization: acme.headers.authorization },
+    });
+    const ask = (query: string) => client.iterate({ query }).next();
+    await ask('{ manufacturers { id } }');
+    await ask('{ nothing }').catch(() => {});
+    await client.dispose();
+    const metrics = await scrape();
+    const series = (outcome: string) => `fleet_gateway_websocket_operations_total{outcome="${outcome}"}`;
+    expect(sampleOf(metrics, series('OK'))).toBe(1);
+    expect(sampleOf(metrics, series('GRAPHQL_VALIDATION_FAILED'))).toBe(1);
+  });
+
+  test('counts a request whose client left before the answer as 499', async () => {
+    const leaving = new AbortController();
+    const { vin } = await addVehicle(acme);
+    await gateway.execute(`update vehicle set due_at = now() + interval '1 hour' where vin = '${vin}'`);
+    const url = new URL(`/vehicles/eligibility/${vin}`, gateway.url);
+    const headers = { ...acme.headers, prefer: 'wait=20' };
+    const left = fetch(url, { headers, signal: leaving.signal }).catch(() => 'left');
+    await delay(200);
+    leaving.abort();
+    expect(await left).toBe('left');
+    const series = 'fleet_gateway_requests_total{operation="GET /vehicles/eligibility/:vin",status="499",code=""}';
+    await expect.poll(async () => sampleOf(await scrape(), series)).toBe(1);
   });
 
   test('counts GraphQL operations without a name', async () => {

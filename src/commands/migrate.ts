@@ -11,7 +11,7 @@ On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 /** Each prints what it did or found, and gives the exit code. */
 const commands: Record<string, (database: Database) => Promise<number>> = {
   async up(database) {
-    const applied = await database.migrate();
+    const applied = await database.migrate(console.error);
     console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'Nothing was pending.');
     return 0;
   },

@@ -46,7 +46,7 @@ interface Events extends News {
   /** News may have been lost, since the connection was away: listeners should look for themselves. */
   missed: [];
   /** Outcomes of this process's work, for its own metrics. */
-  outcome: [of: 'verification' | 'delivery' | 'import' | 'row', outcome: string, count: number];
+  outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation', outcome: string, count: number];
 }
 
 /** So many ids and VINs fit into one notification (MOST_BYTES in database/listening-connection.ts). */

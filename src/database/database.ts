@@ -2,6 +2,12 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
+/** Why a database is not ready that does not answer. */
+export const UNREACHABLE = 'The database cannot be reached.';
+
+/** Hears what an operator should know while something takes long. */
+export type Tell = (message: string) => void;
+
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
 
@@ -26,7 +32,7 @@ export interface Database {
    */
   notify(channel: string, payload: string): void;
   /** Applies what is pending, one process at a time and each migration in a transaction of its own; gives the names of what it applied. */
-  migrate(): Promise<string[]>;
+  migrate(tell?: Tell): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
   /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
@@ -52,8 +58,8 @@ export interface Database {
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /**
-   * Why this process cannot serve: the database does not answer within 5 seconds, lacks a migration, or had one of a newer
-   * version when this process started. null where it can.
+   * Why this process cannot serve: the database does not answer within 5 seconds (UNREACHABLE), lacks a migration, or has one
+   * of a newer version that this one does not work with. null where it can.
    */
   unready(): Promise<string | null>;
   close(): Promise<void>;

@@ -1,17 +1,16 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig } from './database.ts';
+import type { Database, DatabaseConfig, Tell } from './database.ts';
 import { Channels } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, options } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 import { connectServer } from './server.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
-export async function openDatabase(config: DatabaseConfig): Promise<Database> {
+export async function openDatabase(config: DatabaseConfig, tell?: Tell): Promise<Database> {
   const database = await connectDatabase(config);
   try {
-    await database.migrate();
-    await database.unready();
+    await database.migrate(tell);
   } catch (error) {
     await database.close();
     throw error;
@@ -47,7 +46,7 @@ async function openEmbedded(dataDir: string): Promise<Database> {
       return async () => void leave();
     },
     notify: (channel, payload) => afterCommit(() => channels.deliver(channel, payload)),
-    migrate: () => applyMigrations(orm),
+    migrate: (tell = () => {}) => applyMigrations(orm, tell),
     async close() {
       await orm.close();
       await pool.end();

@@ -5,9 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM, Options } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
+import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import type { Database } from './database.ts';
+import { type Database, type Tell, UNREACHABLE } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
@@ -38,7 +39,15 @@ function noneWithoutTable(error: unknown): unknown[] {
   throw error;
 }
 
-const UNREACHABLE = 'The database cannot be reached.';
+/** What ends the name of a migration that earlier versions can work with: the oldest of them, as `_since_0_2_0`. */
+const SINCE = /_since_(\d+_\d+_\d+)$/;
+const ownVersion = packageJson.version.replaceAll('.', '_');
+
+/** Whether this version works on tables that a migration which it does not know has changed. */
+function isHarmless(migration: string): boolean {
+  const since = SINCE.exec(migration)?.[1];
+  return since !== undefined && ownVersion.localeCompare(since, 'en', { numeric: true }) >= 0;
+}
 
 /** Members that both databases have by MikroORM; `look` sends the question of `unready`. */
 export function common(
@@ -47,18 +56,16 @@ export function common(
 ): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready'> {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
-  let atStart: string[] | undefined;
   async function differences(): Promise<string | null> {
     // Once more where its connection was lost meanwhile.
     const found = await look(APPLIED).catch(() => look(APPLIED).catch(noneWithoutTable));
     const applied = namesIn(found);
-    atStart ??= applied;
     const missing = own.filter((name) => !applied.includes(name));
     if (missing.length > 0) return `The database lacks ${missing.join(', ')}: run npm run migrate -- up.`;
-    // During an upgrade, processes that run already go on with the tables of the next version.
-    const unknown = atStart.filter((name) => !own.includes(name) && applied.includes(name));
-    if (unknown.length === 0) return null;
-    return `A newer version has applied ${unknown.join(', ')} to the database: start that version.`;
+    // During an upgrade, and on the way back from one, this version works with the tables of the next.
+    const harmful = applied.filter((name) => !own.includes(name) && !isHarmless(name));
+    if (harmful.length === 0) return null;
+    return `A newer version has applied ${harmful.join(', ')} to the database: start that version.`;
   }
   return {
     orm,
@@ -80,10 +87,11 @@ const [PATIENT, PATIENT_LOCK_TIMEOUT] = [10, 1500];
 const ATTEMPTS = 1000;
 
 /** Applies what is pending and gives its names. A step that is kept from a lock gives way and tries again, for 20 minutes. */
-export async function applyMigrations(orm: MikroORM): Promise<string[]> {
+export async function applyMigrations(orm: MikroORM, tell: Tell): Promise<string[]> {
   const pending = await orm.migrator.getPending();
   for (let attempt = 1; ; attempt++) {
     const patient = attempt % PATIENT === 0;
+    if (attempt === PATIENT) tell('A migration waits for a lock on a table that others use.');
     if (patient) await orm.em.getConnection().execute(`set lock_timeout = ${PATIENT_LOCK_TIMEOUT}`);
     try {
       await orm.migrator.up();

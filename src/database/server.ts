@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import pg, { type ClientConfig, type PoolConfig } from 'pg';
-import type { Database, DatabaseConfig } from './database.ts';
+import type { Database, DatabaseConfig, Tell } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
@@ -73,7 +73,7 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
     connections: () => pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
-    migrate: () => migrateServer(direct.url),
+    migrate: (tell = () => {}) => migrateServer(direct.url, tell),
     async close() {
       pipelines.close();
       await listening.close();
@@ -140,7 +140,7 @@ function openPipelines(primary: Watched, replicas: readonly Watched[]) {
 const migrationLock = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait, on connections whose statements may take long. */
-async function migrateServer(url: string): Promise<string[]> {
+async function migrateServer(url: string, tell: Tell): Promise<string[]> {
   const orm = await MikroORM.init({
     ...options,
     entities: [],
@@ -161,8 +161,11 @@ async function migrateServer(url: string): Promise<string[]> {
         // Asked for again and again: an index that is built beside the work waits for every statement that runs.
         const held = () =>
           sql<{ held: boolean }>`select pg_try_advisory_lock(${migrationLock}) as held`.execute(holder);
-        while (!(await held()).rows[0]?.held) await delay(250);
-        return applyMigrations(orm);
+        for (let waits = 0; !(await held()).rows[0]?.held; waits++) {
+          if (waits === 4) tell('Another process migrates the database. This one waits for it.');
+          await delay(250);
+        }
+        return applyMigrations(orm, tell);
       });
   } finally {
     // Ends the holder's connection, and with it the lock.

@@ -47,6 +47,11 @@ export class Shares {
     return this.#capacity - this.#taken;
   }
 
+  /** How much work waits for a place, of all holders. */
+  get waiting(): number {
+    return this.#queued;
+  }
+
   /** How many places a holder has or waits for. */
   held(holder: string): number {
     return (this.#running.get(holder) ?? 0) + (this.#waiting.get(holder)?.length ?? 0);

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import type { Json } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';
 import { addVehicle, createFleet, newVin } from '../support/factories.ts';
-import { askingAt, runGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { askingAt, identityOf, runGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { silence, UpstreamServer } from '../support/upstream.ts';
 
 const { kind, folder } = inject('database');
@@ -84,6 +84,13 @@ describe('the process', () => {
     const start = performance.now();
     expect(await gateway.stop()).toBe(0);
     expect(performance.now() - start).toBeLessThan(3_000);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it while it starts', async (signal) => {
+    const { child, output, exited, signalGroup } = runGateway({ ...env, ...identityOf(issuer) });
+    child.stdout.once('data', () => signalGroup(signal));
+    expect(await exited).toBe(0);
+    expect(output()).not.toContain('ready on');
   });
 
   test('SIGTERM lets a request end that is under way, and takes no new ones', async () => {

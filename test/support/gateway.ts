@@ -215,7 +215,7 @@ export async function spawnGateway(
   };
 }
 
-const identityOf = (issuer: Issuer): NodeJS.ProcessEnv => ({
+export const identityOf = (issuer: Issuer): NodeJS.ProcessEnv => ({
   AUTH_ISSUER: issuer.issuer,
   AUTH_AUDIENCE: issuer.audience,
   CONTRACTS_AUTH: 'required',

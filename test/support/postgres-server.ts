@@ -111,6 +111,8 @@ async function runServer(
     await new Promise<void>((resolve, reject) => {
       child.stderr.on('data', (chunk) => {
         log = `${log}${chunk}`.slice(-100_000);
+        // The statements that met are all that a deadlock's cause can be found by.
+        if (String(chunk).includes('deadlock detected')) process.stderr.write(chunk);
         // A standby is ready for reading.
         if (/ready to accept (read-only )?connections/.test(log)) resolve();
       });

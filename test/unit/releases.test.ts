@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -148,6 +148,15 @@ test('no released migration is changed or removed', async () => {
     }),
   );
   expect(sums).toEqual(lines);
+});
+
+test('the name of a new migration says that the last release works with its tables', async () => {
+  const files = await readdir(join(root, 'src/migrations'));
+  const lines = await released('migrations.sha256');
+  const unreleased = files.filter((file) => file.startsWith('Migration') && !lines.includes(file));
+  const since = unreleased.map((file) => /_since_(\d+_\d+_\d+)\.ts$/.exec(file)?.[1] ?? `none in ${file}`);
+  const last = packageJson.version.replaceAll('.', '_');
+  expect(since.filter((version) => !(last.localeCompare(version, 'en', { numeric: true }) >= 0))).toEqual([]);
 });
 
 test('CHANGELOG.md begins with what is not released yet, then has the version of package.json', async () => {

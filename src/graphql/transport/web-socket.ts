@@ -168,6 +168,7 @@ function operations(services: HttpServices) {
     const { operation, code } = localsOf(res);
     const ms = Math.round((performance.now() - began) * 10) / 10;
     log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
+    services.changes.emit('outcome', 'operation', code ?? 'OK', 1);
     return outcome;
 
     async function admitted(): Promise<Outcome> {

@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { contextOf, type Services } from '../../core/context.ts';
 import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
+import { UNREACHABLE } from '../../database/database.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 
 const BREAKER_STATES = ['CLOSED', 'OPEN', 'PROBING'] as const;
@@ -14,7 +15,8 @@ const described = {
   info: ['Always 1; the labels say what is running.', 'version', 'database'],
   database_up: ['Whether the database has just answered (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
-  database_waiting: ['Requests that wait for a connection of the pool.'],
+  database_waiting: ['Statements that wait for a connection of the pool.'],
+  requests_waiting: ['Parts of requests that wait for their company to have its turn for a connection.'],
   due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_COUNTED_MOST}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
@@ -65,23 +67,23 @@ export class Gauges {
 
   async #readDatabase(): Promise<void> {
     const { database_up: up, due_rows: due, due_oldest_seconds: oldest } = this.#gauges;
-    try {
-      const backlog = await inTime(readBacklog(contextOf(this.#services, 'metrics', null)));
-      for (const { kind, rows, oldestSeconds } of backlog) {
-        due.set({ kind }, rows);
-        oldest.set({ kind }, oldestSeconds);
-      }
-      up.set(1);
-    } catch {
-      // An unknown value is left out instead of showing its last state.
-      due.reset();
-      oldest.reset();
-      up.set(0);
+    // Each by itself: a database whose backlog takes long to count is not away.
+    const [unready, backlog] = await Promise.all([
+      inTime(this.#services.database.unready()).catch(() => UNREACHABLE),
+      inTime(readBacklog(contextOf(this.#services, 'metrics', null))).catch(() => []),
+    ]);
+    up.set(Number(unready !== UNREACHABLE));
+    // An unknown value is left out instead of showing its last state.
+    due.reset();
+    oldest.reset();
+    for (const { kind, rows, oldestSeconds } of backlog) {
+      due.set({ kind }, rows);
+      oldest.set({ kind }, oldestSeconds);
     }
   }
 
   #readMemory(): void {
-    const { database_connections: connections, database_waiting: waiting } = this.#gauges;
+    const { database_connections: connections, database_waiting: waiting, requests_waiting: queue } = this.#gauges;
     const { provider_state: state, provider_paused_seconds: pause } = this.#gauges;
     const pool = this.#services.database.connections?.();
     if (pool) {
@@ -89,6 +91,7 @@ export class Gauges {
       connections.set({ state: 'used' }, pool.used);
       waiting.set(pool.waiting);
     }
+    queue.set(this.#services.places.waiting);
     for (const { id, breaker, pausedUntil } of this.#services.manufacturers.state()) {
       for (const one of BREAKER_STATES) state.set({ provider: id, state: one }, Number(one === breaker));
       pause.set({ provider: id }, pausedUntil ? Math.max(0, (pausedUntil.getTime() - Date.now()) / 1000) : 0);

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { Unauthenticated } from '../../core/errors.ts';
-import { type HttpServices, localsOf, operationOf } from '../request-context.ts';
+import { type HttpServices, localsOf, operationOf, statusOf } from '../request-context.ts';
 import type { Observe } from './entrance.ts';
 import { Gauges } from './gauges.ts';
 
@@ -52,7 +52,7 @@ export function openMetrics(services: HttpServices): Metrics {
   return {
     observe(req, res, milliseconds) {
       const operation = bounded(operationOf(req, res));
-      requests.inc({ operation, status: res.statusCode, code: localsOf(res).code ?? '' });
+      requests.inc({ operation, status: statusOf(res), code: localsOf(res).code ?? '' });
       durations.observe({ operation }, milliseconds / 1000);
       if (localsOf(res).anonymous) anonymous.inc({ operation });
     },
@@ -87,6 +87,11 @@ const outcomes = {
     name: 'fleet_gateway_import_rows_total',
     help: 'Rows of imports that have ended, by what became of them.',
     known: ['created', 'existing', 'rejected'],
+  },
+  operation: {
+    name: 'fleet_gateway_websocket_operations_total',
+    help: 'Operations on WebSockets that were answered, by error code; OK without one.',
+    known: ['OK'],
   },
 };
 

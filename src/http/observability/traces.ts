@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
-import { localsOf } from '../request-context.ts';
+import { localsOf, statusOf } from '../request-context.ts';
 
 /** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
@@ -17,7 +17,8 @@ export const traces =
     telemetry.serve(req.headers, (end) => {
       res.once('close', () => {
         const { route, requestId, company, code } = localsOf(res);
-        const failed = res.statusCode >= 500 || OUR_ERRORS.has(code ?? '');
+        const status = statusOf(res);
+        const failed = status >= 500 || OUR_ERRORS.has(code ?? '');
         end({
           name: route ? `${req.method} ${route}` : req.method,
           attributes: {
@@ -27,11 +28,11 @@ export const traces =
           },
           labels: {
             'http.request.method': req.method,
-            'http.response.status_code': res.statusCode,
+            'http.response.status_code': status,
             'network.protocol.version': req.httpVersion,
             'url.scheme': req.protocol,
             ...(route && { 'http.route': route }),
-            ...(failed && { 'error.type': code ?? String(res.statusCode) }),
+            ...(failed && { 'error.type': code ?? String(status) }),
           },
           failed,
         });
