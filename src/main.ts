@@ -40,12 +40,12 @@ Environment variables are its settings, such as PORT=4001 npm start; docs/refere
 async function main(): Promise<void> {
   if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) return console.log(usage);
   const config = readConfig(process.env);
-  console.log(starting(config));
   // What there is to stop is known only at the end. Process 1 of a container hears of a signal only if it listens.
   let stop = async (_reason: string, _graceMs: number): Promise<void> => process.exit(0);
   process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
   process.once('SIGINT', () => void stop('SIGINT', 0));
   whenNpmEnds(() => void stop('npm has ended', GRACE_MS));
+  console.log(starting(config));
   const log = openLog(config);
   for (const mistake of mistakenNames(process.env)) log.warn(mistake);
   await openTelemetry(process.env, log, masked);

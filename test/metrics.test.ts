@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from 'graphql-ws';
 import { describe, expect, test } from 'vitest';
 import { addVehicle, createFleet, newVin, uploadForm } from './support/factories.ts';
@@ -72,7 +71,7 @@ describe('/metrics', () => {
     const url = new URL(`/vehicles/eligibility/${vin}`, gateway.url);
     const headers = { ...acme.headers, prefer: 'wait=20' };
     const left = fetch(url, { headers, signal: leaving.signal }).catch(() => 'left');
-    await delay(200);
+    await acme.get('/livez');
     leaving.abort();
     expect(await left).toBe('left');
     const series = 'fleet_gateway_requests_total{operation="GET /vehicles/eligibility/:vin",status="499",code=""}';

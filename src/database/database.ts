@@ -2,9 +2,6 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
-/** Why a database is not ready that does not answer. */
-export const UNREACHABLE = 'The database cannot be reached.';
-
 /** Hears what an operator should know while something takes long. */
 export type Tell = (message: string) => void;
 
@@ -58,10 +55,12 @@ export interface Database {
   /** How the connections of this process's pool are used; only where there is a pool. */
   connections?(): { idle: number; used: number; waiting: number };
   /**
-   * Why this process cannot serve: the database does not answer within 5 seconds (UNREACHABLE), lacks a migration, or has one
+   * Why this process cannot serve: the database does not answer within 5 seconds, lacks a migration, or has one
    * of a newer version that this one does not work with. null where it can.
    */
   unready(): Promise<string | null>;
+  /** Has the database answer, on the connection of `unready`; rejects if it does not. */
+  ping(): Promise<unknown>;
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import { type Database, type Tell, UNREACHABLE } from './database.ts';
+import type { Database, Tell } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
@@ -39,6 +39,8 @@ function noneWithoutTable(error: unknown): unknown[] {
   throw error;
 }
 
+const UNREACHABLE = 'The database cannot be reached.';
+
 /** What ends the name of a migration that earlier versions can work with: the oldest of them, as `_since_0_2_0`. */
 const SINCE = /_since_(\d+_\d+_\d+)$/;
 const ownVersion = packageJson.version.replaceAll('.', '_');
@@ -49,11 +51,11 @@ function isHarmless(migration: string): boolean {
   return since !== undefined && ownVersion.localeCompare(since, 'en', { numeric: true }) >= 0;
 }
 
-/** Members that both databases have by MikroORM; `look` sends the question of `unready`. */
+/** Members that both databases have by MikroORM; `look` sends the questions of `unready` and `ping`. */
 export function common(
   orm: MikroORM,
   look: (statement: string) => Promise<unknown[]>,
-): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready'> {
+): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready' | 'ping'> {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
@@ -71,6 +73,7 @@ export function common(
     orm,
     transaction,
     pendingMigrations,
+    ping: () => look('select'),
     async unready() {
       const timer = new AbortController();
       const tooLate = delay(5_000, UNREACHABLE, { signal: timer.signal }).catch(() => UNREACHABLE);

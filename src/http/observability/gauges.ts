@@ -2,7 +2,6 @@ import { Gauge, type Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { contextOf, type Services } from '../../core/context.ts';
 import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
-import { UNREACHABLE } from '../../database/database.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 
 const BREAKER_STATES = ['CLOSED', 'OPEN', 'PROBING'] as const;
@@ -68,11 +67,14 @@ export class Gauges {
   async #readDatabase(): Promise<void> {
     const { database_up: up, due_rows: due, due_oldest_seconds: oldest } = this.#gauges;
     // Each by itself: a database whose backlog takes long to count is not away.
-    const [unready, backlog] = await Promise.all([
-      inTime(this.#services.database.unready()).catch(() => UNREACHABLE),
+    const [answers, backlog] = await Promise.all([
+      inTime(this.#services.database.ping()).then(
+        () => true,
+        () => false,
+      ),
       inTime(readBacklog(contextOf(this.#services, 'metrics', null))).catch(() => []),
     ]);
-    up.set(Number(unready !== UNREACHABLE));
+    up.set(Number(answers));
     // An unknown value is left out instead of showing its last state.
     due.reset();
     oldest.reset();

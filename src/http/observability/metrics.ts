@@ -91,7 +91,7 @@ const outcomes = {
   operation: {
     name: 'fleet_gateway_websocket_operations_total',
     help: 'Operations on WebSockets that were answered, by error code; OK without one.',
-    known: ['OK'],
+    known: ['OK', 'INTERNAL', 'UNAVAILABLE'],
   },
 };
 
