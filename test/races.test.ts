@@ -195,6 +195,21 @@ test('Fleets deleted at the very moment their vehicles are verified', async () =
   });
 });
 
+test('Fleets deleted while all of their vehicles are to be asked about again', async () => {
+  const again = `VerifyEligibilityInput!) { verifyEligibility(input: $input) { eligibilities { vin } } }`;
+  for (let round = 0; round < (kind === 'postgresql' ? 10 : 2); round++) {
+    const fleet = await createFleet(acme);
+    const vins = newVins(200).toSorted();
+    // Stored the other way round than they are named.
+    for (const some of [vins.slice(100), vins.slice(0, 100)]) await addVehicles(acme, some, fleet);
+    const asked = times(20, () => graphql(again, { vins }));
+    await stagger(Math.random() * 20);
+    expect((await acme.delete(`/fleets/${fleet.id}`)).status).toBe(200);
+    const codes = new Set((await asked).map(codeOf));
+    expect(codes.isSubsetOf(new Set([undefined, 'VEHICLE_NOT_FOUND'])), [...codes].join()).toBe(true);
+  }
+});
+
 test('Everything at once on the same rows, in opposite orders: no fault', async () => {
   const fleets = [await createFleet(acme), await createFleet(acme)];
   const lists = [newVins(12), newVins(12)];

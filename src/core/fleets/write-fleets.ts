@@ -10,7 +10,7 @@ import { removeContractsOfFleet } from '../remove-contracts.ts';
 import { readOne } from '../sql/read.ts';
 import { isoOf } from '../sql/selection.ts';
 import { againAfterDeadlock, append, onPrimary, transaction } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
+import { anyOf, isId, newId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { createFleetInput, DELETED_AT_ONCE, type Fleet, updateFleetInput } from './fleet.ts';
 import { type FleetKey, fleetRows, fleetsOf, lockFleet } from './fleets.ts';
@@ -173,8 +173,21 @@ const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
     .where('id', '=', p.id),
 );
 
+/** In the order of the VINs, in which vehicles are locked to be asked about again: that holds no fleet. */
 const removeVehicles = prepare((p: FleetKey) =>
-  db.deleteFrom('vehicle').where('company', '=', p.company).where('fleet_id', '=', p.id),
+  db
+    .with('own', (q) =>
+      q
+        .selectFrom('vehicle')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('fleet_id', '=', p.id)
+        .orderBy('vin')
+        .forUpdate(),
+    )
+    .deleteFrom('vehicle')
+    .where('company', '=', p.company)
+    .where('id', '=', (of) => anyOf(of.selectFrom('own').select('id'))),
 );
 
 /** Deletes the row of a fleet, and with it those that refer to it. */
