@@ -124,6 +124,15 @@ describe('cost', () => {
     }
   });
 
+  test('counts every hour or day of every type of activity', async () => {
+    const types = await acme.post('/graphql', { query: '{ __type(name: "EventType") { enumValues { name } } }' });
+    const activity = await acme.post('/graphql', {
+      query: '{ company { activity(from: "2026-01-01T00:00:00Z") { count } } }',
+    });
+    const known = types.body.data.__type.enumValues.filter(({ name }: Json) => name !== 'OTHER');
+    expect(activity.body.extensions.cost.requestedQueryCost).toBe(1 + 1000 * known.length);
+  });
+
   test('counts a single value that stands for a list as one', async () => {
     const costOf = async (ids: string) =>
       (

@@ -92,8 +92,8 @@ export function operationOf(req: Request, res: Response): string {
 /** The status for operators of a request whose client left before its answer began, as nginx has it. */
 const CLIENT_HAS_LEFT = 499;
 
-/** The status of a request that is over. */
-export const statusOf = (res: Response): number => (res.headersSent ? res.statusCode : CLIENT_HAS_LEFT);
+/** The status of a request that is over, for the log, metrics and traces. */
+export const loggedStatus = (res: Response): number => (res.headersSent ? res.statusCode : CLIENT_HAS_LEFT);
 
 const WINDOW_MS = 60_000;
 /** How far processes may know more than each other: one exchange takes one statement. */

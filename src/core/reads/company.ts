@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
+import { eventTypes } from '../events/event-data.ts';
 import { event, HIDDEN } from '../events/events.ts';
 import { field } from '../fields.ts';
 import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
@@ -64,6 +65,8 @@ export async function getCompany(ctx: Context): Promise<Company> {
 export const activityUnit = z.enum(['HOUR', 'DAY']);
 const LENGTH_MS = { HOUR: 3_600_000, DAY: 86_400_000 } as const;
 const MOST_UNITS = 1000;
+/** How long an answer of companyActivity can be. */
+export const ACTIVITY_MOST = MOST_UNITS * eventTypes.length;
 
 export const activityInput = z.object({
   from: time.describe('From the hour or day (UTC) in which this is.'),

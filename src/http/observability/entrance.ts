@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { localsOf, operationOf, statusOf } from '../request-context.ts';
+import { localsOf, loggedStatus, operationOf } from '../request-context.ts';
 
 /** Hears of every answered request, and of those whose client left before. */
 export type Observe = (req: Request, res: Response, milliseconds: number) => void;
@@ -40,7 +40,7 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
   const ms = Math.round(milliseconds * 10) / 10;
   const cut = !res.writableFinished;
   log.info(
-    { requestId, company, operation: operationOf(req, res), status: statusOf(res), code, ms, ...(cut && { cut }) },
+    { requestId, company, operation: operationOf(req, res), status: loggedStatus(res), code, ms, ...(cut && { cut }) },
     'request',
   );
 }

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { Unauthenticated } from '../../core/errors.ts';
-import { type HttpServices, localsOf, operationOf, statusOf } from '../request-context.ts';
+import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 import type { Observe } from './entrance.ts';
 import { Gauges } from './gauges.ts';
 
@@ -52,7 +52,7 @@ export function openMetrics(services: HttpServices): Metrics {
   return {
     observe(req, res, milliseconds) {
       const operation = bounded(operationOf(req, res));
-      requests.inc({ operation, status: statusOf(res), code: localsOf(res).code ?? '' });
+      requests.inc({ operation, status: loggedStatus(res), code: localsOf(res).code ?? '' });
       durations.observe({ operation }, milliseconds / 1000);
       if (localsOf(res).anonymous) anonymous.inc({ operation });
     },

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
-import { localsOf, statusOf } from '../request-context.ts';
+import { localsOf, loggedStatus } from '../request-context.ts';
 
 /** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
@@ -17,7 +17,7 @@ export const traces =
     telemetry.serve(req.headers, (end) => {
       res.once('close', () => {
         const { route, requestId, company, code } = localsOf(res);
-        const status = statusOf(res);
+        const status = loggedStatus(res);
         const failed = status >= 500 || OUR_ERRORS.has(code ?? '');
         end({
           name: route ? `${req.method} ${route}` : req.method,
