@@ -126,11 +126,15 @@ describe('cost', () => {
 
   test('counts every hour or day of every type of activity', async () => {
     const types = await acme.post('/graphql', { query: '{ __type(name: "EventType") { enumValues { name } } }' });
-    const activity = await acme.post('/graphql', {
-      query: '{ company { activity(from: "2026-01-01T00:00:00Z") { count } } }',
-    });
-    const known = types.body.data.__type.enumValues.filter(({ name }: Json) => name !== 'OTHER');
-    expect(activity.body.extensions.cost.requestedQueryCost).toBe(1 + 1000 * known.length);
+    const known = types.body.data.__type.enumValues.filter(({ name }: Json) => name !== 'OTHER').length;
+    const query = `query ($from: DateTime!, $by: ActivityUnit! = DAY) {
+      company { activity(from: $from, to: "2026-02-01T10:30:00Z", by: $by) { count } } }`;
+    const costOf = async (variables: object) =>
+      (await acme.post('/graphql', { query, variables })).body.extensions.cost.requestedQueryCost;
+    expect(await costOf({ from: '2026-01-31T23:00:00Z' })).toBe(1 + 2 * known);
+    expect(await costOf({ from: '2026-01-31T23:00:00Z', by: 'HOUR' })).toBe(1 + 12 * known);
+    expect(await costOf({ from: '2026-03-01T00:00:00Z' })).toBe(1);
+    expect(await costOf({ from: '2000-01-01T00:00:00Z' })).toBe(1 + 1000 * known);
   });
 
   test('counts a single value that stands for a list as one', async () => {

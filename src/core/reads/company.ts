@@ -65,8 +65,6 @@ export async function getCompany(ctx: Context): Promise<Company> {
 export const activityUnit = z.enum(['HOUR', 'DAY']);
 const LENGTH_MS = { HOUR: 3_600_000, DAY: 86_400_000 } as const;
 const MOST_UNITS = 1000;
-/** How long an answer of companyActivity can be. */
-export const ACTIVITY_MOST = MOST_UNITS * eventTypes.length;
 
 export const activityInput = z.object({
   from: time.describe('From the hour or day (UTC) in which this is.'),
@@ -74,6 +72,19 @@ export const activityInput = z.object({
   by: activityUnit.default('DAY').describe('In hours or in days, of UTC.'),
   fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
 });
+
+/** When the first hour or day begins, and how many there are, the last one not whole. */
+function unitsOf({ from, to, by }: z.output<typeof activityInput>, now: Date) {
+  const start = Math.floor(from.getTime() / LENGTH_MS[by]) * LENGTH_MS[by];
+  const until = to ?? now;
+  return { start: new Date(start), until, units: Math.max(0, (until.getTime() - start) / LENGTH_MS[by]) };
+}
+
+/** How many objects an answer of companyActivity can have at most; 0 where it is refused. */
+export function activityMost(input: unknown): number {
+  const { data } = activityInput.safeParse(input);
+  return data ? Math.ceil(Math.min(unitsOf(data, new Date()).units, MOST_UNITS)) * eventTypes.length : 0;
+}
 
 export const activityCount = z
   .object({
@@ -91,10 +102,10 @@ export type ActivityCount = z.output<typeof activityCount>;
  */
 export async function companyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
   const owner = authorize(ctx, 'fleets:read');
-  const { from, to, by, fleetId } = readInput(activityInput, input);
-  const until = to ?? ctx.now();
-  const start = new Date(Math.floor(from.getTime() / LENGTH_MS[by]) * LENGTH_MS[by]);
-  if (until.getTime() - start.getTime() > MOST_UNITS * LENGTH_MS[by]) {
+  const asked = readInput(activityInput, input);
+  const { by, fleetId } = asked;
+  const { start, until, units } = unitsOf(asked, ctx.now());
+  if (units > MOST_UNITS) {
     const message = `is at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
     throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);
   }

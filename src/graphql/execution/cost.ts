@@ -4,6 +4,7 @@ import {
   type GraphQLField,
   type GraphQLNamedType,
   type GraphQLSchema,
+  getArgumentValues,
   getNamedType,
   getNullableType,
   isCompositeType,
@@ -20,10 +21,10 @@ import { fragmentOf } from './guards.ts';
 /** The cost of a field, in its `extensions`. */
 export interface Cost {
   /**
-   * Items that its list has at most: a number; `page`, as many as its connection's page; `input`, as many as the lists in the
-   * arguments of the operation's field have together.
+   * Items that its list has at most: a number; what follows from its arguments at this time; `page`, as many as its
+   * connection's page; `input`, as many as the lists in the arguments of the operation's field have together.
    */
-  size?: number | 'page' | 'input';
+  size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
   /** How many objects one of its objects is worth; by default 1. */
   weight?: number;
 }
@@ -102,14 +103,18 @@ class Reckoning {
     const here = sizes ?? { page: PAGE_DEFAULT, root: node };
     const below = { page: this.#pageSizeOf(node), root: here.root };
     const { weight = 1 } = field.extensions as Cost;
-    return this.#sizeOf(field, here) * (weight + this.#ofSet(type, node.selectionSet, below));
+    return this.#sizeOf(field, node, here) * (weight + this.#ofSet(type, node.selectionSet, below));
   }
 
   /** A list of which nobody has said how long it can be is as long as any. */
-  #sizeOf({ type, extensions }: GraphQLField<unknown, unknown>, { page, root }: Sizes): number {
-    if (!isListType(getNullableType(type))) return 1;
-    const { size = PAGE_MAX } = extensions as Cost;
+  #sizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, { page, root }: Sizes): number {
+    if (!isListType(getNullableType(field.type))) return 1;
+    const { size = PAGE_MAX } = field.extensions as Cost;
     if (typeof size === 'number') return size;
+    if (typeof size === 'function') {
+      this.byVariables = true;
+      return size(getArgumentValues(field, node, this.#asked.variables));
+    }
     return size === 'page' ? page : this.#itemsOfArguments(root);
   }
 

@@ -1,10 +1,10 @@
 import { eventTypeOf } from '../../core/events/event-types.ts';
 import { descriptionOf } from '../../core/fields.ts';
 import {
-  ACTIVITY_MOST,
   type ActivityCount,
   activityCount,
   activityInput,
+  activityMost,
   activityUnit,
   type Company,
   company,
@@ -41,7 +41,7 @@ builder.objectField(CompanyRef, 'activity', (t) =>
     type: [ActivityCountRef],
     description:
       'How many events of each type each hour or day had, the oldest first; those without any are left out. At most 1,000 hours or days. Errors: VALIDATION_FAILED.',
-    extensions: { size: ACTIVITY_MOST } satisfies Cost,
+    extensions: { size: activityMost } satisfies Cost,
     args: {
       from: t.arg({ type: 'DateTime', required: true, description: descriptionOf(from) }),
       to: t.arg({ type: 'DateTime', description: descriptionOf(to) }),
