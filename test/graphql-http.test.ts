@@ -1,5 +1,14 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { getIntrospectionQuery } from 'graphql';
+import {
+  buildClientSchema,
+  buildSchema,
+  getIntrospectionQuery,
+  type IntrospectionQuery,
+  introspectionFromSchema,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from './support/client.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
@@ -18,6 +27,23 @@ describe('who may ask', () => {
     });
     const { body } = await ask(getIntrospectionQuery(), {}, gateway.anyone);
     expect(body.data.__schema.queryType.name).toBe('Query');
+  });
+
+  test('the schema is the same when it is asked for again, by GET, and for what a variable names', async () => {
+    const query = getIntrospectionQuery({ oneOf: true, specifiedByUrl: true });
+    const printed = (introspection: IntrospectionQuery) =>
+      printSchema(lexicographicSortSchema(buildClientSchema(introspection)));
+    const expected = printed(introspectionFromSchema(buildSchema(readFileSync('schema.graphql', 'utf8'))));
+    for (let at = 0; at < 3; at++) {
+      const { body } = await ask(query, {}, gateway.anyone);
+      expect(printed(body.data)).toBe(expected);
+      expect((await gateway.anyone.get(`/graphql?${new URLSearchParams({ query })}`)).body).toEqual(body);
+    }
+    const named = 'query ($name: String!) { __type(name: $name) { name } }';
+    for (const name of ['Fleet', 'Vehicle', 'Fleet']) {
+      const { body } = await gateway.anyone.post('/graphql', { query: named, variables: { name } });
+      expect(body.data).toEqual({ __type: { name } });
+    }
   });
 
   test('anything else without a token is 401, whatever it hides behind', async () => {

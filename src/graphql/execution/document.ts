@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type ExecutionResult,
   type GraphQLError,
   type GraphQLObjectType,
   getOperationAST,
@@ -11,6 +12,7 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
+import type { MaybePromise } from './context.ts';
 import { costOf } from './cost.ts';
 import { MOST_ERRORS } from './errors.ts';
 import { asksOnlyForSchema, fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
@@ -60,6 +62,7 @@ export class PreparedOperation implements Plans {
   readonly #plans = new Map<string, DocumentPlan>();
   readonly #grow: (bytes: number) => void;
   #cost: number | undefined;
+  #schemaText: string | undefined;
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
   constructor(
@@ -90,6 +93,21 @@ export class PreparedOperation implements Plans {
     const { cost, isFixed } = costOf({ schema, document: this.tree, operation: this.node, variables });
     if (isFixed) this.#cost = cost;
     return cost;
+  }
+
+  /** Whether its answer is a part of the schema, the same for everybody. */
+  get isOfSchema(): boolean {
+    return this.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
+  }
+
+  /** The data of such an answer: made once, since a look at the whole schema holds the event loop for some 15 ms. */
+  schemaText(execute: () => MaybePromise<ExecutionResult>): MaybePromise<ExecutionResult | string> {
+    if (this.#schemaText !== undefined) return this.#schemaText;
+    const result = execute();
+    if (result instanceof Promise || result.errors) return result;
+    this.#schemaText = JSON.stringify(result.data);
+    this.#grow(this.#schemaText.length);
+    return this.#schemaText;
   }
 
   queryPlan(variables: Variables): DocumentPlan {

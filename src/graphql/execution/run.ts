@@ -87,7 +87,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<string |
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
   const work = () =>
     type === OperationTypeNode.QUERY
-      ? query(context, () => execute(args))
+      ? query(context, operation, () => execute(args))
       : executeOnce(context, operation.node, { ...params, query: text }, () => execute(args));
   const result = await traceOperation(operation, () => inTime(context, work()));
   const { LIMIT_GRAPHQL_COST } = ctx.services.config;
@@ -104,7 +104,12 @@ function textIn(params: z.output<typeof operationParams>, { caller, services }: 
 }
 
 /** The data as the database writes it; graphql-js makes what is not whole, of what was read. */
-function query({ reads }: GraphqlContext, executeAll: () => MaybePromise<ExecutionResult>) {
+function query(
+  { reads }: GraphqlContext,
+  operation: PreparedOperation,
+  executeAll: () => MaybePromise<ExecutionResult>,
+) {
+  if (operation.isOfSchema) return operation.schemaText(executeAll);
   const text = reads.text();
   return text instanceof Promise ? text.then((data) => data ?? executeAll()) : text;
 }
