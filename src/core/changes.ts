@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 
@@ -63,9 +64,8 @@ export class ChangeFeed extends EventEmitter<Events> {
   /** The id of this process in its reports. */
   readonly process = randomUUID();
   /** The last report of each process, this one's too. */
-  readonly providerReports = new Map<string, ProviderReport>();
+  readonly providerReports = new LRUCache<string, ProviderReport>({ max: MOST_REPORTS });
   private readonly stops: (() => Promise<void>)[] = [];
-
   private readonly database: Database;
 
   private constructor(database: Database) {
@@ -91,28 +91,20 @@ export class ChangeFeed extends EventEmitter<Events> {
     await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
     await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
-    await listen('provider', (payload) => changes.keep(providerReport.parse(JSON.parse(payload))));
+    await listen('provider', (payload) => {
+      const report = providerReport.parse(JSON.parse(payload));
+      changes.providerReports.set(report.process, report);
+    });
     return changes;
   }
 
-  private keep(report: ProviderReport): void {
-    // Processes come and go.
-    if (this.providerReports.size >= MOST_REPORTS) this.providerReports.clear();
-    this.providerReports.set(report.process, report);
-  }
-
-  /** Calls back, each listener for its event, until the signal aborts or the returned function is called. */
-  follow(listeners: Listeners, signal: AbortSignal): () => void {
-    const all = Object.entries(listeners) as [keyof Events, () => void][];
-    for (const [event, listener] of all) this.on(event, listener);
-    const stop = () => {
-      for (const [event, listener] of all) this.off(event, listener);
-      signal.removeEventListener('abort', stop);
-    };
-    // The signal ends it, too: a generator whose reader has gone may never reach its `finally`.
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
-    return stop;
+  /** Calls back, each listener for its event, until the signal aborts. */
+  follow(listeners: Listeners, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    for (const [event, listener] of Object.entries(listeners) as [keyof Events, () => void][]) {
+      this.on(event, listener);
+      signal.addEventListener('abort', () => this.off(event, listener), { once: true });
+    }
   }
 
   /**

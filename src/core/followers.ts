@@ -17,16 +17,16 @@ export class Signal {
   }
 
   /** True when it rings, or has since the last wait; false when the time is up or the signal aborts. */
-  async wait({ ms = Number.POSITIVE_INFINITY, signal }: Patience): Promise<boolean> {
+  async wait({ ms, signal }: { ms?: number; signal: AbortSignal }): Promise<boolean> {
     if (!this.#rung && !signal.aborted) await this.#sleep(ms, signal);
     const rung = this.#rung && !signal.aborted;
     this.#rung = false;
     return rung;
   }
 
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+  async #sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = Number.isFinite(ms) ? setTimeout(resolve, ms) : undefined;
+    const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
     const onAbort = () => resolve();
     signal.addEventListener('abort', onAbort);
     this.#wake = resolve;
@@ -151,10 +151,4 @@ export class Followers {
     made.catch(() => reads.delete(key));
     return made;
   }
-}
-
-interface Patience {
-  /** Milliseconds; without them there is no limit. */
-  ms?: number;
-  signal: AbortSignal;
 }

@@ -114,9 +114,7 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
    * Puts one entry in the place of all entries of a company: of its first row, if it has any. An entry that this statement
    * does not see yet stays, and so does the one that another process is putting in their place.
    */
-  async function reschedule(ctx: Context, company: string): Promise<void> {
-    await makeOne(onPrimary(ctx), { company });
-  }
+  const reschedule = (ctx: Context, company: string) => makeOne(onPrimary(ctx), { company });
   /** Finds the companies with something due, by their names. Locks nothing. */
   async function companiesDue(ctx: Context): Promise<CompaniesDue> {
     const at = { kind, now: ctx.now() };

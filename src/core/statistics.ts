@@ -2,44 +2,29 @@ import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { onPrimary } from './sql/send.ts';
 import { prepare } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import type { Tables } from './sql/tables.ts';
 
-const tables: (keyof Tables)[] = [
-  'fleet',
-  'vehicle',
-  'vehicle_tally',
-  'contract',
-  'import',
-  'event',
-  'webhook',
-  'delivery',
-];
+type Table = keyof Tables;
+const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];
 
-/** Whatever the plan, fewer pages are read in no time. */
+/** Whatever the plan, fewer pages are read in no time, and fewer rows that have changed are no matter. */
 const FEW_PAGES = 8;
-
-/** Fewer rows that have changed are no matter either. */
 const FEW_ROWS = 1000;
 
 /**
  * A page has 8 kB. `relpages` and `reltuples` are how many pages and rows there were when the planner last looked: none of an
  * open transaction's, which may have filled most of the pages.
  */
-const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
-  db
-    .selectFrom(
-      sql<{
-        name: string;
-      }>`(select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
-        where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
-        and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
-        and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
-          or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)
-          or (c.relname = 'vehicle' and ${p.vehicles}::float8 > greatest(${FEW_ROWS}::float8, c.reltuples))))`.as(
-        'grown',
-      ),
-    )
-    .select('grown.name'),
+const findGrown = prepare(
+  (p: { names: readonly string[]; vehicles: number }) =>
+    sql<{
+      name: string;
+    }>`select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
+    and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
+    and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
+      or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)
+      or (c.relname = 'vehicle' and ${p.vehicles}::float8 > greatest(${FEW_ROWS}::float8, c.reltuples)))`,
 );
 
 /**
@@ -51,7 +36,7 @@ const findGrown = prepare((p: { names: readonly string[]; vehicles: number }) =>
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
   // One column is enough for how many rows there are, and has plans made anew; the others' turn comes with the next upkeep.
   const columns = vehicles > 0 ? ' (company)' : '';
-  for (const { name } of await findGrown(onPrimary(ctx), { names: tables, vehicles })) {
+  for (const { name } of await findGrown(onPrimary(ctx), { names, vehicles })) {
     await onPrimary(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
   }
 }

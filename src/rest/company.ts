@@ -3,10 +3,9 @@ import { readInput } from '../core/input.ts';
 import { activityCount, company, companyActivity, getCompany } from '../core/reads/company.ts';
 import { historyItem, historyRows, listHistory } from '../core/reads/history.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { selectionOf } from '../core/sql/selection.ts';
 import { commaList, listAnswer, once, pathWith, type Route } from './route.ts';
 
-const asJson = jsonWriter(historyRows.members, selectionOf(historyItem));
+const asJson = jsonWriter(historyRows.members, historyItem);
 const activityQuery = z.object({ from: once, to: once, by: once, fleetId: once });
 const historyQuery = z.object({ type: commaList, fleetId: once });
 

@@ -5,13 +5,13 @@ import { createContract } from '../core/contracts/create-contract.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { selectionOf, shapeOf } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { listAnswer, type Route } from './route.ts';
 
 const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
-const asJson = jsonWriter(contractRows.members, selectionOf(contract));
+const asJson = jsonWriter(contractRows.members, contract);
 const shape = shapeOf(contract);
 
 const conditionsQuery = z.object({ conditions: z.string('is required: a JSON object such as {"company":"acme"}') });

@@ -1,11 +1,11 @@
 import { jsonWriter } from '../core/sql/read.ts';
-import { selectionOf, shapeOf } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
 import type { Route } from './route.ts';
 
-const asJson = jsonWriter(eligibilityRows.members, selectionOf(eligibility), '');
+const asJson = jsonWriter(eligibilityRows.members, eligibility);
 const shape = shapeOf(eligibility);
 
 const LONGEST_WAIT = 30;

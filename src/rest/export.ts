@@ -3,7 +3,6 @@ import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
 import { field } from '../core/fields.ts';
 import type { Page } from '../core/sql/page.ts';
 import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
-import { selectionOf } from '../core/sql/selection.ts';
 import { eligibility, vehicle, vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';
@@ -75,13 +74,13 @@ interface Format {
 const formats: Readonly<Record<'text/csv' | 'application/x-ndjson', Format>> = {
   'text/csv': { writer: vehicleCsvWriter, head: BYTE_ORDER_MARK + vehicleCsvHeader, file: 'vehicles.csv' },
   'application/x-ndjson': {
-    writer: jsonWriter(vehicleRows.members, selectionOf(exportedVehicle), '\n'),
+    writer: jsonWriter(vehicleRows.members, exportedVehicle, '\n'),
     head: '',
     file: 'vehicles.ndjson',
   },
 };
 
-const asJson = jsonWriter(vehicleRows.members, selectionOf(vehicleJson));
+const asJson = jsonWriter(vehicleRows.members, vehicleJson);
 
 const types = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
 

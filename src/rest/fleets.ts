@@ -4,11 +4,11 @@ import { fleetRows, getFleet, listFleets } from '../core/fleets/fleets.ts';
 import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-fleets.ts';
 import { readInput } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { selectionOf, shapeOf } from '../core/sql/selection.ts';
+import { shapeOf } from '../core/sql/selection.ts';
 import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
 import { listAnswer, membersOf, once, pathWith, type Route } from './route.ts';
 
-const asJson = jsonWriter(fleetRows.members, selectionOf(fleet));
+const asJson = jsonWriter(fleetRows.members, fleet);
 const shape = shapeOf(fleet);
 const filterQuery = z.object({ name: once, vat: once });
 

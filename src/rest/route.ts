@@ -4,9 +4,9 @@ import type { Context, Scope } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
-import { cursorOf, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
+import { cursorOf, type Page, pageSize, readPage } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
-import type { TextPage } from '../core/sql/read.ts';
+import type { Slice, TextPage } from '../core/sql/read.ts';
 import type { RouteDocs } from './openapi/route-docs.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
@@ -69,11 +69,10 @@ export const digits = z
 const listQuery = z.object({ limit: digits.pipe(pageSize).optional(), after: once });
 
 /** A page for listAnswer of items that core gave as such. */
-export function jsonPageOf<T extends { id: string }>({ items, more }: Slice<T>, shape: (item: T) => unknown): TextPage {
-  const last = items.at(-1);
-  const text = JSON.stringify(items.map(shape));
-  return { text, last: last ? { id: last.id, text: null } : null, hasNext: more };
-}
+export const jsonPageOf = <T>({ items, ...page }: Slice<T>, shape: (item: T) => unknown): TextPage => ({
+  ...page,
+  text: JSON.stringify(items.map(shape)),
+});
 
 /** Reads a page of some list as JSON. */
 type ReadPage = (page: Page) => Promise<TextPage>;

@@ -35,9 +35,9 @@ export async function deleteContract(
 
 /** Holds the contract as it is expected to be. */
 async function needAsExpected(ctx: Context, by: { id: string }, company: string | null, expected: Expected<Contract>) {
-  const { company: owner } = await readOne<Contract>(ctx, contractRows, by, { company, send: onPrimary });
+  const { company: owner } = await readOne<Contract>(ctx, contractRows, by, { company, newest: true });
   await lockContract(onPrimary(ctx), { ...by, company: owner });
-  needExpected(await readOne<Contract>(ctx, contractRows, by, { company: owner, send: onPrimary }), expected);
+  needExpected(await readOne<Contract>(ctx, contractRows, by, { company: owner, newest: true }), expected);
 }
 
 const lockContract = prepare((p: { id: string; company: string }) =>

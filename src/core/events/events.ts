@@ -5,8 +5,8 @@ import { NotFound, ValidationFailed } from '../errors.ts';
 import { field } from '../fields.ts';
 import { listSchema, time } from '../input.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
-import { cursorOf, type Page, readPage, type Slice } from '../sql/page.ts';
-import { readOne, readSlice } from '../sql/read.ts';
+import { cursorOf, type Page, readPage } from '../sql/page.ts';
+import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
@@ -213,9 +213,9 @@ export const eventRows: Resource = {
   },
   order: logOrder,
   leading: {
-    fleetId: ['e.fleet_id', '?::uuid'],
-    contractId: ['e.contract_id', '?::uuid'],
-    historyId: ['e.history_id', '?::uuid'],
+    fleetId: 'e.fleet_id',
+    contractId: 'e.contract_id',
+    historyId: 'e.history_id',
   },
   sparse: { names: ['vehicleId', 'vin'], order: unindexedOrder },
   readPage: readEventPage,

@@ -18,7 +18,7 @@ export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
 
 /** The fleet that the caller has just changed, as it is now; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
-  readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), send: onPrimary }).catch((error) => {
+  readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch((error) => {
     if (error instanceof FleetNotFound) return null;
     throw error;
   });

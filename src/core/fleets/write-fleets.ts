@@ -129,7 +129,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
   return againAfterDeadlock(caller, async (ctx) => {
     // Locked by a statement of its own: only the next one sees all that came before.
     await lockFleet(ctx, company, input.id);
-    const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, send: onPrimary });
+    const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, newest: true });
     needExpected(fleet, expected);
     const { id, name, vehicleCount } = fleet;
     const deleted: Fact = { type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } };

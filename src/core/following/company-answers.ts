@@ -17,11 +17,6 @@ const KEPT = 1_000;
 /** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
 const MARGIN_MS = 60_000;
 
-interface Change {
-  number: number;
-  id: string;
-}
-
 /** The vehicles of a company that have new answers, in the order of the news, read once for all who follow them. */
 export class CompanyAnswers implements Source {
   readonly listeners;
@@ -29,11 +24,8 @@ export class CompanyAnswers implements Source {
   readonly #company: string;
   readonly #now: () => Date;
   readonly #followers: Followers;
-  /** In the order of their numbers; of the changes of one vehicle the last counts. */
-  #changes: Change[] = [];
-  /** The index of the first change that is not forgotten. */
-  #first = 0;
-  readonly #lastOf = new Map<string, number>();
+  /** The number of each vehicle's last change, in the order of these numbers. */
+  readonly #changes = new Map<string, number>();
   /** Some changes up to this number are forgotten. */
   #forgotten = 0;
   /** Vehicles by id, as read after their last change. */
@@ -59,26 +51,36 @@ export class CompanyAnswers implements Source {
   refresh(followers: ReadonlySet<Follower>): boolean {
     this.#vehicles.clear();
     const passed = followers.values().reduce((least, { heard }) => Math.min(least, heard), this.last);
-    while ((this.#changes[this.#first]?.number ?? this.last + 1) <= passed) this.#forgetFirst();
-    this.#compact();
+    for (const [id, number] of this.#changes) {
+      if (number > passed) break;
+      this.#changes.delete(id);
+    }
     return false;
   }
 
-  /** The vehicles of the next changes after one, and the number of the last of these; throws Unavailable if any is forgotten. */
-  async after(ctx: Context, number: number): Promise<{ vehicles: Vehicle[]; end: number }> {
-    if (this.#missedSince) {
-      this.#missed ??= this.#readMissed(ctx, this.#missedSince);
-      await this.#missed;
-    }
-    if (number < this.#forgotten) {
-      throw new Unavailable('More has changed than could be kept for you. Read the state and subscribe again.', 1);
-    }
-    const place = this.#placeAfter(number);
-    const changes = this.#changes.slice(place, place + BATCH);
-    const ids = changes.filter((change) => this.#isLast(change)).map(({ id }) => id);
-    const end = changes.at(-1)?.number ?? this.last;
-    const vehicles = await Promise.all(this.#vehiclesWith(ctx, ids));
-    return { vehicles: vehicles.filter((one) => one !== null), end };
+  /** Makes a function that reads the vehicles of the follower's next changes from now on; throws Unavailable if any is forgotten. */
+  readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
+    // An iterator of a map goes on to what is added behind it, unless it was asked once too often.
+    const changes = this.#changes.entries();
+    for (const _ of this.#changes) changes.next();
+    follower.heard = this.last;
+    return async (ctx) => {
+      if (this.#missedSince) {
+        this.#missed ??= this.#readMissed(ctx, this.#missedSince);
+        await this.#missed;
+      }
+      if (follower.heard < this.#forgotten) {
+        throw new Unavailable('More has changed than could be kept for you. Read the state and subscribe again.', 1);
+      }
+      const ids: string[] = [];
+      while (follower.heard < this.last && ids.length < BATCH) {
+        const [id, number] = changes.next().value as [string, number];
+        ids.push(id);
+        follower.heard = number;
+      }
+      const vehicles = await Promise.all(this.#vehiclesWith(ctx, ids));
+      return vehicles.filter((one) => one !== null);
+    };
   }
 
   #hear(vehicles: EligibilityNews['vehicles']): true {
@@ -91,36 +93,13 @@ export class CompanyAnswers implements Source {
   #add(id: string): void {
     this.last += 1;
     this.#vehicles.delete(id);
-    this.#lastOf.set(id, this.last);
-    this.#changes.push({ number: this.last, id });
-    while (this.#lastOf.size > WAITING_MAX) this.#forgotten = this.#forgetFirst();
-    if (this.#changes.length > 2 * WAITING_MAX) this.#compact();
-  }
-
-  #isLast({ id, number }: Change): boolean {
-    return this.#lastOf.get(id) === number;
-  }
-
-  #forgetFirst(): number {
-    const change = this.#changes[this.#first++] as Change;
-    if (this.#isLast(change)) this.#lastOf.delete(change.id);
-    return change.number;
-  }
-
-  #compact(): void {
-    this.#changes = this.#changes.slice(this.#first).filter((change) => this.#isLast(change));
-    this.#first = 0;
-  }
-
-  /** The index of the first change with a higher number. */
-  #placeAfter(number: number): number {
-    let [low, high] = [this.#first, this.#changes.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#changes[middle]?.number ?? 0) > number) high = middle;
-      else low = middle + 1;
+    this.#changes.delete(id);
+    this.#changes.set(id, this.last);
+    for (const [oldest, number] of this.#changes) {
+      if (this.#changes.size <= WAITING_MAX) break;
+      this.#changes.delete(oldest);
+      this.#forgotten = number;
     }
-    return low;
   }
 
   async #readMissed(ctx: Context, since: Date): Promise<void> {

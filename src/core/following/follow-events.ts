@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import { authorize, type Context, renewed } from '../context.ts';
-import { type Event, type EventFilter, eventFilter, eventRows, positionOf } from '../events/events.ts';
+import { type Event, type EventFilter, eventRows, positionOf } from '../events/events.ts';
 import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
-import { readInput } from '../input.ts';
-import { isHidden, whereSql } from '../sql/list-statement.ts';
-import { givenOf } from '../sql/resource.ts';
+import { isHidden, rowsOf, whereOf } from '../sql/list-rows.ts';
+import { filterOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId, numbered } from '../sql/sql.ts';
+import { isId, madeIn, numbered } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
 const READ_AT_ONCE = 100;
@@ -28,7 +28,7 @@ function nextEvents(
   names: readonly string[],
   hidden: boolean,
 ) {
-  const where = whereSql(eventRows, { company }, names, hidden);
+  const where = whereOf(rowsOf(eventRows, { names, hidden }));
   const end = endOfLog(sql.raw('$company')).compile(db).sql;
   const statement = numbered(
     `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
@@ -37,11 +37,12 @@ function nextEvents(
      ) page on true order by page.position`,
   );
   return async (ctx: Context, after: string): Promise<LogPage> => {
-    const values: Record<string, unknown> = { ...given, company, position: after };
-    const rows = (await onPrimary(ctx)(
-      statement.text,
-      statement.names.map((name) => values[name]),
-    )) as { end: string; position: string | null; json: Event }[];
+    const values = statement.values({ ...given, company, position: after });
+    const rows = (await onPrimary(ctx)(statement.text, values)) as {
+      end: string;
+      position: string | null;
+      json: Event;
+    }[];
     const events = rows.flatMap(({ position, json }) => (position === null ? [] : [{ position, event: json }]));
     const more = events.length === READ_AT_ONCE;
     // Events that were not wanted need not be looked through again.
@@ -58,8 +59,7 @@ class CompanyLog implements Source {
   readonly listeners;
   readonly #read: (ctx: Context, after: string) => Promise<LogPage>;
   /** The pages that were read last, by what they come after. */
-  readonly #pages = new Map<string, { page: LogPage; size: number }>();
-  #size = 0;
+  readonly #pages = new LRUCache<string, LogPage>({ maxSize: KEPT, sizeCalculation: sizeOf });
   /** Reads since the last news, by what they come after, that are under way or have found nothing. */
   readonly #latest = new Map<string, Promise<LogPage>>();
 
@@ -75,22 +75,17 @@ class CompanyLog implements Source {
   refresh(): boolean {
     this.#latest.clear();
     this.#pages.clear();
-    this.#size = 0;
     return true;
   }
 
   /** Never passes over events that are there. */
-  after(ctx: Context, position: string): Promise<LogPage> {
-    const known = this.#kept(position);
-    if (known) return Promise.resolve(known);
-    const reading = this.#latest.get(position) ?? this.#readNew(ctx, position);
-    this.#latest.set(position, reading);
-    return reading;
+  async after(ctx: Context, position: string): Promise<LogPage> {
+    return this.#kept(position) ?? madeIn(this.#latest, position, () => this.#readNew(ctx, position));
   }
 
   #kept(position: string): LogPage | null {
     const at = BigInt(position);
-    for (const [after, { page }] of this.#pages) {
+    for (const [after, page] of this.#pages) {
       if (at < BigInt(after) || at >= BigInt(page.end)) continue;
       return { ...page, events: page.events.filter((one) => BigInt(one.position) > at) };
     }
@@ -98,28 +93,14 @@ class CompanyLog implements Source {
   }
 
   async #readNew(ctx: Context, position: string): Promise<LogPage> {
+    let isEmpty = false;
     try {
       const page = await this.#read(ctx, position);
-      if (page.events.length > 0) {
-        this.#latest.delete(position);
-        this.#keep(position, page);
-      }
+      isEmpty = page.events.length === 0;
+      if (!isEmpty) this.#pages.set(position, page);
       return page;
-    } catch (error) {
-      this.#latest.delete(position);
-      throw error;
-    }
-  }
-
-  #keep(after: string, page: LogPage): void {
-    const size = sizeOf(page);
-    if (size > KEPT) return;
-    this.#size += size - (this.#pages.get(after)?.size ?? 0);
-    this.#pages.set(after, { page, size });
-    for (const [oldest, { size: freed }] of this.#pages) {
-      if (this.#size <= KEPT) break;
-      this.#pages.delete(oldest);
-      this.#size -= freed;
+    } finally {
+      if (!isEmpty) this.#latest.delete(position);
     }
   }
 }
@@ -135,7 +116,7 @@ export async function followEvents(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<Event>> {
   const company = authorize(ctx, 'fleets:read');
-  const { names, values } = givenOf(eventRows.conditions, readInput(eventFilter, input.filter ?? {}));
+  const { names, values } = filterOf(eventRows, input.filter);
   const hidden = isHidden(ctx, eventRows);
   const { fleetId } = input.filter ?? {};
   if (fleetId != null && input.after == null) await needFleet(ctx, company, isId(fleetId) ? fleetId : '');

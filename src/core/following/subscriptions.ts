@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { authorize, type Context, renewed } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { needFleet } from '../fleets/fleets.ts';
-import type { Followers, Source } from '../followers.ts';
+import type { Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
 import { isId } from '../sql/sql.ts';
@@ -23,15 +23,15 @@ export async function eligibilityChanges(
   if (fleetId !== null) await needFleet(ctx, company, fleetId);
   const open = () => new CompanyAnswers(company, ctx);
   const { source, follower, leave } = ctx.services.followers.join(['eligibility', company], open, signal);
-  follower.heard = source.last;
+  const readNext = source.readFrom(follower);
 
   async function* answers(): AsyncGenerator<Vehicle> {
     try {
       while (await follower.wait({ signal })) {
         do {
-          const { vehicles, end } = await source.after(renewed(ctx), follower.heard);
-          for (const vehicle of vehicles) if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
-          follower.heard = end;
+          for (const vehicle of await readNext(renewed(ctx))) {
+            if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
+          }
         } while (follower.heard < source.last && !signal.aborted);
       }
     } finally {
@@ -56,14 +56,15 @@ export async function importChanges(
   const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
   const id = importId.toLowerCase();
-  const open = () => new ImportState(id, ctx.services.followers);
-  const { source, follower, leave } = ctx.services.followers.join(['import', company, id], open, signal);
+  const { followers } = ctx.services;
+  const { source, follower, leave } = followers.join(['import', company, id], () => new ImportState(id), signal);
+  const read = async () => followers.share(await getImport(renewed(ctx), { id }));
   follower.ring();
 
   async function* states(): AsyncGenerator<Import> {
     try {
       while (await follower.wait({ signal })) {
-        const run = await source.read(renewed(ctx));
+        const run = await source.once(read);
         if (!run) continue;
         yield run;
         if (!isUnderWay(run.state)) return;
@@ -79,13 +80,9 @@ export async function importChanges(
 /** An import as it is, read once after each news of it. */
 class ImportState implements Source {
   readonly listeners;
-  readonly #id: string;
-  readonly #followers: Followers;
   #state: Promise<Import | null> | null = null;
 
-  constructor(id: string, followers: Followers) {
-    this.#id = id;
-    this.#followers = followers;
+  constructor(id: string) {
     const moved = () => {
       this.#state = null;
       return true;
@@ -99,18 +96,12 @@ class ImportState implements Source {
   }
 
   /** Null while there is none. */
-  read(ctx: Context): Promise<Import | null> {
-    this.#state ??= this.#read(ctx);
-    return this.#state;
-  }
-
-  async #read(ctx: Context): Promise<Import | null> {
-    try {
-      return this.#followers.share(await getImport(ctx, { id: this.#id }));
-    } catch (error) {
+  once(read: () => Promise<Import>): Promise<Import | null> {
+    this.#state ??= read().catch((error) => {
       if (error instanceof ImportNotFound) return null;
       this.#state = null;
       throw error;
-    }
+    });
+    return this.#state;
   }
 }

@@ -11,7 +11,7 @@ import { readInput, time } from '../input.ts';
 import { COUNTED_MOST } from '../sql/page-size.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, json, selectionOf } from '../sql/selection.ts';
+import { isoOf, json } from '../sql/selection.ts';
 import { readRows } from '../sql/send.ts';
 import { prepareVariants, type Send } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
@@ -53,12 +53,12 @@ const companyRows: Resource = {
   missing: () => new NotFound('There is no company.'),
 };
 
-const asJson = jsonWriter(companyRows.members, selectionOf(company), '');
+const asJson = jsonWriter(companyRows.members, company);
 
 /** The caller's company with its totals, counted in one of its own places. */
 export async function getCompany(ctx: Context): Promise<Company> {
-  const asked = { company: authorize(ctx, 'fleets:read') };
-  const found: Company = JSON.parse(await readOneText(ctx, companyRows, asJson, {}, asked, { long: true }));
+  const asked = { company: authorize(ctx, 'fleets:read'), long: true };
+  const found: Company = JSON.parse(await readOneText(ctx, companyRows, asJson, {}, asked));
   return hasScope(ctx, HIDDEN.scope) ? found : { ...found, contractCount: null };
 }
 

@@ -6,8 +6,7 @@ import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.t
 import { field } from '../fields.ts';
 import { eligibilitySummary } from '../fleets/fleet.ts';
 import { byStatus } from '../fleets/fleets.ts';
-import { BY_CREATION } from '../sql/order.ts';
-import { type Page, readPage } from '../sql/page.ts';
+import type { Page } from '../sql/page.ts';
 import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonTable, jsonText } from '../sql/selection.ts';
@@ -44,13 +43,6 @@ export const historyItem = z
 export type HistoryItem = z.output<typeof historyItem>;
 
 export const historyFilter = eventFilter.pick({ fleetId: true, types: true });
-export type HistoryFilter = Pick<EventFilter, 'fleetId' | 'types'>;
-
-/** The latest first. */
-const readHistoryPage = (input: object): Page => ({
-  ...readPage(input),
-  order: { ...BY_CREATION, descending: true },
-});
 
 const ANSWERS = `h.type = 'eligibility.changed'`;
 const statuses = byStatus('h');
@@ -75,13 +67,13 @@ export const historyRows: Resource = {
     fleetId: ['h.fleet_id is not null and h.fleet_id = ?::uuid', idOrNull],
     types: ['h.type = any(?::text[])'],
   },
-  leading: { fleetId: ['h.fleet_id', '?::uuid'] },
+  leading: { fleetId: 'h.fleet_id' },
   order: {
     columns: ['h.position'],
+    descending: true,
     placeOf: (id) => [`(select p.position from history p where p.company = $company and p.id = ${id}::uuid)`],
     range: ['0', `${2n ** 63n - 1n}`],
   },
-  readPage: readHistoryPage,
   lacking: { ...HIDDEN, where: `h.type not like 'contract.%'` },
   primary: true,
   missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
@@ -91,10 +83,5 @@ export const historyRows: Resource = {
 export const listHistory = (
   ctx: Context,
   writer: RowWriter,
-  { page, filter }: { page: Page; filter: HistoryFilter },
-): Promise<TextPage> =>
-  readText(ctx, historyRows, writer, {
-    company: authorize(ctx, 'fleets:read'),
-    page: { ...page, order: { ...BY_CREATION, descending: true } },
-    filter,
-  });
+  asked: { page: Page; filter: Pick<EventFilter, 'fleetId' | 'types'> },
+): Promise<TextPage> => readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });

@@ -65,7 +65,7 @@ const importOf: Resource = {
 };
 
 const webhook: Resource = withFields(webhookRows, {
-  deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id'], { filterOf: (args) => args }),
+  deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id']),
 });
 
 const history: Resource = withFields(historyRows, {
@@ -127,7 +127,7 @@ export const queries: Readonly<Record<string, Field>> = {
   import: byArgs(importOf),
   events: all(eventRows, { on: PUBLISHED }),
   event: byArgs(eventRows),
-  history: all(history, { filterOf: (args) => args }),
+  history: all(history),
   webhooks: all(webhook, { few: true }),
   webhook: byArgs(webhook),
 };

@@ -5,12 +5,12 @@ import { contractRows } from '../contracts/contracts.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetRows } from '../fleets/fleets.ts';
 import { readInput, text } from '../input.ts';
-import { whereSql } from '../sql/list-statement.ts';
+import { rowsOf, whereOf } from '../sql/list-rows.ts';
 import { readPage } from '../sql/page.ts';
 import { readSlice } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
-import { ALL_ROWS, readTexts } from '../sql/send.ts';
+import { readRows } from '../sql/send.ts';
 import { numbered } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleRows } from '../vehicles/vehicles.ts';
@@ -74,18 +74,12 @@ async function byName(
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
   const json = jsonText(of.members);
-  const where = `${whereSql(of, { company }, [], false)} and position(${part} in ${name}) > 0`;
+  const where = `${whereOf(rowsOf(of, { names: [], hidden: false }))} and position(${part} in ${name}) > 0`;
   const order = `order by fit, ${name}, ${of.id}`;
   const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
-  const { text: statement, names } = numbered(
-    `select fit::text, ${json} from (${best}) ${fromClause({ ...of, table: alias }, json)} ${order}`,
-  );
-  const values: Record<string, unknown> = { company, text, first, now: ctx.now() };
-  const rows = await readTexts(
-    ctx,
-    statement,
-    names.map((one) => values[one]),
-    { most: ALL_ROWS, newest: false },
-  );
+  const from = fromClause({ ...of, table: alias }, json);
+  const statement = numbered(`select fit::text, ${json} from (${best}) ${from} ${order}`);
+  const values = statement.values({ company, text, first, now: ctx.now() });
+  const rows = await readRows(ctx, statement.text, values, { long: true });
   return rows.map(([fits, found]) => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
 }

@@ -1,15 +1,13 @@
-import pg from 'pg';
 import { type Context, callerOf, needScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
-import { readInput } from '../input.ts';
-import { type Check, Writer } from './json-answer.ts';
+import { type Check, objectOf, Writer } from './json-answer.ts';
 import type { Members, Part, Read } from './json-parts.ts';
-import { isHidden, madeIn, placesOf } from './list-statement.ts';
-import { readPage } from './page.ts';
+import { isHidden } from './list-rows.ts';
+import { placesOf, readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
-import { givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { readTexts } from './send.ts';
-import { numbered } from './sql.ts';
+import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
+import { readRows } from './send.ts';
+import { madeIn, numbered } from './sql.ts';
 import { mostLooks, needFewerRows, rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. Statements are written once for all that is given alike. */
@@ -55,8 +53,8 @@ export function readArguments(field: OneField | ListField, args: object): Read {
   }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
   const { limit, after, before, backward, order } = page;
-  const filter = field.filterOf ? field.filterOf(args as never) : (args as { filter?: object | null }).filter;
-  const { names, values } = givenOf(of.conditions, of.filter && filter ? readInput(of.filter, filter) : {});
+  // Some lists take what they are filtered by as arguments.
+  const { names, values } = filterOf(of, 'filter' in args ? (args.filter as object | null) : args);
   const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedFor(limit)}`;
   return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
 }
@@ -82,20 +80,15 @@ export async function readAnswers(
   const most = rowsLookedAt(plan.parts, given, count);
   if (most > mostLooks(ctx)) await needFewerRows(ctx, plan.parts, given, count);
   const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
-  const shared = (name: string): unknown => {
-    if (name === 'company') return company;
-    if (name === 'now') return ctx.now();
-    if (name === 'most_bytes') return Math.floor(MOST_BYTES / Math.max(count, 1));
-    if (name.startsWith('k_')) return rows?.columns[name.slice(2)];
-    return plan.fields.map((field) => field.of().values?.(ctx)[name]).find((one) => one !== undefined);
-  };
+  const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
+  const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
     const own = given[value.read];
-    return own ? (own as Read).values[value.name] : shared(value.name);
+    return own ? (own as Read).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const read = () => readTexts(ctx, text, taken, { most, newest });
+  const read = () => readRows(ctx, text, taken, { long: most > PAGE_MAX, newest });
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   const reads = given.slice();
@@ -118,32 +111,14 @@ export function ownText({ services }: Context, part: Part): string | null {
 }
 
 function textOf(ctx: Context, part: Part, made: string | null | undefined): string | null {
-  if (made === TOO_LARGE) throw tooLong();
-  return made ?? ownText(ctx, part);
+  if (made !== TOO_LARGE) return made ?? ownText(ctx, part);
+  throw new CostExceeded(
+    `The answer holds more than ${MOST_BYTES.toLocaleString('en')} bytes: ask for less at a time.`,
+  );
 }
 
 /** `now` is no part of the key: followers that read the same object at different times share the answer. */
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
-
-const tooLong = () =>
-  new CostExceeded(`The answer holds more than ${MOST_BYTES.toLocaleString('en')} bytes: ask for less at a time.`);
-
-const isOwn = (part: Part) => part.kind === 'text' || (part.kind === 'manufacturer' && part.field.slug === undefined);
-
-/** An object that is not in the database, as JSON. */
-const objectOf = (members: Members, of: object): string =>
-  `{${members.map(([name, part]) => `"${name}":${part.kind === 'text' ? part.text : JSON.stringify(part.kind === 'member' ? of[part.name as never] : null)}`)}}`;
-
-/**
- * Manufacturers in SQL: JSON texts by slug. There are some forty, the same as long as the process runs; as a value they would be
- * sent and parsed with each request. `$` would be taken for a value.
- */
-const manufacturersIn =
-  ({ services: { manufacturers } }: Context) =>
-  (members: Members): string => {
-    const texts = Object.fromEntries(manufacturers.list().map((one) => [one.id, objectOf(members, one)]));
-    return `${pg.escapeLiteral(JSON.stringify(texts).replaceAll('$', '\\u0024'))}::jsonb`;
-  };
 
 interface Form {
   rows: Rows | null;
@@ -151,17 +126,12 @@ interface Form {
   isLong: boolean;
 }
 
-/** The statement for what is given, from those of the plan. */
 function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
-  const known = statements.get(key);
-  if (known) return known;
-  const statement = write(ctx, plan, given, form);
-  for (const oldest of statements.keys()) if (statements.size >= MOST_STATEMENTS) statements.delete(oldest);
-  statements.set(key, statement);
-  plan.onWritten?.(statement.text.length);
+  const statement = madeIn(statements, key, () => write(ctx, plan, given, form));
+  for (const oldest of statements.keys()) if (statements.size > MOST_STATEMENTS) statements.delete(oldest);
   return statement;
 }
 
@@ -169,18 +139,12 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
 const MOST_STATEMENTS = 16;
 
 function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
-  const writer = new Writer(
-    given.map((read) => (read instanceof Error ? null : read)),
-    {
-      isHidden: (of) => isHidden(ctx, of),
-      manufacturers: manufacturersIn(ctx),
-      ofRows: form.rows !== null,
-    },
-  );
+  const good = given.map((read) => (read instanceof Error ? null : read));
+  const writer = new Writer(ctx, good, { ofRows: form.rows !== null });
   const columns: string[] = [];
   const column = (sql: string): number => columns.push(`${sql} as f${columns.length}`) - 1;
   const places = plan.parts.map(([, part]) => {
-    if (isOwn(part)) return undefined;
+    if (ownText(ctx, part) !== null) return undefined;
     const sql = writer.part(part);
     return column(form.isLong ? guarded(sql) : sql);
   });
@@ -192,6 +156,7 @@ function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form:
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
+  plan.onWritten?.(text.length);
   return { text, values, places, checks };
 }
 
@@ -200,7 +165,7 @@ const guarded = (sql: string): string =>
 
 function fromRows({ alias, columns, ...of }: Rows, text: string): string {
   const names = Object.keys(columns);
-  const values = names.map((name) => `$k_${name}::uuid[]`);
+  const values = names.map((name) => `$${name}::uuid[]`);
   const rows = [`unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n)`, ...joinsOf(of, text)];
   return ` from ${rows.join(' ')} order by ${alias}.n`;
 }

@@ -1,17 +1,10 @@
+import pg from 'pg';
+import type { Context } from '../context.ts';
 import { ListSql } from './json-list.ts';
 import type { Given, ListPart, Members, Part } from './json-parts.ts';
-import {
-  conditionsSql,
-  fromClause,
-  type ListField,
-  type OneField,
-  prefixOf,
-  type Resource,
-  type RowsField,
-} from './resource.ts';
+import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
+import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
-
-export type { Members, Part } from './json-parts.ts';
 
 /** A column that says whether there is (still) a place for a cursor, the argument at `path` of a field. */
 export interface Check {
@@ -29,30 +22,14 @@ export class Writer {
   readonly checks: Check[] = [];
   /** Names that callers chose. They are values, too, so that they make no other statement. */
   readonly names: string[] = [];
+  readonly #ctx: Context;
   readonly #given: readonly (Given | null)[];
-  readonly #hidden: (of: Resource) => boolean;
-  readonly #manufacturers: (members: Members) => string;
   readonly #ofRows: boolean;
 
-  /**
-   * `manufacturers`: SQL for the JSON texts of all with these members, by slug. `ofRows`: it hangs on rows that were read before,
-   * and may be there no more.
-   */
-  constructor(
-    given: readonly (Given | null)[],
-    {
-      isHidden,
-      manufacturers,
-      ofRows,
-    }: {
-      isHidden: (of: Resource) => boolean;
-      manufacturers: (members: Members) => string;
-      ofRows: boolean;
-    },
-  ) {
+  /** `ofRows`: it hangs on rows that were read before, and may be there no more. */
+  constructor(ctx: Context, given: readonly (Given | null)[], { ofRows }: { ofRows: boolean }) {
+    this.#ctx = ctx;
     this.#given = given;
-    this.#hidden = isHidden;
-    this.#manufacturers = manufacturers;
     this.#ofRows = ofRows;
   }
 
@@ -66,7 +43,7 @@ export class Writer {
       case 'rows':
         return this.#rows(part.field, part.members);
       case 'manufacturer':
-        return `coalesce(${this.#manufacturers(part.members)} ->> ${part.field.slug}, 'null')`;
+        return this.#manufacturer(part.field.slug ?? '', part.members);
       case 'object':
         return part.unless
           ? `case when ${part.unless} then 'null' else ${this.object(part.members)} end`
@@ -123,41 +100,42 @@ export class Writer {
   }
 
   #one({ field, read, members }: Extract<Part, { kind: 'one' }>): string {
-    const of = field.of();
     const given = this.#given[read];
     if (!given) return `'null'`;
-    const object = this.object(members);
-    const prefix = prefixOf(of).map(([column, value]) => `${column} = ${value}`);
-    const conditions = conditionsSql(of.conditions, given.names, (name) => `$a${read}_${name}`);
-    const where = [...prefix, ...this.#where(field), ...conditions].join(' and ');
-    return `(select ${object} from ${fromClause(of, object + where)} where ${where})`;
+    const rows = rowsOf(field.of(), { ...this.#wanted(field.of(), given, read), on: field.on });
+    return `(${rowsSql(rows, this.object(members))})`;
   }
 
-  /** The conditions of a field's rows beside prefix and filter; `ofAll` leaves out the `where` of the resource. */
-  #where(field: OneField | ListField, { ofAll = false } = {}): string[] {
-    const { on } = field;
-    const of = field.of();
-    const hidden = of.lacking && this.#hidden(of) ? [of.lacking.where] : [];
-    const holds = ofAll || !of.where || ('within' in field && field.within && !this.#ofRows);
-    return [...(holds || !of.where ? [] : [of.where]), ...(on ? [on] : []), ...hidden];
+  #wanted(of: Resource, { names }: Given, read: number) {
+    return { names, param: (name: string) => `$a${read}_${name}`, hidden: isHidden(this.#ctx, of) };
   }
 
   #list(part: ListPart): string {
-    const given = this.#given[part.read];
+    const { field, read } = part;
+    const given = this.#given[read];
     if (!given?.page) return `'null'`;
-    const { field } = part;
-    const where = this.#where(field);
-    const wherever = this.#where(field, { ofAll: true });
-    const list = new ListSql(part, given as Required<Given>, { where, wherever });
+    const of = field.of();
+    const { under, on, few, within } = field;
+    const wanted = { ...this.#wanted(of, given, read), under, on, few, within: within && !this.#ofRows };
+    const list = new ListSql(part, given as Required<Given>, listOf(of, given.page.order, wanted));
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
-      if (list.sort.lost && given.page[path] !== null)
-        this.checks.push({
-          read: part.read,
-          path,
-          sql: list.isThere(path),
-        });
+      if (list.sort.lost && given.page[path] !== null) this.checks.push({ read, path, sql: list.isThere(path) });
     }
     return list.sql(object);
   }
+
+  /**
+   * The JSON text of a manufacturer. There are some forty, the same as long as the process runs; as a value they would be
+   * sent and parsed with each request. `$` would be taken for a value.
+   */
+  #manufacturer(slug: string, members: Members): string {
+    const all = this.#ctx.services.manufacturers.list();
+    const texts = Object.fromEntries(all.map((one) => [one.id, objectOf(members, one)]));
+    return `coalesce(${pg.escapeLiteral(JSON.stringify(texts).replaceAll('$', '\\u0024'))}::jsonb ->> ${slug}, 'null')`;
+  }
 }
+
+/** An object that is not in the database, as JSON. */
+export const objectOf = (members: Members, of: object): string =>
+  `{${members.map(([name, part]) => `"${name}":${part.kind === 'text' ? part.text : JSON.stringify(part.kind === 'member' ? of[part.name as never] : null)}`)}}`;

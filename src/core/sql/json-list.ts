@@ -1,9 +1,8 @@
 import type { Given, ListPart, PageFact } from './json-parts.ts';
 import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
-import { sortFor } from './list-statement.ts';
-import { orderSql, type Sort, withoutRange } from './order.ts';
+import { orderSql, type Sort } from './order.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
-import { conditionsSql, prefixOf, type Resource } from './resource.ts';
+import { conditionsSql, type Resource } from './resource.ts';
 
 /** Writes the SQL of one page of a list. */
 export class ListSql {
@@ -12,35 +11,19 @@ export class ListSql {
   readonly #part: ListPart;
   readonly #given: Required<Given>;
   readonly #list: ListRows;
-  readonly #wherever: readonly string[];
   readonly #items: string[] = [];
   /** The names of the order's columns in the rows of the page. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
   #total: string | null = null;
 
-  /** `where` are the rows' conditions beside the prefix and the filter; `wherever` lacks the one for existing rows. */
-  constructor(
-    part: ListPart,
-    given: Required<Given>,
-    { where, wherever }: { where: readonly string[]; wherever: readonly string[] },
-  ) {
+  constructor(part: ListPart, given: Required<Given>, list: ListRows) {
     this.#part = part;
     this.#given = given;
-    this.#of = part.field.of();
-    const { few, under } = part.field;
-    const sort = sortFor(this.#of, given.page.order, given.names);
-    this.sort = few && under ? withoutRange(sort) : sort;
-    const { names } = given;
-    const param = (name: string) => this.param(name);
-    const prefix = prefixOf(this.#of, { under, names, param });
-    this.#list = { of: this.#of, sort: this.sort, prefix, conditions: where, names, param };
-    this.#wherever = wherever;
+    this.#list = list;
+    this.#of = list.of;
+    this.sort = list.sort;
     this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
-  }
-
-  param(name: string): string {
-    return `$a${this.#part.read}_${name}`;
   }
 
   item(object: string): string {
@@ -60,7 +43,7 @@ export class ListSql {
     const { names } = this.#given;
     if (kept?.all && names.length === 0) return kept.all;
     if (kept && names.every((name) => name in kept.conditions)) {
-      const where = conditionsSql(kept.conditions, names, (name) => this.param(name)).map((one) => ` and ${one}`);
+      const where = conditionsSql(kept.conditions, names, this.#list.param).map((one) => ` and ${one}`);
       return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
     }
     return null;
@@ -68,10 +51,10 @@ export class ListSql {
 
   #rowsCounted(): string {
     const those = this.#counted(this.#list);
-    const { whereForAll } = this.#of;
-    if (this.#wherever.length === this.#list.conditions.length || !whereForAll) return those;
-    const all = this.#counted({ ...this.#list, conditions: this.#wherever });
-    return `(case when ${whereForAll} then ${all} else ${those} end)`;
+    const { where, whereForAll } = this.#of;
+    const wherever = this.#list.conditions.filter((one) => one !== where);
+    if (wherever.length === this.#list.conditions.length || !whereForAll) return those;
+    return `(case when ${whereForAll} then ${this.#counted({ ...this.#list, conditions: wherever })} else ${those} end)`;
   }
 
   #counted(list: ListRows): string {
@@ -105,7 +88,7 @@ export class ListSql {
   }
 
   #place(cursor: 'after' | 'before'): readonly string[] {
-    return this.sort.placeOf(this.param(cursor), this.param(`${cursor}_text`));
+    return this.sort.placeOf(this.#list.param(cursor), this.#list.param(`${cursor}_text`));
   }
 
   /** Whether the row that a cursor names still has a place in the list. */
@@ -164,7 +147,7 @@ export class ListSql {
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
     const rows = firstRows(this.#list, values, { bounds, backward, limit: plannedFor(limit) });
-    const page = `select * from (${rows}) i limit ${this.param('limit')}`;
+    const page = `select * from (${rows}) i limit ${this.#list.param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
     return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;
   }

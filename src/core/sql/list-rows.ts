@@ -1,17 +1,74 @@
-import { orderSql, type Prefix, type RangeEnd, rangeSql, type Sort } from './order.ts';
-import { conditionsSql, fromClause, type IndexColumn, type IndexKey, mentioned, type Resource } from './resource.ts';
+import { type Context, hasScope } from '../context.ts';
+import { type Order, orderSql, type Prefix, type RangeEnd, rangeSql, type Sort, sortOf } from './order.ts';
+import {
+  conditionsSql,
+  fromClause,
+  type IndexColumn,
+  type IndexKey,
+  mentioned,
+  type Resource,
+  type Under,
+} from './resource.ts';
 
-/** Which rows of a resource a list has, and in which order. */
-export interface ListRows {
+/** Rows of a resource, as the SQL of a statement names them. */
+export interface Rows {
   of: Resource;
-  sort: Sort;
   prefix: Prefix;
   /** Conditions beside the prefix and the filter. */
   conditions: readonly string[];
-  /** The names of the filter's conditions, and how a statement calls their values. */
+  /** The names of the filter's conditions that the prefix does not express, and how a statement calls their values. */
   names: readonly string[];
   param(name: string): string;
 }
+
+/** The rows of a list, in its order. */
+export interface ListRows extends Rows {
+  sort: Sort;
+}
+
+interface Wanted {
+  /** The names of the conditions on the rows; by default statements call their values so. */
+  names: readonly string[];
+  param?(name: string): string;
+  under?: Under | undefined;
+  on?: string | undefined;
+  /** The caller's scopes hide some rows. */
+  hidden: boolean;
+  /** All rows meet the resource's `where`. */
+  within?: boolean | undefined;
+  ofAnyCompany?: boolean;
+}
+
+/** The rows of the company, or of any, that a request or a field asks for. */
+export function rowsOf(of: Resource, wanted: Wanted): Rows {
+  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = wanted;
+  const { id, leading = {}, where, whereOfAny = where, lacking } = of;
+  const led = under ? '' : (names.find((name) => name in leading) ?? '');
+  const column = leading[led];
+  const parent: Under | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
+  const owner: Prefix = ofAnyCompany ? [] : [[`${id.split('.')[0]}.company`, '$company']];
+  const there = ofAnyCompany ? whereOfAny : where;
+  const conditions = [within ? undefined : there, on, hidden ? lacking?.where : undefined];
+  return {
+    of,
+    prefix: parent ? [...owner, parent] : owner,
+    conditions: conditions.filter((one) => one !== undefined),
+    names: names.filter((name) => name !== led),
+    param,
+  };
+}
+
+/** Such rows as a list in this order; `few`: they are read all and sorted. */
+export function listOf(of: Resource, order: Order, wanted: Wanted & { few?: boolean | undefined }): ListRows {
+  const { id, order: fixed, sparse } = of;
+  const isSparse = sparse && wanted.names.some((name) => sparse.names.includes(name));
+  const sort = sortOf(order, id, isSparse ? sparse.order : fixed);
+  return { ...rowsOf(of, wanted), sort: wanted.few && wanted.under ? { ...sort, range: undefined } : sort };
+}
+
+/** Whether the caller's scopes hide some rows. */
+export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
+  lacking !== undefined && !hasScope(ctx, lacking.scope);
 
 /** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
 const SOUGHT_MOST = 5000;
@@ -20,10 +77,7 @@ const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
-const conditionsOf = (
-  { of, conditions, names, param }: Omit<ListRows, 'sort'>,
-  said: readonly string[] = [],
-): string[] => [
+const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => [
   ...conditions,
   ...conditionsSql(
     of.conditions,
@@ -32,9 +86,14 @@ const conditionsOf = (
   ),
 ];
 
-/** The conditions of all rows of a list. */
-export const whereOf = (list: Omit<ListRows, 'sort'>): string =>
-  allOf([...equalities(list.prefix), ...conditionsOf(list)]);
+/** The conditions of all these rows. */
+export const whereOf = (rows: Rows): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
+
+/** SQL for these values of the rows, in any order. */
+export function rowsSql(rows: Rows, values: string): string {
+  const where = whereOf(rows);
+  return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
+}
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
 export function firstRows(
@@ -47,37 +106,28 @@ export function firstRows(
   const range = rangeSql(sort, prefix, bounds);
   const order = orderSql(sort, sort.columns, backward, prefix);
   // An equality beside the range would make a part of the order needless, and another index seem to have it.
-  const where = allOf([...range, ...conditionsOf(list, sort.range && leadingOf(list))]);
+  const where = allOf([...range, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
     `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
-  const key = keyOf(list);
-  if (key && (key[0]?.or || key[0]?.column !== sort.columns[0])) {
+  const soughtOrInOrder = (key: IndexKey) => {
     const few = `(select count(*) from few) <= ${SOUGHT_MOST}`;
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range)} order by ${order} limit ${limit}`;
-    const page = `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
+    return `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
       select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not ${few} and `)})) ${alias} order by ${order} limit ${limit}`;
-    return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} order by ${order}`;
-  }
-  const lookups = mentioned(of.lookups, values);
-  if (lookups.length === 0) return inOrder(values);
-  return `select ${values} from (${inOrder(`${alias}.*`)}) ${[alias, ...lookups].join(' ')} order by ${order}`;
+  };
+  const key = keyOf(list);
+  const isSought = key && (key[0]?.or || key[0]?.column !== sort.columns[0]);
+  if (!isSought && mentioned(of.lookups, values).length === 0) return inOrder(values);
+  const page = isSought ? soughtOrInOrder(key) : inOrder(`${alias}.*`);
+  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} order by ${order}`;
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */
-export const rowsToCountSql = (list: ListRows, most: number): string => {
+export function rowsToCountSql(list: ListRows, most: number): string {
   const key = keyOf(list);
-  if (key) return soughtRows(list, key, most);
-  const where = whereOf(list);
-  return `select from ${fromClause(list.of, where)} where ${where} limit ${most}`;
-};
-
-/** The filter's conditions that the prefix expresses. */
-const leadingOf = ({ of, prefix, names, param }: ListRows): string[] =>
-  names.filter((name) => {
-    const [leading, value] = of.leading?.[name] ?? [];
-    return prefix.some(([column, own]) => column === leading && own === value?.replaceAll('?', param(name)));
-  });
+  return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
+}
 
 /** The order of the list, with its range narrowed to the bounds that the filter sets on the column of the order. */
 function narrowed(list: ListRows): Sort {
@@ -138,7 +188,7 @@ function rowsOfKey(list: ListRows, key: IndexKey, limit: number): string {
   ];
   const bound = (operator: string, of: readonly string[]) =>
     `(${columns.slice(0, of.length).join(', ')}) ${operator} (${of.join(', ')})`;
-  const said = [...leadingOf(list), ...used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? ''])];
+  const said = used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? '']);
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );

@@ -1,3 +1,4 @@
+import { MAX, NIL } from 'uuid';
 import { z } from 'zod';
 import type { DomainError } from '../errors.ts';
 import { readInput, readTime } from '../input.ts';
@@ -72,10 +73,7 @@ interface Kind {
 
 /** SQL for a value that none is below, and one that none is above. */
 type Range = readonly [least: string, most: string];
-const ID_RANGE: Range = [
-  `'00000000-0000-0000-0000-000000000000'::uuid`,
-  `'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`,
-];
+const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
 
 /** 255 characters, each of which may be two of JavaScript's. */
 const MOST_TEXT = 510;
@@ -113,9 +111,10 @@ export interface Place {
 /** An order that callers have no choice of: its columns, of which the last tells any two rows apart. */
 export interface FixedOrder {
   columns: readonly string[];
+  descending?: boolean;
   /** SQL for the columns of the row with this id, from where a page goes on. */
   placeOf(id: string): readonly string[];
-  /** The range of the first column, where an index has the order after the columns of a list. */
+  /** The range of the first column, where an index has the order after the columns of a list; else rows are found, then sorted. */
   range?: Range | undefined;
   /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
   lost?(path: string): DomainError;
@@ -136,7 +135,7 @@ export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
 export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
   const cursor = (of: string, text: string) =>
     cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
-  if (fixed) return { ...fixed, descending, text: null, cursor };
+  if (fixed) return { descending: false, ...fixed, text: null, cursor };
   if (!by) {
     return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], range: ID_RANGE, text: null, cursor };
   }
@@ -165,9 +164,6 @@ function cursorSql(id: string, sorted: string | null): string {
   const bytes = sorted === null ? `uuid_send(${id})` : `uuid_send(${id}) || convert_to(${sorted}, 'UTF8')`;
   return `translate(rtrim(encode(${bytes}, 'base64'), '='), '+/' || chr(10), '-_')`;
 }
-
-/** For lists that no index has in this order: their rows are found by equality, then sorted. */
-export const withoutRange = (sort: Sort): Sort => ({ ...sort, range: undefined });
 
 type Comparison = '<' | '>' | '<=' | '>=';
 export interface RangeEnd {

@@ -26,12 +26,6 @@ export interface Page {
   backward: boolean;
 }
 
-/** Items of a page in the order of the list, and whether the list goes on after them. */
-export interface Slice<T> {
-  items: T[];
-  more: boolean;
-}
-
 /**
  * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders that the
  * list does not have, and cursors that are none of it, or of another order of it.
@@ -52,6 +46,14 @@ export function readPage(input: unknown, orders?: Orders): Page {
     backward: last != null,
   };
 }
+
+/** The values of a page's bounds, by the names that statements have for them. */
+export const placesOf = ({ after, before }: Page) => ({
+  after: after?.id,
+  after_text: after?.text,
+  before: before?.id,
+  before_text: before?.text,
+});
 
 const ID_BYTES = 16;
 

@@ -1,87 +1,127 @@
+import type { z } from 'zod';
 import type { Row } from '../../database/database.ts';
 import type { Context } from '../context.ts';
-import {
-  type Asked,
-  type AskedList,
-  isHidden,
-  keptText,
-  type ListColumns,
-  listStatement,
-  whereSql,
-} from './list-statement.ts';
+import { firstRows, isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
 import type { Place } from './order.ts';
-import type { Slice } from './page.ts';
-import { fromClause, givenOf, type Resource } from './resource.ts';
-import { isValue, type JsonTable, jsonText, type RowValue } from './selection.ts';
-import { ALL_ROWS, onPrimary, onReplica, readRows, readTexts } from './send.ts';
-import { numbered } from './sql.ts';
+import { type Page, placesOf } from './page.ts';
+import { filterOf, givenOf, type Resource } from './resource.ts';
+import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
+import { readRows } from './send.ts';
+import { madeIn, type Numbered, numbered } from './sql.ts';
+
+/** A page of a list; `company` is null for rows of all companies. */
+export interface AskedList {
+  company: string | null;
+  page: Page;
+  filter?: object | null | undefined;
+  /** An additional condition. */
+  on?: string;
+}
+
+interface AskedOne {
+  company: string | null;
+  /** Never of a replica, which may lag. */
+  newest?: boolean | undefined;
+  /** It may look at many rows. */
+  long?: boolean;
+}
 
 /**
- * Reads a page, outside of transactions, and has `writer` write it: PostgreSQL would take twice as long for the same text.
+ * Reads a page and has `writer` write it, outside of transactions where it writes other values than texts: PostgreSQL would take
+ * twice as long for the same text.
  */
-export async function readText(ctx: Context, of: Resource, writer: RowWriter, asked: AskedList): Promise<TextPage> {
-  const { text, values, isLong, idAt, textAt } = listStatement(ctx, of, writer, asked);
-  const rows = await readRows(ctx, text, values, { long: isLong });
-  const { last, more, ...written } = writeRows(rows, writer, asked.page.limit);
-  if (!last) return { ...written, last, hasNext: more };
-  return { ...written, last: { id: last[idAt] ?? '', text: last[textAt] ?? null }, hasNext: more };
-}
-
-/** Reads a page as objects, of a list whose order callers have no choice of. */
-export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
-  const json = wholeOf(of);
-  const { limit } = asked.page;
-  const { text, values, isLong } = listStatement(ctx, of, { columns: [json], select: json }, asked);
-  const most = isLong ? ALL_ROWS : limit;
-  const rows = await readTexts(ctx, text, values, { most, newest: of.primary ?? false });
-  const items = rows.slice(0, limit).map(([row]) => row);
-  return { items: JSON.parse(`[${items.join()}]`), more: rows.length > limit };
-}
-
-/** All members as JSON. */
-const wholeOf = (of: Resource): string =>
-  keptText(of, '', 'whole', () => ({ json: `${jsonText(of.members)} as json` })).json;
-
-/** Reads the one row that meets these conditions; throws what the resource says where there is none. */
-export async function readOne<T>(
+export async function readText(
   ctx: Context,
   of: Resource,
-  by: object,
-  { company, send = of.primary ? onPrimary : onReplica }: { company: string | null; send?: typeof onReplica },
-): Promise<T> {
-  const { text, values } = oneStatement(ctx, of, wholeOf(of), by, { company });
-  const [row] = values ? ((await send(ctx)(text, values)) as { json: string }[]) : [];
-  if (!row) throw of.missing(by);
-  return JSON.parse(row.json);
+  writer: RowWriter,
+  { company, page, filter, on }: AskedList,
+): Promise<TextPage> {
+  const { after, order, limit } = page;
+  const given = filterOf(of, filter);
+  const hidden = isHidden(ctx, of);
+  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on}`;
+  const { text, idAt, textAt, ...statement } = keptText(of, writer.select, shape, () => {
+    const wanted = { names: given.names, on, hidden, ofAnyCompany: company === null, few: false };
+    return listText(listOf(of, order, wanted), writer, after !== null);
+  });
+  const values = statement.values({ ...placesOf(page), ...given.values, company, now: ctx.now() });
+  // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
+  const limited = text.replaceAll(LIMIT, String(limit + 1));
+  const rows = await readRows(ctx, limited, values, { long: statement.isLong, newest: of.primary });
+  const written = writeRows(rows, writer, limit);
+  const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
+  return { text: written.text, last, hasNext: written.more };
 }
 
-/** readOne outside transactions, with the text that `writer` makes. */
+/** The placeholder for the number of rows. */
+const LIMIT = '#limit#';
+
+interface ListText extends Numbered {
+  /** Positions in a row of its id and of its cursor's text (-1 where the id is the cursor). */
+  idAt: number;
+  textAt: number;
+  /** A filter may look at more rows than it gives. */
+  isLong: boolean;
+}
+
+/** The statement for a page from the beginning of the list or after a cursor. It reads one row more than the page. */
+function listText(list: ReturnType<typeof listOf>, { columns, select }: RowWriter, isAfter: boolean): ListText {
+  const { of, sort, names } = list;
+  const bounds = isAfter ? [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }] : [];
+  const known = columns.indexOf(of.id);
+  const idAt = known < 0 ? columns.length : known;
+  const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
+  const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
+  const statement = numbered(firstRows(list, own, { bounds, backward: false, limit: LIMIT }));
+  return { ...statement, idAt, textAt, isLong: names.length > 0 };
+}
+
+/** Reads a page as objects. */
+export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
+  const { text, ...page } = await readText(ctx, of, wholeOf(of), asked);
+  return { ...page, items: JSON.parse(text) };
+}
+
+/** Reads the one row that meets these conditions; throws what the resource says where there is none. */
+export const readOne = async <T>(ctx: Context, of: Resource, by: object, asked: AskedOne): Promise<T> =>
+  JSON.parse(await readOneText(ctx, of, wholeOf(of), by, asked));
+
+/** readOne, as `writer` writes it: outside of transactions where it writes other values than texts. */
 export async function readOneText(
   ctx: Context,
   of: Resource,
   writer: RowWriter,
   by: object,
-  asked: Asked,
-  { long = false } = {},
+  { company, newest = of.primary, long = false }: AskedOne,
 ): Promise<string> {
-  const { text, values } = oneStatement(ctx, of, writer.select, by, asked);
-  const rows = values ? await readRows(ctx, text, values, { long }) : [];
-  if (rows.length === 0) throw of.missing(by);
-  return writeRows(rows, writer, 1).text;
+  const { names, values } = givenOf(of.conditions, by);
+  const hidden = isHidden(ctx, of);
+  const statement = keptText(of, writer.select, `one ${names} ${company === null} ${hidden}`, () =>
+    numbered(rowsSql(rowsOf(of, { names, hidden, ofAnyCompany: company === null }), writer.select)),
+  );
+  const taken = statement.values({ ...values, company, now: ctx.now() });
+  // What is malformed cannot exist.
+  const isMalformed = Object.values(values).includes(null);
+  const [row] = isMalformed ? [] : await readRows(ctx, statement.text, taken, { long, newest });
+  if (!row) throw of.missing(by);
+  return writer.write(row);
 }
 
-/** The statement for one row; without values where what is given is malformed, which cannot exist. */
-function oneStatement(ctx: Context, of: Resource, select: string, by: object, asked: Asked) {
-  const given = givenOf(of.conditions, by);
-  const hidden = isHidden(ctx, of);
-  const { text, names } = keptText(of, select, `one ${given.names} ${asked.company === null} ${hidden}`, () => {
-    const where = whereSql(of, asked, given.names, hidden);
-    return numbered(`select ${select} from ${fromClause(of, select + where)} where ${where}`);
-  });
-  if (Object.values(given.values).includes(null)) return { text, values: null };
-  const all: Record<string, unknown> = { ...given.values, ...of.values?.(ctx), company: asked.company, now: ctx.now() };
-  return { text, values: names.map((name) => all[name]) };
+/** Statements by resource, columns and the shape of the request, which allows few shapes. */
+const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
+
+function keptText<T extends object>(of: Resource, select: string, shape: string, make: () => T): T {
+  const ofResource = madeIn(kept, of, () => new Map<string, Map<string, object>>());
+  const ofColumns = madeIn(ofResource, select, () => new Map<string, object>());
+  return madeIn(ofColumns, shape, make) as T;
 }
+
+/** Reads all members as JSON. */
+const wholeOf = (of: Resource): RowWriter =>
+  keptText(of, '', 'whole', () => {
+    const json = `${jsonText(of.members)} as json`;
+    return { columns: [json], select: json, write: ([row]) => `${row}`, isArray: true };
+  });
 
 export type { Row };
 
@@ -93,8 +133,15 @@ export interface TextPage {
   hasNext: boolean;
 }
 
-/** Columns to select, and how a row of them becomes text. */
-export interface RowWriter extends ListColumns {
+/** Items of a page in the order of the list. */
+export interface Slice<T> extends Omit<TextPage, 'text'> {
+  items: T[];
+}
+
+/** Columns to select, with their SQL, and how a row of them becomes text. */
+export interface RowWriter {
+  columns: readonly string[];
+  select: string;
   write(row: Row): string;
   /** The texts of rows stand in a JSON array. */
   isArray: boolean;
@@ -108,37 +155,27 @@ export interface WrittenRows {
 
 /** Writes at most `limit` rows; gives the last of them, and whether there was one more. */
 export function writeRows(rows: readonly Row[], { write, isArray }: RowWriter, limit: number): WrittenRows {
-  const count = Math.min(rows.length, limit);
-  let text = '';
-  for (let at = 0; at < count; at++) {
-    if (isArray && at > 0) text += ',';
-    text += write(rows[at] as Row);
-  }
-  return { text: isArray ? `[${text}]` : text, last: rows[count - 1] ?? null, more: rows.length > limit };
+  const texts = rows.slice(0, limit).map(write);
+  const text = isArray ? `[${texts.join()}]` : texts.join('');
+  return { text, last: rows[texts.length - 1] ?? null, more: rows.length > limit };
 }
 
-/** Writes rows as JSON objects with these members: in an array, or each with `behind` behind it. */
-export function jsonWriter(table: JsonTable, selection: object, behind?: string): RowWriter {
+/** Writes rows as JSON objects of this shape: in an array, or each with `behind` behind it. */
+export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: string): RowWriter {
   const pieces: Piece[] = [];
-  let text = '';
-  const add = (members: JsonTable, selected: object) => {
-    text += '{';
-    for (const [at, [name, wanted]] of Object.entries(selected).entries()) {
-      const member = members[name];
-      if (!member) throw new Error(`nothing is called ${name} here`);
-      text += `${at > 0 ? ',' : ''}"${name}":`;
-      if (!isValue(member)) add(member, wanted === true ? member : wanted);
-      else {
-        const { sql, row = { sql }, bare } = member;
-        const quote = bare && !row.write ? '"' : '';
-        pieces.push([text + quote, row]);
-        text = quote;
-      }
-    }
-    text += '}';
+  let before = '';
+  const to = {
+    text(text: string) {
+      before += text;
+    },
+    value({ sql, row = { sql }, bare }: ValueSql) {
+      const quote = bare && !row.write ? '"' : '';
+      pieces.push([before + quote, row]);
+      before = quote;
+    },
   };
-  add(table, selection);
-  return { ...pieceWriter(pieces, text + (behind ?? '')), isArray: behind === undefined };
+  writeObject(to, table, schema);
+  return { ...pieceWriter(pieces, before + (behind ?? '')), isArray: behind === undefined };
 }
 
 /** A value, and the text before it. */

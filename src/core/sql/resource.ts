@@ -1,7 +1,8 @@
 import type { z } from 'zod';
-import type { Context, Scope } from '../context.ts';
+import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
-import type { FixedOrder, Orders, Prefix } from './order.ts';
+import { readInput } from '../input.ts';
+import type { FixedOrder, Orders } from './order.ts';
 import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
@@ -11,8 +12,8 @@ export type Condition = readonly [sql: string, readAs?: (given: never) => unknow
 export type FilterConditions = Readonly<Record<string, Condition>>;
 
 /**
- * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`, and in members the names of
- * `values`. The alias of a join must differ from the aliases of all resources, whose statements may enclose it.
+ * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`. The alias of a join must
+ * differ from the aliases of all resources, whose statements may enclose it.
  */
 export interface Resource {
   /** The table with its alias. */
@@ -35,8 +36,8 @@ export interface Resource {
   /** The schema of a list's filter; each member names a condition. */
   filter?: z.ZodType<object>;
   conditions: FilterConditions;
-  /** Conditions on one value of a column that precedes the order in an index, by their names. */
-  leading?: Readonly<Record<string, Under>>;
+  /** Columns of ids that precede the order in an index, by the names of the conditions for one id. */
+  leading?: Readonly<Record<string, string>>;
   /** Indexes for conditions that only few rows meet. */
   seek?: Seek;
   /** Conditions that few rows meet, but no index has in the order of the list: such a list is sorted by `order` instead. */
@@ -49,8 +50,6 @@ export interface Resource {
   scope?: Scope;
   /** The condition of rows that callers without that scope may read. */
   lacking?: { scope: Scope; where: string };
-  /** Values from this process, for the SQL of members. */
-  values?(ctx: Context): Readonly<Record<string, unknown>>;
   /** Reads go to the primary, never to a replica. */
   primary?: true;
   /** The error where there is no row. */
@@ -146,8 +145,6 @@ export interface ListField {
   of(): Resource;
   under?: Under;
   on?: string;
-  /** Takes the filter from the arguments; by default the argument `filter`. */
-  filterOf?(args: never): object | null | undefined;
   /** Stored counts for these conditions; `all` is the stored number of all rows. */
   kept?: { sum: string; from: string; conditions: FilterConditions; all?: string };
   /** Every row below an existing parent meets the resource's `where`. */
@@ -161,25 +158,9 @@ export interface ListField {
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
-/** The conditions for the caller's company and the list's parent. */
-export function prefixOf(
-  { id, leading = {} }: Resource,
-  {
-    under,
-    names = [],
-    param,
-  }: { under?: Under | undefined; names?: readonly string[]; param?(name: string): string } = {},
-): Prefix {
-  const name = names.find((one) => one in leading);
-  const [column, value = ''] = (name && leading[name]) || [];
-  const led: Under[] = column && name && param ? [[column, value.replaceAll('?', param(name))]] : [];
-  return [[`${id.split('.')[0]}.company`, '$company'], ...(under ? [under] : led)];
-}
-
 /** The joins whose aliases a text mentions. */
 export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
-  Object.entries(joins).flatMap(([alias, join]) => (mentions(text, alias) ? join : []));
-const mentions = (text: string, alias: string) => new RegExp(`\\b${alias}\\.`).test(text);
+  Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
 /** The joins and lookups that a text mentions. */
 export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
@@ -190,11 +171,18 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 /** The `from` clause for a text that mentions aliases. */
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-/** The filter's conditions and values. A list of one value may have a condition of its own. */
-export function givenOf(
-  conditions: FilterConditions,
-  given: object,
-): { names: string[]; values: Record<string, unknown> } {
+/** The names of conditions and their values. */
+interface Conditions {
+  names: string[];
+  values: Record<string, unknown>;
+}
+
+/** The conditions of a list's filter; throws ValidationFailed. */
+export const filterOf = ({ conditions, filter: schema }: Resource, filter: object | null | undefined): Conditions =>
+  givenOf(conditions, schema && filter ? readInput(schema, filter) : {});
+
+/** The conditions for what is given. A list of one value may have a condition of its own. */
+export function givenOf(conditions: FilterConditions, given: object): Conditions {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {

@@ -2,12 +2,9 @@ import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { z } from 'zod';
-import { kindOf } from '../fields.ts';
+import { bare, kindOf } from '../fields.ts';
 import type { Tables } from './tables.ts';
 import { TextSql } from './text-sql.ts';
-
-/** The selected members of T, in the order of the answer. */
-export type Selection<T> = { readonly [Name in keyof T]?: true | Selection<NonNullable<T[Name]>> };
 
 /**
  * How a member is made in SQL: an expression whose text is JSON, never null. `bare`: its text goes between quotes as it
@@ -115,26 +112,24 @@ export function jsonText(table: JsonTable): string {
   return text.sql();
 }
 
-function writeObject(text: TextSql, table: JsonTable): void {
-  for (const [at, [name, made]] of Object.entries(table).entries()) {
-    text.text(`${at === 0 ? '{' : ','}"${name}":`);
-    if (isValue(made)) text.value(made);
-    else writeObject(text, made);
+interface Writer {
+  text(text: string): void;
+  value(value: ValueSql): void;
+}
+
+/** Writes a JSON object of all members, or of those that a schema has. */
+export function writeObject(to: Writer, table: JsonTable, schema?: z.ZodObject): void {
+  for (const [at, name] of Object.keys(schema?.shape ?? table).entries()) {
+    const made = table[name];
+    if (!made) throw new Error(`nothing is called ${name} here`);
+    to.text(`${at === 0 ? '{' : ','}"${name}":`);
+    if (isValue(made)) to.value(made);
+    else writeObject(to, made, schema && (bare(schema.shape[name] as z.ZodType) as z.ZodObject));
   }
-  text.text('}');
+  to.text('}');
 }
 
 export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
-
-/** The wanted members of a value that is already there; the same object as jsonObject's. */
-export function pick<T extends object>(value: T, selection: Selection<T>): Partial<T> {
-  const picked: Record<string, unknown> = {};
-  for (const [name, wanted] of Object.entries(selection)) {
-    const member = (value as Record<string, unknown>)[name];
-    picked[name] = wanted === true || member === null ? member : pick(member as object, wanted as Selection<object>);
-  }
-  return picked as Partial<T>;
-}
 
 /** How the other members are made: at least those that no column of the table is called like. */
 type Made<Name extends keyof Tables, T> = Pick<JsonSql<T>, NotColumns<Name, T>> & Partial<JsonSql<T>>;
@@ -168,17 +163,11 @@ export function jsonTable<Name extends keyof Tables & string, Schema extends z.Z
   return { ...Object.fromEntries(members), ...made };
 }
 
-/** A selection of all that a schema has; objects in it that may be null are wanted whole. */
-export function selectionOf<Schema extends z.ZodObject>({ shape }: Schema): Selection<z.output<Schema>> {
-  const members = Object.entries(shape).map(([name, schema]) => [
+/** A function that copies the schema's fields from a value that may have more; objects that may be null are copied whole. */
+export function shapeOf<Schema extends z.ZodObject>({ shape }: Schema): (value: z.output<Schema>) => object {
+  const copies = Object.entries(shape).map(([name, schema]): [string, (member: never) => unknown] => [
     name,
-    schema instanceof z.ZodObject ? selectionOf(schema) : true,
+    schema instanceof z.ZodObject ? shapeOf(schema) : (member) => member,
   ]);
-  return Object.fromEntries(members);
-}
-
-/** A function that copies the schema's fields from a value that may have more. */
-export function shapeOf<Schema extends z.ZodObject>(schema: Schema) {
-  const fields = selectionOf(schema);
-  return (value: z.output<Schema>) => pick(value, fields);
+  return (value) => Object.fromEntries(copies.map(([name, copy]) => [name, copy(value[name] as never)]));
 }

@@ -76,29 +76,17 @@ export const onNewest = (ctx: Context, rows = 1): Send =>
   ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
 
 /**
- * Reads rows of texts, where onReplica or, for the `newest`, onNewest sends their statement; `most` is how many are read at most.
+ * Reads rows of texts; in a transaction other values are not texts. What is `long`, or turns out to be, has a place among its
+ * company's; the `newest` come from the primary.
  */
-export async function readTexts(
-  ctx: Context,
-  text: string,
-  values: readonly unknown[],
-  { most, newest }: { most: number; newest: boolean },
-): Promise<readonly Row[]> {
-  const send = inTransaction(ctx);
-  if (send) {
-    const rows = (await send(text, values)) as Record<string, string | null>[];
-    return rows.map((row) => Object.values(row));
-  }
-  return readRows(ctx, text, values, { long: most > PAGE_MAX, newest });
-}
-
-/** Reads rows of texts, outside of transactions; what is `long`, or turns out to be, has a place among its company's. */
 export async function readRows(
   ctx: Context,
   text: string,
   values: readonly unknown[],
   { long = false, newest = false } = {},
 ): Promise<readonly Row[]> {
+  const send = inTransaction(ctx);
+  if (send) return (await send(text, values)).map((row) => Object.values(row as Record<string, string | null>));
   const short = long ? null : await ctx.services.database.rows(text, values, { newest });
   return short ?? readSlowly(ctx, text, values, newest);
 }

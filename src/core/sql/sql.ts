@@ -10,7 +10,7 @@ import {
   sql,
   type UpdateResult,
 } from 'kysely';
-import { v7, validate } from 'uuid';
+import { NIL, v7, validate } from 'uuid';
 import { db } from './tables.ts';
 
 /** Sends a statement with its values and gives its rows: see send.ts. */
@@ -128,6 +128,8 @@ export const prepareVariants =
 export interface Numbered {
   text: string;
   names: readonly string[];
+  /** The values in their order. */
+  values(given: Readonly<Record<string, unknown>>): unknown[];
 }
 
 /** Numbers the values that a text names: `$company` becomes `$1`, wherever it stands. */
@@ -137,7 +139,20 @@ export function numbered(named: string): Numbered {
     const at = names.indexOf(name);
     return `$${at < 0 ? names.push(name) : at + 1}`;
   });
-  return { text, names };
+  return { text, names, values: (given) => names.map((name) => given[name]) };
+}
+
+/** The map's value for a key, made and stored if there is none. */
+export function madeIn<Key, Value>(
+  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }
 
 /** A number from 0 to 1 for each text, always the same: what is due is spread by it. */
@@ -172,7 +187,7 @@ export const holdLock = prepare((p: { name: string }) =>
 );
 
 /** All ids come after it. */
-export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+export const FIRST_ID: string = NIL;
 
 const ID_BYTES = 16;
 
@@ -202,10 +217,8 @@ const ids = new Ids();
 export const newId = (): string => ids.next();
 
 /** The smallest UUIDv7 of a millisecond of the clock. */
-export function firstIdOf(time: number): string {
-  const hex = Math.max(0, time).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-}
+export const firstIdOf = (time: number): string =>
+  v7({ msecs: Math.max(0, time), seq: 0, random: new Uint8Array(ID_BYTES) });
 
 /** Whether the database would take this as an id. A row with another id cannot exist. */
 export const isId = (value: string): boolean => validate(value);

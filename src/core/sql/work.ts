@@ -3,7 +3,7 @@ import { CostExceeded } from '../errors.ts';
 import type { ListPart, Members, Part, Read } from './json-parts.ts';
 import { COUNTED_MOST } from './page-size.ts';
 import type { Resource } from './resource.ts';
-import { ALL_ROWS, readTexts } from './send.ts';
+import { readRows } from './send.ts';
 
 /** The arguments of the fields, or what is wrong with them. */
 type Given = readonly (Read | Error)[];
@@ -79,6 +79,6 @@ export async function needFewerRows(ctx: Context, parts: Members, given: Given, 
 async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
   const company = `${id.split('.')[0]}.company`;
   const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${COUNTED_MOST}) n`;
-  const [row] = await readTexts(ctx, text, [callerOf(ctx).company], { most: ALL_ROWS, newest: false });
+  const [row] = await readRows(ctx, text, [callerOf(ctx).company], { long: true });
   return Number(row?.[0]);
 }

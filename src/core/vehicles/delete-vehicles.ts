@@ -58,7 +58,7 @@ export async function deleteVehicle(
   return againAfterDeadlock(caller, async (ctx) => {
     const [row] = await lockVehicle(onPrimary(ctx), { company, id: input.id });
     if (!row) {
-      await readOne(ctx, vehicleRows, input, { company, send: onPrimary });
+      await readOne(ctx, vehicleRows, input, { company, newest: true });
       // The vehicle was moved meanwhile to a fleet that is not locked.
       throw new ChangedMeanwhile();
     }

@@ -67,7 +67,7 @@ async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> 
   try {
     for (;;) {
       // The news is ahead of replicas.
-      const eligibility = await getEligibility(ctx, input, onPrimary);
+      const eligibility = await getEligibility(ctx, input, { newest: true });
       if (eligibility.status !== 'PENDING') return eligibility;
       if (!(await answered.wait({ ms: until - performance.now(), signal }))) return eligibility;
     }

@@ -8,7 +8,6 @@ import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onReplica } from '../sql/send.ts';
 import { isId } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
@@ -27,8 +26,8 @@ export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): 
   readOne(ctx, vehicleRows, by, { company: authorize(ctx, 'fleets:read') });
 
 /** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export const getEligibility = (ctx: Context, { vin }: { vin: string }, send: typeof onReplica = onReplica) =>
-  readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), send });
+export const getEligibility = (ctx: Context, { vin }: { vin: string }, { newest = false } = {}) =>
+  readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), newest });
 
 interface AskedVehicles {
   page: Page;
@@ -39,11 +38,10 @@ interface AskedVehicles {
 export async function listVehicles(
   ctx: Context,
   writer: RowWriter,
-  { fleetId, ...asked }: AskedVehicles & { fleetId: string },
+  { fleetId, page, filter }: AskedVehicles & { fleetId: string },
 ): Promise<TextPage> {
   const company = authorize(ctx, 'fleets:read');
-  const values = { fleet: idOrNull(fleetId) };
-  const found = await readText(ctx, vehicleRows, writer, { company, ...asked, under: OF_FLEET, values });
+  const found = await readText(ctx, vehicleRows, writer, { company, page, filter: { ...filter, fleetIds: [fleetId] } });
   // Only an empty page leaves open whether there is such a fleet.
   if (found.last === null) await needFleet(ctx, company, fleetId);
   return found;
@@ -52,8 +50,6 @@ export async function listVehicles(
 /** A page of the vehicles of all fleets of the caller's company, as `writer` writes them. */
 export const listAllVehicles = async (ctx: Context, writer: RowWriter, asked: AskedVehicles): Promise<TextPage> =>
   readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
-
-const OF_FLEET = ['v.fleet_id', '(select id from fleet where id = $fleet::uuid and company = $company)'] as const;
 
 export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
 
@@ -153,7 +149,7 @@ export const vehicleRows: Resource = {
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
     verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
   },
-  leading: { fleetIdsAlone: ['v.fleet_id', '?::uuid'] },
+  leading: { fleetIdsAlone: 'v.fleet_id' },
   seek,
   orders: vehicleOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),

@@ -9,8 +9,8 @@ import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
 import { record } from '../events/record-events.ts';
 import { field } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
-import type { Page, Slice } from '../sql/page.ts';
-import { readOne, readSlice } from '../sql/read.ts';
+import type { Page } from '../sql/page.ts';
+import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
@@ -76,8 +76,8 @@ export async function listDeliveries(
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
   const { page, state } = input;
   const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
-  const { items, more } = await readSlice<Row>(ctx, listedRows, asked);
-  return { items: items.map(toDelivery), more };
+  const { items, ...rest } = await readSlice<Row>(ctx, listedRows, asked);
+  return { ...rest, items: items.map(toDelivery) };
 }
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
@@ -146,7 +146,7 @@ const rows: Resource = {
     webhookId: ['d.webhook_id = ?::uuid', idOrNull],
     state: ['d.state = ?'],
   },
-  leading: { webhookId: ['d.webhook_id', '?::uuid'] },
+  leading: { webhookId: 'd.webhook_id' },
   primary: true,
   missing: () => new NotFound('There is no delivery with this id.'),
 };

@@ -5,8 +5,8 @@ import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '
 import { typesField } from '../events/event-types.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
-import type { Page, Slice } from '../sql/page.ts';
-import { readOne, readSlice } from '../sql/read.ts';
+import type { Page } from '../sql/page.ts';
+import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';

@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
 import type { Plan } from '../../core/sql/answer.ts';
-import type { Members, Part } from '../../core/sql/json-answer.ts';
+import type { Members, Part } from '../../core/sql/json-parts.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBounds } from './guards.ts';
