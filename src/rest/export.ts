@@ -7,8 +7,15 @@ import { selectionOf } from '../core/sql/selection.ts';
 import { eligibility, vehicle, vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';
-import type { AnswerDocs } from './openapi/route-docs.ts';
-import { type Answer, listAnswer, pagesFrom, type RestRequest, readListQuery, STREAM_PAGE } from './route.ts';
+import {
+  type Answer,
+  type AnswerDocs,
+  listAnswer,
+  pagesFrom,
+  type RestRequest,
+  readListQuery,
+  STREAM_PAGE,
+} from './route.ts';
 
 /** A vehicle with its eligibility in short. */
 export const vehicleJson = vehicle

@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
-import { ValidationFailed } from '../core/errors.ts';
+import { type ErrorCode, ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
 import { cursorOf, type Page, pageSize, readPage, type Slice } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { TextPage } from '../core/sql/read.ts';
-import type { RouteDocs } from './openapi/route-docs.ts';
+import type { HeaderName } from './openapi/json-schema.ts';
+import type { QueryParameter } from './openapi/parameters.ts';
+import type { Tag } from './openapi/tags.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
 export interface RestRequest {
@@ -40,19 +42,59 @@ export interface Answer {
   stream?: { type: string; pieces: AsyncIterable<string> };
 }
 
+/** An operation: what answers it, and what openapi.json says of it beyond what follows from the rest. */
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path in Express's notation: `/fleets/:fleetId`. */
   path: string;
-  /** `json` reads a JSON body; `upload` leaves the body to the handler, and repeated uploads too. */
-  body?: 'json' | 'upload';
   /** The scope that the token needs, where scopes are in use; core checks for more where a request needs more. */
   scope: Scope;
   /** `optional` where contracts may be open to callers without a token; core decides. */
   token?: 'optional';
-  docs: RouteDocs;
+  /** Names the operation for good: generated clients call their function so. */
+  operationId: string;
+  tag: Tag;
+  /** A few words, without a full stop. */
+  summary: string;
+  /** Whole sentences: what happens, and what a caller would not guess. */
+  description: string;
+  query?: readonly QueryParameter[];
+  /** Whether what it shows or changes has an `ETag`, which `If-None-Match` or `If-Match` may name. */
+  etag?: true;
+  /** Whether `Prefer: wait=N` is heard. */
+  prefer?: true;
+  /** The schema that core reads the JSON body with; of an upload, its form. */
+  body?: z.ZodObject;
+  /**
+   * Of an upload, whose body is left to the handler, and repeated uploads too: media types of a body that is the file itself,
+   * with an example of what is text.
+   */
+  files?: Readonly<Record<string, string | null>>;
+  /** Answers by status, without errors. */
+  answers: Readonly<Record<number, AnswerDocs>>;
+  /** Errors of this operation; those of all operations of its kind are added. */
+  errors?: readonly ErrorCode[];
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }
+
+export interface AnswerDocs {
+  description: string;
+  /** Absent: the answer has no body. */
+  schema?: z.ZodType;
+  type?: 'application/json' | 'text/csv' | 'text/event-stream';
+  /** Alternative forms of the body, by media type. */
+  files?: Readonly<Record<string, z.ZodType>>;
+  headers?: readonly HeaderName[];
+}
+
+const routeBy =
+  (method: Route['method']) =>
+  (path: string, route: Omit<Route, 'method' | 'path'>): Route => ({ method, path, ...route });
+
+export const get = routeBy('GET');
+export const post = routeBy('POST');
+export const patch = routeBy('PATCH');
+export const remove = routeBy('DELETE');
 
 /** A parameter of the query that stands there once, if at all. */
 export const once = z.string('stands once').optional();

@@ -75,7 +75,7 @@ export function restApi(services: HttpServices): RequestHandler {
     const request: RestRequest = {
       params: req.params as RestRequest['params'],
       query: req.query,
-      body: route.body === 'json' ? await readJson(req, res) : undefined,
+      body: route.body && !route.files ? await readJson(req, res) : undefined,
       left: () => leftOf(res),
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
@@ -100,7 +100,7 @@ function preferredOf<Type extends string>(req: Request, types: readonly [Type, .
 }
 
 async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<Answer> {
-  const repeatable = route.method === 'POST' && route.body !== 'upload';
+  const repeatable = route.method === 'POST' && !route.files;
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return route.answer(ctx, request);
   const asked = createHash('sha256')
