@@ -4,7 +4,7 @@ import { activityCount, company, companyActivity, getCompany } from '../core/rea
 import { historyItem, historyRows, listHistory } from '../core/reads/history.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf } from '../core/sql/selection.ts';
-import { commaList, get, listAnswer, once, pathWith } from './route.ts';
+import { commaList, get, listAnswer, once } from './route.ts';
 
 const asJson = jsonWriter(historyRows.members, selectionOf(historyItem));
 const activityQuery = z.object({ from: once, to: once, by: once, fleetId: once });
@@ -18,7 +18,7 @@ export const companyRoutes = [
     summary: 'Get your company',
     description: 'The company of the token with its totals.',
     answers: { 200: { description: 'The company.', schema: company } },
-    answer: async (ctx) => ({ status: 200, body: await getCompany(ctx) }),
+    answer: async (ctx) => ({ body: await getCompany(ctx) }),
   }),
   get('/company/activity', {
     scope: 'fleets:read',
@@ -31,7 +31,6 @@ export const companyRoutes = [
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
     answers: { 200: { description: 'The numbers.', schema: z.array(activityCount) } },
     answer: async (ctx, { query }) => ({
-      status: 200,
       body: await companyActivity(ctx, readInput(activityQuery, query)),
     }),
   }),
@@ -49,8 +48,8 @@ export const companyRoutes = [
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const { type: types, ...others } = readInput(historyQuery, request.query);
-      const path = pathWith('/history', request, historyQuery);
-      return listAnswer(request, path, (page) => listHistory(ctx, asJson, { page, filter: { ...others, types } }));
+      const filter = { ...others, types };
+      return listAnswer(request, (page) => listHistory(ctx, asJson, { page, filter }), { filter: historyQuery });
     },
   }),
 ];

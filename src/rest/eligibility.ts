@@ -37,11 +37,11 @@ export const eligibilityRoutes = [
     },
     errors: ['MANUFACTURER_NOT_SUPPORTED', 'VEHICLE_NOT_FOUND', 'ELIGIBILITY_IN_PROGRESS'],
     async answer(ctx, { params, header, closed }) {
-      const { vin = '' } = params;
+      const { vin } = params;
       const wait = preferredWait(header('Prefer'));
-      if (wait === undefined) return { status: 200, text: await getAnswerText(ctx, asJson, { vin }) };
+      if (wait === undefined) return { text: await getAnswerText(ctx, asJson, { vin }) };
       const answer = await getAnswer(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
-      return { status: 200, headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
+      return { headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },
   }),
   post('/vehicles/eligibility/:vin/refresh', {
@@ -54,7 +54,7 @@ export const eligibilityRoutes = [
     errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });
-      return { status: 202, body: known && shape(known) };
+      return { body: known && shape(known) };
     },
   }),
 ];

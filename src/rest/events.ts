@@ -5,7 +5,7 @@ import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
-import { commaList, get, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest } from './route.ts';
+import { commaList, get, inSteps, jsonPageOf, listAnswer, once, type RestRequest } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
@@ -51,7 +51,7 @@ export const eventRoutes = [
     answer(ctx, request) {
       const filter = readFilter(request);
       const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
-      return listAnswer(withCursor(request), pathWith('/events', request, eventQuery), read);
+      return listAnswer(withCursor(request), read, { filter: eventQuery });
     },
   }),
   get('/events/stream', {
@@ -89,6 +89,6 @@ export const eventRoutes = [
     description: `One event, as long as it is kept. ${scope}`,
     answers: { 200: { description: 'The event.', schema: event } },
     errors: ['NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getEvent(ctx, { id: params.id ?? '' })) }),
+    answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
   }),
 ];

@@ -101,22 +101,23 @@ const headers = { Vary: 'Accept' };
  */
 export async function vehiclesAnswer(
   request: RestRequest,
-  path: string,
+  filter: z.ZodObject,
   read: (writer: RowWriter, page: Page) => Promise<TextPage>,
 ): Promise<Answer> {
+  const list = { filter, orders: vehicleOrders };
   const type = request.accepts(types);
   if (type === 'application/json') {
-    const answer = await listAnswer(request, path, (page) => read(asJson, page), vehicleOrders);
+    const answer = await listAnswer(request, (page) => read(asJson, page), list);
     return { ...answer, headers: { ...answer.headers, ...headers } };
   }
   const { writer, file, head } = formats[type];
-  const { page, paged, linkTo } = readListQuery(request, path, vehicleOrders);
+  const { page, paged, linkTo } = readListQuery(request, list);
   const readPage = (one: Page) => read(writer, one);
   const first = await readPage(paged ? page : { ...page, limit: STREAM_PAGE });
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};
   const pieces = fileOf(head, paged ? [first] : pagesFrom(first, page.order, readPage));
   const disposition = { 'Content-Disposition': `attachment; filename="${file}"` };
-  return { status: 200, headers: { ...headers, ...disposition, ...link }, stream: { type, pieces } };
+  return { headers: { ...headers, ...disposition, ...link }, stream: { type, pieces } };
 }
 
 async function* fileOf(

@@ -5,8 +5,8 @@ import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-flee
 import { readInput } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { selectionOf, shapeOf } from '../core/sql/selection.ts';
-import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { get, listAnswer, membersOf, once, patch, pathWith, post, remove } from './route.ts';
+import { expectedBy } from './etag.ts';
+import { get, listAnswer, membersOf, once, patch, post, remove } from './route.ts';
 
 const asJson = jsonWriter(fleetRows.members, selectionOf(fleet));
 const shape = shapeOf(fleet);
@@ -25,21 +25,22 @@ export const fleetRoutes = [
     async answer(ctx, request) {
       const filter = readInput(filterQuery, request.query);
       readInput(fleetFilter, filter);
-      const path = pathWith('/fleets', request, filterQuery);
-      return listAnswer(request, path, (page) => listFleets(ctx, asJson, { page, filter }), fleetOrders);
+      const list = { filter: filterQuery, orders: fleetOrders };
+      return listAnswer(request, (page) => listFleets(ctx, asJson, { page, filter }), list);
     },
   }),
   post('/fleets', {
     scope: 'fleets:write',
     operationId: 'createFleet',
+    etag: true,
     tag: 'Fleets',
     summary: 'Create a fleet',
     description: 'Creates a fleet of your company. Texts are trimmed.',
     body: createFleetInput,
-    answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location', 'ETag'] } },
+    answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location'] } },
     async answer(ctx, { body }) {
       const made = await createFleet(ctx, body);
-      return taggedAnswer(201, shape(made), { Location: `/fleets/${made.id}` });
+      return { headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
     },
   }),
   get('/fleets/:fleetId', {
@@ -51,8 +52,7 @@ export const fleetRoutes = [
     description: 'One fleet of your company.',
     answers: { 200: { description: 'The fleet.', schema: fleet } },
     errors: ['FLEET_NOT_FOUND'],
-    answer: async (ctx, request) =>
-      getAnswer(request, shape(await getFleet(ctx, { id: request.params.fleetId ?? '' }))),
+    answer: async (ctx, { params }) => ({ body: shape(await getFleet(ctx, { id: params.fleetId })) }),
   }),
   patch('/fleets/:fleetId', {
     scope: 'fleets:write',
@@ -66,7 +66,7 @@ export const fleetRoutes = [
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const input = { ...membersOf(request), id: request.params.fleetId };
-      return taggedAnswer(200, shape(await updateFleet(ctx, input, expectedBy(request, shape))));
+      return { body: shape(await updateFleet(ctx, input, expectedBy(request, shape))) };
     },
   }),
   remove('/fleets/:fleetId', {
@@ -79,8 +79,7 @@ export const fleetRoutes = [
     answers: { 200: { description: 'The fleet as it was.', schema: fleet } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, request) => ({
-      status: 200,
-      body: shape(await deleteFleet(ctx, { id: request.params.fleetId ?? '' }, expectedBy(request, shape))),
+      body: shape(await deleteFleet(ctx, { id: request.params.fleetId }, expectedBy(request, shape))),
     }),
   }),
 ];

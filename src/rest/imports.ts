@@ -78,7 +78,7 @@ const progressEvent = (run: Import) =>
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
   const { params } = request;
   const signal = request.closed();
-  const changes = await importChanges(ctx, { importId: params.id ?? '' }, signal);
+  const changes = await importChanges(ctx, { importId: params.id }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };
 }
@@ -119,7 +119,7 @@ export const importRoutes = [
     description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
     answers: { 200: { description: 'The import.', schema: importSchema } },
     errors: ['IMPORT_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getImport(ctx, { id: params.id ?? '' })) }),
+    answer: async (ctx, { params }) => ({ body: shape(await getImport(ctx, params)) }),
   }),
   get('/imports/:id/events', {
     scope: 'fleets:read',
@@ -165,9 +165,9 @@ export const importRoutes = [
     errors: ['IMPORT_NOT_FOUND'],
     async answer(ctx, { params }) {
       const headers = { 'Content-Disposition': `attachment; filename="rejected.csv"` };
-      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id ?? '' });
-      if (rest) return { status: 200, headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
-      return { status: 200, headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
+      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id });
+      if (rest) return { headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
+      return { headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
     },
   }),
 ];

@@ -17,7 +17,7 @@ export const manufacturerRoutes = [
     answers: { 200: { description: 'The manufacturers.', schema: z.array(manufacturer) } },
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
-      return { status: 200, body: ctx.services.manufacturers.list().map(shape) };
+      return { body: ctx.services.manufacturers.list().map(shape) };
     },
   }),
   get('/providers', {
@@ -28,7 +28,6 @@ export const manufacturerRoutes = [
     description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
     answers: { 200: { description: 'The providers.', schema: z.array(provider) } },
     answer: async (ctx) => ({
-      status: 200,
       body: (await listProviders(ctx)).map(providerShape),
     }),
   }),

@@ -37,7 +37,7 @@ export const searchRoutes = [
     answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
     async answer(ctx, { query }) {
       const { q: text, limit: first } = readInput(searchQuery, query);
-      return { status: 200, body: (await search(ctx, { text, first })).map(shape) };
+      return { body: (await search(ctx, { text, first })).map(shape) };
     },
   }),
 ];

@@ -15,20 +15,9 @@ import {
   movedVehicles,
   moveVehiclesInput,
 } from '../core/vehicles/vin-lists.ts';
-import { expectedBy, getAnswer } from './etag.ts';
+import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import {
-  commaList,
-  get,
-  membersOf,
-  once,
-  pathWith,
-  post,
-  type RestRequest,
-  type Route,
-  readAddQuery,
-  remove,
-} from './route.ts';
+import { commaList, get, membersOf, once, post, type RestRequest, type Route, readAddQuery, remove } from './route.ts';
 
 const addedJson = addedVehicles
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
@@ -68,10 +57,7 @@ function readFilter({ query }: RestRequest): VehicleFilter {
   return { ...others, fleetIds } as VehicleFilter;
 }
 
-const deleteMany = async (ctx: Context, { body }: RestRequest) => ({
-  status: 200,
-  body: await deleteVehicles(ctx, body),
-});
+const deleteMany = async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) });
 
 export const vehicleRoutes = [
   get('/fleets/:fleetId/vehicles', {
@@ -85,10 +71,11 @@ export const vehicleRoutes = [
     answers: { 200: vehiclesDocs },
     errors: ['FLEET_NOT_FOUND'],
     answer(ctx, request) {
-      const fleetId = request.params.fleetId ?? '';
+      const { fleetId } = request.params;
       const { fleetIds: _, ...filter } = readFilter(request);
-      const path = pathWith(`/fleets/${fleetId}/vehicles`, request, filterQuery);
-      return vehiclesAnswer(request, path, (writer, page) => listVehicles(ctx, writer, { fleetId, page, filter }));
+      return vehiclesAnswer(request, filterQuery, (writer, page) =>
+        listVehicles(ctx, writer, { fleetId, page, filter }),
+      );
     },
   }),
   get('/vehicles', {
@@ -104,8 +91,7 @@ export const vehicleRoutes = [
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
-      const path = pathWith('/vehicles', request, filterQuery);
-      return vehiclesAnswer(request, path, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
+      return vehiclesAnswer(request, filterQuery, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
     },
   }),
   post('/vehicles', {
@@ -157,7 +143,7 @@ export const vehicleRoutes = [
     body: moveVehiclesInput,
     answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
     errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
-    answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
+    answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
   }),
   get('/vehicles/:vehicleId', {
     scope: 'fleets:read',
@@ -168,8 +154,7 @@ export const vehicleRoutes = [
     description: 'One vehicle of your company.',
     answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
-    answer: async (ctx, request) =>
-      getAnswer(request, shape(await getVehicle(ctx, { id: request.params.vehicleId ?? '' }))),
+    answer: async (ctx, { params }) => ({ body: shape(await getVehicle(ctx, { id: params.vehicleId })) }),
   }),
   remove('/vehicles/:vehicleId', {
     scope: 'fleets:write',
@@ -181,8 +166,7 @@ export const vehicleRoutes = [
     answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, request) => ({
-      status: 200,
-      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId ?? '' }, expectedBy(request, shape))),
+      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId }, expectedBy(request, shape))),
     }),
   }),
 ];

@@ -1,14 +1,7 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
-import {
-  type DeliveryState,
-  delivery,
-  deliveryState,
-  listDeliveries,
-  redeliver,
-  testWebhook,
-} from '../core/webhooks/deliveries.ts';
+import { delivery, deliveryState, listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
@@ -24,8 +17,8 @@ import {
   rotateWebhookSecret,
   updateWebhook,
 } from '../core/webhooks/webhooks.ts';
-import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { get, inSteps, jsonPageOf, listAnswer, membersOf, patch, post, type RestRequest, remove } from './route.ts';
+import { expectedBy } from './etag.ts';
+import { get, inSteps, jsonPageOf, listAnswer, membersOf, patch, post, remove } from './route.ts';
 
 const secretJson = webhook
   .extend({ secret: webhookWithSecret.shape.secret })
@@ -45,8 +38,6 @@ const deliveryQuery = z.object({
   state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),
 });
 
-const idOf = ({ params }: RestRequest) => ({ id: params.id ?? '' });
-
 export const webhookRoutes = [
   post('/webhooks', {
     scope: 'fleets:write',
@@ -61,7 +52,7 @@ export const webhookRoutes = [
     errors,
     async answer(ctx, { body }) {
       const created = await createWebhook(ctx, body);
-      return { status: 201, headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
+      return { headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
     },
   }),
   get('/webhooks', {
@@ -72,8 +63,7 @@ export const webhookRoutes = [
     description: 'The webhooks of the company, oldest first.',
     query: ['limit', 'after'],
     answers: { 200: { description: 'The webhooks.', schema: z.array(webhook), headers: ['Link'] } },
-    answer: (ctx, request) =>
-      listAnswer(request, '/webhooks', async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
+    answer: (ctx, request) => listAnswer(request, async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
   }),
   get('/webhooks/:id', {
     scope: 'fleets:read',
@@ -84,7 +74,7 @@ export const webhookRoutes = [
     description: 'One webhook; its secret is not shown again.',
     answers: one,
     errors,
-    answer: async (ctx, request) => getAnswer(request, shape(await getWebhook(ctx, idOf(request)))),
+    answer: async (ctx, { params }) => ({ body: shape(await getWebhook(ctx, params)) }),
   }),
   patch('/webhooks/:id', {
     scope: 'fleets:write',
@@ -97,8 +87,8 @@ export const webhookRoutes = [
     answers: one,
     errors,
     async answer(ctx, request) {
-      const input = { ...membersOf(request), ...idOf(request) };
-      return taggedAnswer(200, shape(await updateWebhook(ctx, input, expectedBy(request, shape))));
+      const input = { ...membersOf(request), id: request.params.id };
+      return { body: shape(await updateWebhook(ctx, input, expectedBy(request, shape))) };
     },
   }),
   remove('/webhooks/:id', {
@@ -111,8 +101,7 @@ export const webhookRoutes = [
     answers: { 200: { description: 'The webhook as it was.', schema: webhook } },
     errors,
     answer: async (ctx, request) => ({
-      status: 200,
-      body: shape(await deleteWebhook(ctx, idOf(request), expectedBy(request, shape))),
+      body: shape(await deleteWebhook(ctx, request.params, expectedBy(request, shape))),
     }),
   }),
   post('/webhooks/:id/rotate', {
@@ -123,7 +112,7 @@ export const webhookRoutes = [
     description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
     answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
     errors,
-    answer: async (ctx, request) => ({ status: 200, body: withSecret(await rotateWebhookSecret(ctx, idOf(request))) }),
+    answer: async (ctx, { params }) => ({ body: withSecret(await rotateWebhookSecret(ctx, params)) }),
   }),
   post('/webhooks/:id/test', {
     scope: 'fleets:write',
@@ -133,7 +122,7 @@ export const webhookRoutes = [
     description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
     answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
     errors,
-    answer: async (ctx, request) => ({ status: 202, body: deliveryShape(await testWebhook(ctx, idOf(request))) }),
+    answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
   }),
   get('/webhooks/:id/deliveries', {
     scope: 'fleets:read',
@@ -147,13 +136,12 @@ export const webhookRoutes = [
     answers: { 200: { description: 'The deliveries.', schema: z.array(delivery), headers: ['Link'] } },
     errors,
     answer(ctx, request) {
-      const webhookId = request.params.id ?? '';
-      const state: DeliveryState | undefined = readInput(deliveryQuery, request.query).state;
-      const path = `/webhooks/${webhookId}/deliveries${state ? `?state=${state}` : ''}`;
+      const webhookId = request.params.id;
+      const { state } = readInput(deliveryQuery, request.query);
       const read = inSteps(async (page) =>
         jsonPageOf(await listDeliveries(ctx, { webhookId, page, state }), deliveryShape),
       );
-      return listAnswer(request, path, read);
+      return listAnswer(request, read, { filter: deliveryQuery });
     },
   }),
   post('/webhooks/:id/deliveries/:deliveryId/redeliver', {
@@ -166,9 +154,8 @@ export const webhookRoutes = [
       'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
     answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
     errors: [...errors, 'NOT_FOUND'],
-    async answer(ctx, { params }) {
-      const again = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });
-      return { status: 202, body: deliveryShape(again) };
-    },
+    answer: async (ctx, { params: { id: webhookId, deliveryId } }) => ({
+      body: deliveryShape(await redeliver(ctx, { webhookId, deliveryId })),
+    }),
   }),
 ];

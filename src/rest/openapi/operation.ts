@@ -11,7 +11,7 @@ import {
   mapValues,
   type Schemas,
 } from './json-schema.ts';
-import { pathParameter } from './parameters.ts';
+import { type PathParameter, pathParameter } from './parameters.ts';
 import { problemExamples, problemJson } from './problems.ts';
 
 /** A route as an operation of the document. */
@@ -35,16 +35,20 @@ export function operationOf(route: Route, schemas: Schemas): Json {
 
 const bearer = { bearer: [] };
 
+/** Of something that is there already. */
+const isChange = (method: Route['method']): boolean => method === 'PATCH' || method === 'DELETE';
+
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
 function parametersOf({ method, path, query = [], prefer, etag }: Route): Json[] {
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name));
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name as PathParameter));
   return [
     ...inPath,
     ...query.map(parameter),
     ...(method === 'POST' ? [parameter('Idempotency-Key')] : []),
     ...(prefer ? [parameter('Prefer')] : []),
-    ...(etag ? [parameter(method === 'GET' ? 'If-None-Match' : 'If-Match')] : []),
+    ...(etag && method === 'GET' ? [parameter('If-None-Match')] : []),
+    ...(etag && isChange(method) ? [parameter('If-Match')] : []),
   ];
 }
 
@@ -83,7 +87,7 @@ function codesOf({ method, query, body, files, etag, errors = [] }: Route): Erro
   const reads = query || body || method === 'POST';
   return [
     ...errors,
-    ...(etag && method !== 'GET' ? (['PRECONDITION_FAILED'] as const) : []),
+    ...(etag && isChange(method) ? (['PRECONDITION_FAILED'] as const) : []),
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
     ...(method === 'GET' ? (['COST_EXCEEDED'] as const) : []),
     ...(body && !files ? (['MALFORMED_JSON'] as const) : []),

@@ -135,7 +135,7 @@ export type QueryParameter = keyof typeof queryParameters;
 const anyId = { type: 'string' };
 
 /** Parameters of paths by name. */
-const pathParameters: Readonly<Record<string, { description: string; schema: Json; example: string }>> = {
+const pathParameters = {
   fleetId: { description: 'The id of the fleet.', schema: anyId, example: UUID },
   vehicleId: { description: 'The id of the vehicle.', schema: anyId, example: UUID },
   id: {
@@ -151,12 +151,14 @@ const pathParameters: Readonly<Record<string, { description: string; schema: Jso
   },
 };
 
-/** The parameter of that name in a path; throws for one that nobody has described. */
-export function pathParameter(name: string): Json {
-  const known = pathParameters[name];
-  if (!known) throw new Error(`The path parameter "${name}" is not described.`);
-  return { name, in: 'path', required: true, ...known };
-}
+export type PathParameter = keyof typeof pathParameters;
+
+export const pathParameter = (name: PathParameter): Json => ({
+  name,
+  in: 'path',
+  required: true,
+  ...pathParameters[name],
+});
 
 export const idempotencyKey: Json = {
   name: 'Idempotency-Key',
