@@ -160,9 +160,10 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
 
 /** `?sort=…` as readPage takes it; a list without orders has none. */
 function readSort({ sort }: RestRequest['query'], orders: Orders) {
+  if (sort === undefined) return undefined;
   const sorts = sortsOf(orders);
   const names = Object.keys(sorts);
-  if (sort === undefined || names.length === 0) return undefined;
+  if (names.length === 0) return undefined;
   if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return sorts[sort];
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }
