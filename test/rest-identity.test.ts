@@ -104,7 +104,7 @@ describe('AUTH_SCOPES', () => {
         form.append('fleetId', unknownId);
         form.append('vins', new Blob(['vin\n'], { type: 'text/csv' }), 'vins.csv');
       }
-      const body = route.body && { json: {}, upload: form }[route.body];
+      const body = route.files ? form : route.body && {};
       const refused = await others.send(route.method, path, body);
       expect(refused, `${route.method} ${path}`).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
       expect(refused.headers.get('www-authenticate')).toContain(`error="insufficient_scope", scope="${scope}"`);

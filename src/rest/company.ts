@@ -3,65 +3,52 @@ import { readInput } from '../core/input.ts';
 import { activityCount, company, companyActivity, getCompany } from '../core/reads/company.ts';
 import { historyItem, historyRows, listHistory } from '../core/reads/history.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { commaList, listAnswer, once, pathWith, type Route } from './route.ts';
+import { commaList, get, listAnswer, once } from './route.ts';
 
 const asJson = jsonWriter(historyRows.members, historyItem);
 const activityQuery = z.object({ from: once, to: once, by: once, fleetId: once });
 const historyQuery = z.object({ type: commaList, fleetId: once });
 
-export const companyRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/company',
+export const companyRoutes = [
+  get('/company', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getCompany',
-      tag: 'Company',
-      summary: 'Get your company',
-      description: 'The company of the token with its totals.',
-      answers: { 200: { description: 'The company.', schema: company } },
-    },
-    answer: async (ctx) => ({ status: 200, body: await getCompany(ctx) }),
-  },
-  {
-    method: 'GET',
-    path: '/company/activity',
+    operationId: 'getCompany',
+    tag: 'Company',
+    summary: 'Get your company',
+    description: 'The company of the token with its totals.',
+    answers: { 200: { description: 'The company.', schema: company } },
+    answer: async (ctx) => ({ body: await getCompany(ctx) }),
+  }),
+  get('/company/activity', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getActivity',
-      tag: 'Company',
-      summary: 'Count events by hour or day',
-      description:
-        'How many events of each type each hour or day had, the oldest first; those without any are left out. At most ' +
-        '1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
-      query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
-      answers: { 200: { description: 'The numbers.', schema: z.array(activityCount) } },
-    },
+    operationId: 'getActivity',
+    tag: 'Company',
+    summary: 'Count events by hour or day',
+    description:
+      'How many events of each type each hour or day had, the oldest first; those without any are left out. At most ' +
+      '1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
+    query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
+    answers: { 200: { description: 'The numbers.', schema: z.array(activityCount) } },
     answer: async (ctx, { query }) => ({
-      status: 200,
       body: await companyActivity(ctx, readInput(activityQuery, query)),
     }),
-  },
-  {
-    method: 'GET',
-    path: '/history',
+  }),
+  get('/history', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listHistory',
-      tag: 'Company',
-      summary: 'List what happened',
-      description:
-        'What happened as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers ' +
-        'answered in an hour is one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
-        'items of contracts need `contracts:read` beside `fleets:read`.',
-      query: ['eventType', 'eventFleetId', 'limit', 'after'],
-      answers: { 200: { description: 'The history.', schema: z.array(historyItem), headers: ['Link'] } },
-      errors: ['PAYLOAD_TOO_LARGE'],
-    },
+    operationId: 'listHistory',
+    tag: 'Company',
+    summary: 'List what happened',
+    description:
+      'What happened as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers ' +
+      'answered in an hour is one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
+      'items of contracts need `contracts:read` beside `fleets:read`.',
+    query: ['eventType', 'eventFleetId', 'limit', 'after'],
+    answers: { 200: { description: 'The history.', schema: z.array(historyItem), headers: ['Link'] } },
+    errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const { type: types, ...others } = readInput(historyQuery, request.query);
-      const path = pathWith('/history', request, historyQuery);
-      return listAnswer(request, path, (page) => listHistory(ctx, asJson, { page, filter: { ...others, types } }));
+      const filter = { ...others, types };
+      return listAnswer(request, (page) => listHistory(ctx, asJson, { page, filter }), { filter: historyQuery });
     },
-  },
+  }),
 ];

@@ -6,8 +6,8 @@ import { ValidationFailed } from '../core/errors.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { shapeOf } from '../core/sql/selection.ts';
-import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { listAnswer, type Route } from './route.ts';
+import { expectedBy } from './etag.ts';
+import { get, listAnswer, post, type RestRequest, remove } from './route.ts';
 
 const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
@@ -20,7 +20,8 @@ const conditionsFields = z.object(
   'must be a JSON object',
 );
 
-function readConditions(query: Readonly<Record<string, unknown>>): { company: string; text: string } {
+/** The company whose contracts are wanted. */
+function readConditions({ query }: RestRequest): string {
   const { conditions: text } = readInput(conditionsQuery, query);
   let conditions: unknown;
   try {
@@ -34,82 +35,66 @@ function readConditions(query: Readonly<Record<string, unknown>>): { company: st
       },
     ]);
   }
-  return { ...readInput(z.object({ conditions: conditionsFields }), { conditions }).conditions, text };
+  return readInput(z.object({ conditions: conditionsFields }), { conditions }).conditions.company;
 }
 
-export const contractRoutes: Route[] = [
-  {
-    method: 'POST',
-    path: '/contracts',
+export const contractRoutes = [
+  post('/contracts', {
     scope: 'contracts:write',
-    body: 'json',
     token: 'optional',
-    docs: {
-      operationId: 'createContract',
-      tag: 'Contracts',
-      summary: 'Create a contract',
-      description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
-      body: { input: createContractInput },
-      answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location', 'ETag'] } },
-      errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
-    },
+    operationId: 'createContract',
+    etag: true,
+    tag: 'Contracts',
+    summary: 'Create a contract',
+    description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
+    body: createContractInput,
+    answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location'] } },
+    errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
     async answer(ctx, { body }) {
       const made = await createContract(ctx, body);
-      return taggedAnswer(201, shape(made), { Location: `/contracts/${made.id}` });
+      return { headers: { Location: `/contracts/${made.id}` }, body: shape(made) };
     },
-  },
-  {
-    method: 'GET',
-    path: '/contracts',
+  }),
+  get('/contracts', {
     scope: 'contracts:read',
     token: 'optional',
-    docs: {
-      operationId: 'listContracts',
-      tag: 'Contracts',
-      summary: 'List the contracts of a company',
-      description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
-      query: ['conditions', 'sortContracts', 'limit', 'after'],
-      answers: { 200: { description: 'The contracts.', schema: z.array(contract), headers: ['Link'] } },
-    },
+    operationId: 'listContracts',
+    tag: 'Contracts',
+    summary: 'List the contracts of a company',
+    description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
+    query: ['conditions', 'sortContracts', 'limit', 'after'],
+    answers: { 200: { description: 'The contracts.', schema: z.array(contract), headers: ['Link'] } },
     answer(ctx, request) {
-      const { company, text } = readConditions(request.query);
-      const path = `/contracts?conditions=${encodeURIComponent(text)}`;
-      return listAnswer(request, path, (page) => listContracts(ctx, asJson, { company, page }), contractOrders);
+      const company = readConditions(request);
+      const list = { filter: conditionsQuery, orders: contractOrders };
+      return listAnswer(request, (page) => listContracts(ctx, asJson, { company, page }), list);
     },
-  },
-  {
-    method: 'GET',
-    path: '/contracts/:id',
+  }),
+  get('/contracts/:id', {
     scope: 'contracts:read',
     token: 'optional',
-    docs: {
-      operationId: 'getContract',
-      etag: true,
-      tag: 'Contracts',
-      summary: 'Get a contract',
-      description: `One contract. ${open}`,
-      answers: { 200: { description: 'The contract.', schema: contract } },
-      errors: ['CONTRACT_NOT_FOUND'],
-    },
-    answer: async (ctx, request) => getAnswer(request, shape(await getContract(ctx, { id: request.params.id ?? '' }))),
-  },
-  {
-    method: 'DELETE',
-    path: '/contracts/:id',
+    operationId: 'getContract',
+    etag: true,
+    tag: 'Contracts',
+    summary: 'Get a contract',
+    description: `One contract. ${open}`,
+    answers: { 200: { description: 'The contract.', schema: contract } },
+    errors: ['CONTRACT_NOT_FOUND'],
+    answer: async (ctx, { params }) => ({ body: shape(await getContract(ctx, params)) }),
+  }),
+  remove('/contracts/:id', {
     scope: 'contracts:write',
     token: 'optional',
-    docs: {
-      operationId: 'deleteContract',
-      etag: true,
-      tag: 'Contracts',
-      summary: 'Delete a contract',
-      description: `Deletes a contract, whether it is in force or not. ${open}`,
-      answers: { 204: { description: 'It is deleted.' } },
-      errors: ['CONTRACT_NOT_FOUND'],
-    },
+    operationId: 'deleteContract',
+    etag: true,
+    tag: 'Contracts',
+    summary: 'Delete a contract',
+    description: `Deletes a contract, whether it is in force or not. ${open}`,
+    answers: { 204: { description: 'It is deleted.' } },
+    errors: ['CONTRACT_NOT_FOUND'],
     async answer(ctx, request) {
-      await deleteContract(ctx, { id: request.params.id ?? '' }, expectedBy(request, shape));
-      return { status: 204 };
+      await deleteContract(ctx, request.params, expectedBy(request, shape));
+      return {};
     },
-  },
+  }),
 ];

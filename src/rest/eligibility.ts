@@ -3,7 +3,7 @@ import { shapeOf } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
-import type { Route } from './route.ts';
+import { get, post } from './route.ts';
 
 const asJson = jsonWriter(eligibilityRows.members, eligibility);
 const shape = shapeOf(eligibility);
@@ -16,53 +16,45 @@ function preferredWait(prefer: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT);
 }
 
-export const eligibilityRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/vehicles/eligibility/:vin',
+export const eligibilityRoutes = [
+  get('/vehicles/eligibility/:vin', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getEligibility',
-      tag: 'Eligibility',
-      summary: 'Get the eligibility of a vehicle',
-      description:
-        'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
-        'as far as is known: the next attempt, or the vehicles before it at the pace of the latest answers. ' +
-        'Send `Prefer: wait=10` to wait for it.',
-      prefer: true,
-      answers: {
-        200: {
-          description:
-            'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
-          schema: eligibility,
-          headers: ['Preference-Applied'],
-        },
+    operationId: 'getEligibility',
+    tag: 'Eligibility',
+    summary: 'Get the eligibility of a vehicle',
+    description:
+      'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
+      'as far as is known: the next attempt, or the vehicles before it at the pace of the latest answers. ' +
+      'Send `Prefer: wait=10` to wait for it.',
+    prefer: true,
+    answers: {
+      200: {
+        description:
+          'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
+        schema: eligibility,
+        headers: ['Preference-Applied'],
       },
-      errors: ['MANUFACTURER_NOT_SUPPORTED', 'VEHICLE_NOT_FOUND', 'ELIGIBILITY_IN_PROGRESS'],
     },
+    errors: ['MANUFACTURER_NOT_SUPPORTED', 'VEHICLE_NOT_FOUND', 'ELIGIBILITY_IN_PROGRESS'],
     async answer(ctx, { params, header, closed }) {
-      const { vin = '' } = params;
+      const { vin } = params;
       const wait = preferredWait(header('Prefer'));
-      if (wait === undefined) return { status: 200, text: await getAnswerText(ctx, asJson, { vin }) };
+      if (wait === undefined) return { text: await getAnswerText(ctx, asJson, { vin }) };
       const answer = await getAnswer(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
-      return { status: 200, headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
+      return { headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },
-  },
-  {
-    method: 'POST',
-    path: '/vehicles/eligibility/:vin/refresh',
+  }),
+  post('/vehicles/eligibility/:vin/refresh', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'refreshEligibility',
-      tag: 'Eligibility',
-      summary: 'Ask the manufacturer again',
-      description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
-      answers: { 202: { description: 'What is known so far.', schema: eligibility } },
-      errors: ['VEHICLE_NOT_FOUND'],
-    },
+    operationId: 'refreshEligibility',
+    tag: 'Eligibility',
+    summary: 'Ask the manufacturer again',
+    description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
+    answers: { 202: { description: 'What is known so far.', schema: eligibility } },
+    errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });
-      return { status: 202, body: known && shape(known) };
+      return { body: known && shape(known) };
     },
-  },
+  }),
 ];

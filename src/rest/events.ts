@@ -5,7 +5,7 @@ import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
-import { commaList, inSteps, jsonPageOf, listAnswer, once, pathWith, type RestRequest, type Route } from './route.ts';
+import { commaList, get, inSteps, jsonPageOf, listAnswer, once, type RestRequest } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
@@ -38,49 +38,41 @@ const LONGEST_MS = 15 * 60_000;
 /** `id` is what the browser sends back as Last-Event-ID. */
 const frame = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
 
-export const eventRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/events',
+export const eventRoutes = [
+  get('/events', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listEvents',
-      tag: 'Events',
-      summary: 'List events',
-      description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
-      query: [...filters, 'limit', 'after'],
-      answers: { 200: { description: 'The events.', schema: z.array(event), headers: ['Link'] } },
-      errors: ['PAYLOAD_TOO_LARGE'],
-    },
+    operationId: 'listEvents',
+    tag: 'Events',
+    summary: 'List events',
+    description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
+    query: [...filters, 'limit', 'after'],
+    answers: { 200: { description: 'The events.', schema: z.array(event), headers: ['Link'] } },
+    errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
       const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
-      return listAnswer(withCursor(request), pathWith('/events', request, eventQuery), read);
+      return listAnswer(withCursor(request), read, { filter: eventQuery });
     },
-  },
-  {
-    method: 'GET',
-    path: '/events/stream',
+  }),
+  get('/events/stream', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'streamEvents',
-      tag: 'Events',
-      summary: 'Follow events',
-      description: `Server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) it goes on after that event and misses none; without, it begins now. It ends after 15 minutes: clients come back by themselves. ${scope}`,
-      query: [...filters, 'after'],
-      answers: {
-        200: {
-          description: 'The events as they come.',
-          schema: field(
-            z.string(),
-            'Server-sent events.',
-            'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',
-          ),
-          type: 'text/event-stream',
-        },
+    operationId: 'streamEvents',
+    tag: 'Events',
+    summary: 'Follow events',
+    description: `Server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) it goes on after that event and misses none; without, it begins now. It ends after 15 minutes: clients come back by themselves. ${scope}`,
+    query: [...filters, 'after'],
+    answers: {
+      200: {
+        description: 'The events as they come.',
+        schema: field(
+          z.string(),
+          'Server-sent events.',
+          'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',
+        ),
+        type: 'text/event-stream',
       },
-      errors: ['FLEET_NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
     },
+    errors: ['FLEET_NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
     async answer(ctx, request) {
       const signal = request.closed(LONGEST_MS);
       const { after } = readInput(z.object({ after: once }), request.query);
@@ -88,19 +80,15 @@ export const eventRoutes: Route[] = [
       const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);
       return eventStream(request, events, signal, frame);
     },
-  },
-  {
-    method: 'GET',
-    path: '/events/:id',
+  }),
+  get('/events/:id', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getEvent',
-      tag: 'Events',
-      summary: 'Get an event',
-      description: `One event, as long as it is kept. ${scope}`,
-      answers: { 200: { description: 'The event.', schema: event } },
-      errors: ['NOT_FOUND'],
-    },
-    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getEvent(ctx, { id: params.id ?? '' })) }),
-  },
+    operationId: 'getEvent',
+    tag: 'Events',
+    summary: 'Get an event',
+    description: `One event, as long as it is kept. ${scope}`,
+    answers: { 200: { description: 'The event.', schema: event } },
+    errors: ['NOT_FOUND'],
+    answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
+  }),
 ];

@@ -6,8 +6,16 @@ import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
 import { eligibility, vehicle, vehicleOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleRows } from '../core/vehicles/vehicles.ts';
-import type { AnswerDocs } from './openapi/route-docs.ts';
-import { type Answer, listAnswer, pagesFrom, type RestRequest, readListQuery, STREAM_PAGE } from './route.ts';
+import { mapValues } from './openapi/json-schema.ts';
+import {
+  type Answer,
+  type AnswerDocs,
+  listAnswer,
+  pagesFrom,
+  type RestRequest,
+  readListQuery,
+  STREAM_PAGE,
+} from './route.ts';
 
 /** A vehicle with its eligibility in short. */
 export const vehicleJson = vehicle
@@ -19,9 +27,9 @@ export const vehicleJson = vehicle
   .meta({ ...vehicle.meta(), id: 'Vehicle' });
 
 /** A vehicle as a line of NDJSON, which also says why it is not eligible. */
-const exportedVehicle = vehicle
-  .extend({ eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }) })
-  .meta({ ...vehicle.meta(), id: 'ExportedVehicle' });
+const exportedVehicle = vehicle.extend({
+  eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }),
+});
 
 const exportedExample = {
   id: '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c',
@@ -43,49 +51,38 @@ const exportedExample = {
   createdAt: '2026-11-20T08:00:00.000Z',
 } satisfies z.output<typeof exportedVehicle>;
 
-const vehicleFiles = {
-  'text/csv': field(
-    z.string(),
-    'A line for each vehicle below its header, in UTF-8 with a byte order mark; it can be uploaded as it is.',
-    'vin,fleet_id,fleet_name,manufacturer,status,eligible,reason_code,reason,actor,verified_at,created_at\n',
-  ),
-  'application/x-ndjson': field(
-    z.string(),
-    'A Vehicle on each line, whose eligibility also has its `reason`.',
-    `${JSON.stringify(exportedExample)}\n`,
-  ),
+/** The files that vehicles can be had as: how their lines are written, and the text before all lines. */
+const files = {
+  'text/csv': {
+    writer: vehicleCsvWriter,
+    head: BYTE_ORDER_MARK + vehicleCsvHeader,
+    name: 'vehicles.csv',
+    schema: field(
+      z.string(),
+      'A line for each vehicle below its header, in UTF-8 with a byte order mark; it can be uploaded as it is.',
+      vehicleCsvHeader,
+    ),
+  },
+  'application/x-ndjson': {
+    writer: jsonWriter(vehicleRows.members, exportedVehicle, '\n'),
+    head: '',
+    name: 'vehicles.ndjson',
+    schema: field(
+      z.string(),
+      'A Vehicle on each line, whose eligibility also has its `reason`.',
+      `${JSON.stringify(exportedExample)}\n`,
+    ),
+  },
 };
 
 export const vehiclesDocs = {
   description: 'The vehicles, in the media type of `Accept` that you like best; JSON where you have no preference.',
   schema: z.array(vehicleJson),
-  files: vehicleFiles,
+  files: mapValues(files, ({ schema }) => schema),
   headers: ['Link', 'Content-Disposition', 'Vary'],
 } satisfies AnswerDocs;
 
-/** A way to write vehicles as lines of a file. */
-interface Format {
-  writer: RowWriter;
-  /** The text before all lines. */
-  head: string;
-  file: string;
-}
-
-const formats: Readonly<Record<'text/csv' | 'application/x-ndjson', Format>> = {
-  'text/csv': { writer: vehicleCsvWriter, head: BYTE_ORDER_MARK + vehicleCsvHeader, file: 'vehicles.csv' },
-  'application/x-ndjson': {
-    writer: jsonWriter(vehicleRows.members, exportedVehicle, '\n'),
-    head: '',
-    file: 'vehicles.ndjson',
-  },
-};
-
 const asJson = jsonWriter(vehicleRows.members, vehicleJson);
-
-const types = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
-
-/** The answer also depends on `Accept`. */
-const headers = { Vary: 'Accept' };
 
 /**
  * A list of vehicles, whose pages `read` reads, as the client likes it best: as JSON, or as a file that is sent while it is
@@ -93,22 +90,23 @@ const headers = { Vary: 'Accept' };
  */
 export async function vehiclesAnswer(
   request: RestRequest,
-  path: string,
+  filter: z.ZodObject,
   read: (writer: RowWriter, page: Page) => Promise<TextPage>,
 ): Promise<Answer> {
-  const type = request.accepts(types);
+  const list = { filter, orders: vehicleOrders };
+  const type = request.accepts(['application/json', 'text/csv', 'application/x-ndjson']);
   if (type === 'application/json') {
-    const answer = await listAnswer(request, path, (page) => read(asJson, page), vehicleOrders);
-    return { ...answer, headers: { ...answer.headers, ...headers } };
+    const answer = await listAnswer(request, (page) => read(asJson, page), list);
+    return { ...answer, headers: { ...answer.headers, Vary: 'Accept' } };
   }
-  const { writer, file, head } = formats[type];
-  const { page, paged, linkTo } = readListQuery(request, path, vehicleOrders);
+  const { writer, name, head } = files[type];
+  const { page, paged, linkTo } = readListQuery(request, list);
   const readPage = (one: Page) => read(writer, one);
   const first = await readPage(paged ? page : { ...page, limit: STREAM_PAGE });
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};
   const pieces = fileOf(head, paged ? [first] : pagesFrom(first, page.order, readPage));
-  const disposition = { 'Content-Disposition': `attachment; filename="${file}"` };
-  return { status: 200, headers: { ...headers, ...disposition, ...link }, stream: { type, pieces } };
+  const headers = { Vary: 'Accept', 'Content-Disposition': `attachment; filename="${name}"`, ...link };
+  return { headers, stream: { type, pieces } };
 }
 
 async function* fileOf(

@@ -11,7 +11,7 @@ import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './event-stream.ts';
-import { type Answer, type RestRequest, type Route, readAddQuery } from './route.ts';
+import { type Answer, get, post, type RestRequest, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehicles.shape;
@@ -78,7 +78,7 @@ const progressEvent = (run: Import) =>
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
   const { params } = request;
   const signal = request.closed();
-  const changes = await importChanges(ctx, { importId: params.id ?? '' }, signal);
+  const changes = await importChanges(ctx, { importId: params.id }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };
 }
@@ -88,106 +88,86 @@ async function* behind(first: string, rest: AsyncIterable<string>) {
   yield* rest;
 }
 
-export const importRoutes: Route[] = [
-  {
-    method: 'POST',
-    path: '/vehicles/file',
+export const importRoutes = [
+  post('/vehicles/file', {
     scope: 'fleets:write',
-    body: 'upload',
-    docs: {
-      operationId: 'importVehicles',
-      tag: 'Vehicles',
-      summary: 'Add vehicles from a file',
-      description:
-        'Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: an upload that breaks off leaves the ' +
-        'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`. ' +
-        'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
-      query: ['mode', 'dryRun', 'fleetId', 'importId'],
-      body: {
-        type: 'multipart/form-data',
-        input: form,
-        files: {
-          'text/csv': 'vin\nWBA3A5C50CF256985\n',
-          'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': null,
-        },
-      },
-      answers: {
-        200: { description: 'What would be stored (`dryRun`).', schema: importedJson, headers: ['Location'] },
-        201: { description: 'What was stored.', schema: importedJson, headers: ['Location'] },
-      },
-      errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
+    operationId: 'importVehicles',
+    tag: 'Vehicles',
+    summary: 'Add vehicles from a file',
+    description:
+      'Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: an upload that breaks off leaves the ' +
+      'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`. ' +
+      'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
+    query: ['mode', 'dryRun', 'fleetId', 'importId'],
+    body: form,
+    files: {
+      'text/csv': 'vin\nWBA3A5C50CF256985\n',
+      'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': null,
     },
+    answers: {
+      200: { description: 'What would be stored (`dryRun`).', schema: importedJson, headers: ['Location'] },
+      201: { description: 'What was stored.', schema: importedJson, headers: ['Location'] },
+    },
+    errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
     answer: uploadFile,
-  },
-  {
-    method: 'GET',
-    path: '/imports/:id',
+  }),
+  get('/imports/:id', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getImport',
-      tag: 'Imports',
-      summary: 'Get an import',
-      description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
-      answers: { 200: { description: 'The import.', schema: importSchema } },
-      errors: ['IMPORT_NOT_FOUND'],
-    },
-    answer: async (ctx, { params }) => ({ status: 200, body: shape(await getImport(ctx, { id: params.id ?? '' })) }),
-  },
-  {
-    method: 'GET',
-    path: '/imports/:id/events',
+    operationId: 'getImport',
+    tag: 'Imports',
+    summary: 'Get an import',
+    description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
+    answers: { 200: { description: 'The import.', schema: importSchema } },
+    errors: ['IMPORT_NOT_FOUND'],
+    answer: async (ctx, { params }) => ({ body: shape(await getImport(ctx, params)) }),
+  }),
+  get('/imports/:id/events', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'followImport',
-      tag: 'Imports',
-      summary: 'Follow an import',
-      description:
-        'Server-sent events named `progress`, each with the Import as JSON: at most ten a second, the last one with the ' +
-        'final counts. May be opened before the upload that names this id as its `importId`.',
-      answers: {
-        200: {
-          description: 'The import as it moves on.',
-          schema: field(
-            z.string(),
-            'Server-sent events.',
-            'event: progress\ndata: {"state":"RUNNING","received":1000}\n\n',
-          ),
-          type: 'text/event-stream',
-        },
-        204: {
-          description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.',
-        },
+    operationId: 'followImport',
+    tag: 'Imports',
+    summary: 'Follow an import',
+    description:
+      'Server-sent events named `progress`, each with the Import as JSON: at most ten a second, the last one with the ' +
+      'final counts. May be opened before the upload that names this id as its `importId`.',
+    answers: {
+      200: {
+        description: 'The import as it moves on.',
+        schema: field(
+          z.string(),
+          'Server-sent events.',
+          'event: progress\ndata: {"state":"RUNNING","received":1000}\n\n',
+        ),
+        type: 'text/event-stream',
       },
-      errors: ['IMPORT_NOT_FOUND'],
+      204: {
+        description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.',
+      },
     },
+    errors: ['IMPORT_NOT_FOUND'],
     answer: followImport,
-  },
-  {
-    method: 'GET',
-    path: '/imports/:id/rejected.csv',
+  }),
+  get('/imports/:id/rejected.csv', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getRejectedRows',
-      tag: 'Imports',
-      summary: 'Get the rejected rows',
-      description:
-        'The rejected rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
-        'be uploaded as it is. UTF-8 with a byte order mark; what a spreadsheet would run as a formula is defused.',
-      answers: {
-        200: {
-          description: 'The rejected rows.',
-          schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
-          type: 'text/csv',
-          headers: ['Content-Disposition'],
-        },
+    operationId: 'getRejectedRows',
+    tag: 'Imports',
+    summary: 'Get the rejected rows',
+    description:
+      'The rejected rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
+      'be uploaded as it is. UTF-8 with a byte order mark; what a spreadsheet would run as a formula is defused.',
+    answers: {
+      200: {
+        description: 'The rejected rows.',
+        schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
+        type: 'text/csv',
+        headers: ['Content-Disposition'],
       },
-      errors: ['IMPORT_NOT_FOUND'],
     },
+    errors: ['IMPORT_NOT_FOUND'],
     async answer(ctx, { params }) {
       const headers = { 'Content-Disposition': `attachment; filename="rejected.csv"` };
-      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id ?? '' });
-      if (rest) return { status: 200, headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
-      return { status: 200, headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
+      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id });
+      if (rest) return { headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
+      return { headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
     },
-  },
+  }),
 ];

@@ -2,42 +2,33 @@ import { z } from 'zod';
 import { authorize } from '../core/context.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { listProviders, manufacturer, provider } from '../core/vehicles/providers.ts';
-import type { Route } from './route.ts';
+import { get } from './route.ts';
 
 const shape = shapeOf(manufacturer);
 const providerShape = shapeOf(provider);
 
-export const manufacturerRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/manufacturers',
+export const manufacturerRoutes = [
+  get('/manufacturers', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listManufacturers',
-      tag: 'Manufacturers',
-      summary: 'List manufacturers',
-      description: 'Every manufacturer that is known, and whether its vehicles can be asked about.',
-      answers: { 200: { description: 'The manufacturers.', schema: z.array(manufacturer) } },
-    },
+    operationId: 'listManufacturers',
+    tag: 'Manufacturers',
+    summary: 'List manufacturers',
+    description: 'Every manufacturer that is known, and whether its vehicles can be asked about.',
+    answers: { 200: { description: 'The manufacturers.', schema: z.array(manufacturer) } },
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
-      return { status: 200, body: ctx.services.manufacturers.list().map(shape) };
+      return { body: ctx.services.manufacturers.list().map(shape) };
     },
-  },
-  {
-    method: 'GET',
-    path: '/providers',
+  }),
+  get('/providers', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listProviders',
-      tag: 'Manufacturers',
-      summary: 'List providers',
-      description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
-      answers: { 200: { description: 'The providers.', schema: z.array(provider) } },
-    },
+    operationId: 'listProviders',
+    tag: 'Manufacturers',
+    summary: 'List providers',
+    description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
+    answers: { 200: { description: 'The providers.', schema: z.array(provider) } },
     answer: async (ctx) => ({
-      status: 200,
       body: (await listProviders(ctx)).map(providerShape),
     }),
-  },
+  }),
 ];

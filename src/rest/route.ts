@@ -1,17 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
-import { ValidationFailed } from '../core/errors.ts';
+import { type ErrorCode, ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
 import { cursorOf, type Page, pageSize, readPage } from '../core/sql/page.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
 import type { Slice, TextPage } from '../core/sql/read.ts';
-import type { RouteDocs } from './openapi/route-docs.ts';
+import type { HeaderName } from './openapi/json-schema.ts';
+import type { PathParameter, QueryParameter } from './openapi/parameters.ts';
+import type { Tag } from './openapi/tags.ts';
 
 /** A request as a handler sees it: read, but not yet judged. */
 export interface RestRequest {
-  params: Readonly<Record<string, string>>;
+  /** The address without its query. */
+  path: string;
+  /** The parameters in the route's path. */
+  params: Readonly<Record<PathParameter, string>>;
   query: Readonly<Record<string, unknown>>;
   /** The parsed JSON body, where the route takes one. */
   body: unknown;
@@ -32,27 +37,68 @@ export const membersOf = ({ body }: RestRequest): object =>
 
 /** The answer: a value to send as JSON, or pieces of text to stream. */
 export interface Answer {
-  status: number;
+  /** Where it is missing, the first of the route's `answers`. */
+  status?: number;
   headers?: Record<string, string>;
   body?: unknown;
   /** A body that is text already: JSON, unless a header says otherwise. */
   text?: string;
-  stream?: { type: string; pieces: AsyncIterable<string> };
+  stream?: { type: string; pieces: AsyncIterable<string> | Iterable<string> };
 }
 
+/** An operation: what answers it, and what openapi.json says of it beyond what follows from the rest. */
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path in Express's notation: `/fleets/:fleetId`. */
   path: string;
-  /** `json` reads a JSON body; `upload` leaves the body to the handler, and repeated uploads too. */
-  body?: 'json' | 'upload';
   /** The scope that the token needs, where scopes are in use; core checks for more where a request needs more. */
   scope: Scope;
   /** `optional` where contracts may be open to callers without a token; core decides. */
   token?: 'optional';
-  docs: RouteDocs;
+  /** Names the operation for good: generated clients call their function so. */
+  operationId: string;
+  tag: Tag;
+  /** A few words, without a full stop. */
+  summary: string;
+  /** Whole sentences: what happens, and what a caller would not guess. */
+  description: string;
+  query?: readonly QueryParameter[];
+  /** Whether what it shows or changes has an `ETag`, a hash of `body`, which `If-None-Match` or `If-Match` may name. */
+  etag?: true;
+  /** Whether `Prefer: wait=N` is heard. */
+  prefer?: true;
+  /** The schema that core reads the JSON body with; of an upload, its form. */
+  body?: z.ZodObject;
+  /**
+   * Of an upload, whose body is left to the handler, and repeated uploads too: media types of a body that is the file itself,
+   * with an example of what is text.
+   */
+  files?: Readonly<Record<string, string | null>>;
+  /** Answers by status, without errors. */
+  answers: Readonly<Record<number, AnswerDocs>>;
+  /** Errors of this operation; those of all operations of its kind are added. */
+  errors?: readonly ErrorCode[];
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }
+
+export interface AnswerDocs {
+  description: string;
+  /** Absent: the answer has no body. */
+  schema?: z.ZodType;
+  type?: 'application/json' | 'text/csv' | 'text/event-stream';
+  /** Alternative forms of the body, by media type. */
+  files?: Readonly<Record<string, z.ZodType>>;
+  headers?: readonly HeaderName[];
+}
+
+const routeBy =
+  (method: Route['method']) =>
+  (path: string, route: Omit<Route, 'method' | 'path'>): Route => ({ method, path, ...route });
+
+export const get = routeBy('GET');
+export const post = routeBy('POST');
+export const patch = routeBy('PATCH');
+export const remove = routeBy('DELETE');
 
 /** A parameter of the query that stands there once, if at all. */
 export const once = z.string('stands once').optional();
@@ -77,44 +123,47 @@ export const jsonPageOf = <T>({ items, ...page }: Slice<T>, shape: (item: T) => 
 /** Reads a page of some list as JSON. */
 type ReadPage = (page: Page) => Promise<TextPage>;
 
+/** What a list is asked for by, beside `limit` and `after`. */
+interface ListQuery {
+  filter?: z.ZodObject;
+  orders?: Orders;
+}
+
 /**
  * A list as the request wants it: a page, with the way to the next one in `Link`, or the whole of it, sent while it is
  * read. What goes wrong with the first page is still an error answer.
  */
-export async function listAnswer(
-  request: RestRequest,
-  path: string,
-  read: ReadPage,
-  orders: Orders = {},
-): Promise<Answer> {
-  const { page, paged, linkTo } = readListQuery(request, path, orders);
+export async function listAnswer(request: RestRequest, read: ReadPage, list: ListQuery = {}): Promise<Answer> {
+  const { page, paged, linkTo } = readListQuery(request, list);
   const first = await read(page);
   const { text, last, hasNext } = first;
-  if (!hasNext || last === null) return { status: 200, text };
-  if (paged) return { status: 200, headers: linkTo(last), text };
-  return { status: 200, stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
+  if (!hasNext || last === null) return { text };
+  if (paged) return { headers: linkTo(last), text };
+  return { stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
 }
 
 /** The page that is asked for, whether it is one at all or the whole list, and the header that leads to the next one. */
-export function readListQuery({ query }: RestRequest, path: string, orders: Orders) {
+export function readListQuery({ path, query }: RestRequest, { filter, orders = {} }: ListQuery) {
   const { limit, after } = readInput(listQuery, query);
-  const { sort, orderBy } = readSort(query, orders);
+  const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
   const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after, orderBy }, orders);
   const linkTo = (last: Place): Record<string, string> => {
-    const next = new URLSearchParams({ ...sort, limit: String(page.limit), after: cursorOf(last, page.order) });
-    return { Link: `<${path}${path.includes('?') ? '&' : '?'}${next}>; rel="next"` };
+    const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
+    const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
+    const next = [...given, ['limit', String(page.limit)], ['after', cursorOf(last, page.order)]];
+    return { Link: `<${path}?${new URLSearchParams(next)}>; rel="next"` };
   };
   return { page, paged, linkTo };
 }
 
-/** `?sort=…` as it stands there and as readPage takes it; a list without orders has none. */
+/** `?sort=…` as readPage takes it; a list without orders has none. */
 function readSort({ sort }: RestRequest['query'], orders: Orders) {
-  if (sort === undefined) return {};
+  if (sort === undefined) return undefined;
   const sorts = sortsOf(orders);
   const names = Object.keys(sorts);
-  if (names.length === 0) return {};
-  if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return { sort: { sort }, orderBy: sorts[sort] };
+  if (names.length === 0) return undefined;
+  if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return sorts[sort];
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
 }
 
@@ -180,12 +229,6 @@ export const inSteps =
       size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.length / limit)));
     }
   };
-
-/** The path with the parameters of `schema` as they came, for the address of the next page. */
-export function pathWith(path: string, { query }: RestRequest, schema: z.ZodObject): string {
-  const given = Object.entries(query).filter(([name]) => name in schema.shape);
-  return given.length > 0 ? `${path}?${new URLSearchParams(given as [string, string][])}` : path;
-}
 
 const flag = z.enum(['true', 'false'], 'is true or false').transform((value) => value === 'true');
 const addQuery = z.object({ mode: once, dryRun: flag.optional() });

@@ -3,13 +3,14 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
-import { once, type StoredAnswer } from '../core/idempotency.ts';
+import { once } from '../core/idempotency.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPiece, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
+import { hasTag, tagOf } from './etag.ts';
 import { eventRoutes } from './events.ts';
 import { fleetRoutes } from './fleets.ts';
 import { importRoutes } from './imports.ts';
@@ -34,48 +35,23 @@ export const routes: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** The methods that an address has. */
-interface Place {
-  path: string;
-  routes: ReadonlyMap<string, Route>;
-  allow: readonly string[];
-}
-
-/** The places of all routes. */
-function* places(): Generator<Place> {
-  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
-    const methods = same.map(({ method }) => method);
-    const byMethod = new Map<string, Route>(same.map((route) => [route.method, route]));
-    const get = byMethod.get('GET');
-    if (get) byMethod.set('HEAD', get);
-    yield { path, routes: byMethod, allow: get ? [...methods, 'HEAD'] : methods };
-  }
-}
-
 /** The REST API: all routes, and 405 for their other methods; problem+json for every error. */
 export function restApi(services: HttpServices): RequestHandler {
   const router = Router({ caseSensitive: true });
   const readJson = jsonReader(services.config.LIMIT_JSON_BYTES);
   const needsToken = ({ token }: Route) => token !== 'optional' || services.config.CONTRACTS_AUTH === 'required';
 
-  async function answer(place: Place, req: Request, res: Response): Promise<void> {
-    const route = place.routes.get(req.method);
-    if (!route && req.method === 'OPTIONS') {
-      return void res
-        .set('Allow', [...place.allow, 'OPTIONS'].join(', '))
-        .status(204)
-        .end();
-    }
-    if (!route) throw new MethodNotAllowed(req.method, place.allow);
-    localsOf(res).route = place.path;
+  async function answer(route: Route, req: Request, res: Response): Promise<void> {
+    localsOf(res).route = route.path;
     const ctx = await openContext(services, req, res);
     if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
     // In core, too, but here before anything answers: the body's reader, or what is remembered of an earlier request.
     needScope(ctx, route.scope);
     const request: RestRequest = {
+      path: req.path,
       params: req.params as RestRequest['params'],
       query: req.query,
-      body: route.body === 'json' ? await readJson(req, res) : undefined,
+      body: route.body && !route.files ? await readJson(req, res) : undefined,
       left: () => leftOf(res),
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
@@ -86,7 +62,20 @@ export function restApi(services: HttpServices): RequestHandler {
     await send(res, await answerOnce(ctx, route, request, res));
   }
 
-  for (const place of places()) router.all(place.path, (req, res) => answer(place, req, res));
+  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
+    const methods = same.map(({ method }) => method);
+    const allow = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+    router.all(path, (req, res) => {
+      const wanted = req.method === 'HEAD' ? 'GET' : req.method;
+      const route = same.find(({ method }) => method === wanted);
+      if (route) return answer(route, req, res);
+      if (req.method !== 'OPTIONS') throw new MethodNotAllowed(req.method, allow);
+      res
+        .set('Allow', [...allow, 'OPTIONS'].join(', '))
+        .status(204)
+        .end();
+    });
+  }
   return router;
 }
 
@@ -99,27 +88,41 @@ function preferredOf<Type extends string>(req: Request, types: readonly [Type, .
   return types.find((type) => type === found) ?? types[0];
 }
 
-async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<Answer> {
-  const repeatable = route.method === 'POST' && route.body !== 'upload';
+/** An answer as it is sent. */
+interface SentAnswer extends Omit<Answer, 'body'> {
+  status: number;
+  headers: Record<string, string>;
+}
+
+async function answerOnce(ctx: Context, route: Route, request: RestRequest, res: Response): Promise<SentAnswer> {
+  const repeatable = route.method === 'POST' && !route.files;
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
-  if (key === undefined) return route.answer(ctx, request);
+  if (key === undefined) return answerBy(route, ctx, request);
   const asked = createHash('sha256')
     .update(`${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`)
     .digest('hex');
-  const { outcome, repeated } = await once(ctx, key, asked, async () => stored(await route.answer(ctx, request)));
+  const { outcome, repeated } = await once(ctx, key, asked, async () => {
+    const { status, headers, text = '' } = await answerBy(route, ctx, request);
+    return { status, headers, body: text };
+  });
   if (repeated) res.setHeader(REPLAYED, 'true');
   if (outcome instanceof DomainError) throw outcome;
   const { status, headers, body } = outcome;
   return { status, headers, ...(body && { text: body }) };
 }
 
-const stored = ({ status, headers, body, text }: Answer): StoredAnswer => ({
-  status,
-  headers: headers ?? {},
-  body: text ?? (body === undefined ? '' : JSON.stringify(body)),
-});
+async function answerBy(route: Route, ctx: Context, request: RestRequest): Promise<SentAnswer> {
+  const { body, headers = {}, ...answer } = await route.answer(ctx, request);
+  const status = Number(Object.keys(route.answers)[0]);
+  const whole = { status, headers, text: JSON.stringify(body), ...answer };
+  if (!route.etag || route.method === 'DELETE') return whole;
+  const tag = tagOf(whole.text);
+  headers.ETag = tag;
+  const isKnown = route.method === 'GET' && hasTag(request.header('If-None-Match') ?? '', tag);
+  return isKnown ? { status: 304, headers } : whole;
+}
 
-async function send(res: Response, { status, headers, body, stream, ...answer }: Answer): Promise<void> {
+async function send(res: Response, { status, headers, text, stream }: SentAnswer): Promise<void> {
   res.statusCode = status;
   for (const name in headers) {
     if (name === 'Vary') res.vary(headers[name] as string);
@@ -129,14 +132,13 @@ async function send(res: Response, { status, headers, body, stream, ...answer }:
     res.type(stream.type);
     return pour(stream.pieces, res);
   }
-  const text = answer.text ?? (body === undefined ? undefined : JSON.stringify(body));
   if (text === undefined) return void res.end();
   if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   sendText(res, text);
 }
 
 /** Sends pieces as they come and are taken; ends early where nobody takes them any more, which is no error. */
-async function pour(pieces: AsyncIterable<string>, res: Response): Promise<void> {
+async function pour(pieces: AsyncIterable<string> | Iterable<string>, res: Response): Promise<void> {
   for await (const piece of pieces) {
     if (res.destroyed) return;
     await sendPiece(res, piece);

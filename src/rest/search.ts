@@ -6,7 +6,7 @@ import { readInput } from '../core/input.ts';
 import { type Found, search } from '../core/reads/search.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
-import { digits, once, type Route } from './route.ts';
+import { digits, get, once } from './route.ts';
 
 const shapes = { Fleet: shapeOf(fleet), Vehicle: shapeOf(vehicleJson), Contract: shapeOf(contract) };
 const shape = ({ type, ...found }: Found) => ({ type, ...shapes[type](found as never) });
@@ -23,25 +23,21 @@ const searchResult = z
 
 const searchQuery = z.object({ q: once, limit: digits.optional() });
 
-export const searchRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/search',
+export const searchRoutes = [
+  get('/search', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'search',
-      tag: 'Search',
-      summary: 'Find fleets, vehicles and contracts',
-      description:
-        'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 ' +
-        'characters or more from its beginning or its end. First what is the text, then what begins with it. Where scopes ' +
-        'are in use, contracts are found with `contracts:read`.',
-      query: ['searchText', 'searchLimit'],
-      answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
-    },
+    operationId: 'search',
+    tag: 'Search',
+    summary: 'Find fleets, vehicles and contracts',
+    description:
+      'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 ' +
+      'characters or more from its beginning or its end. First what is the text, then what begins with it. Where scopes ' +
+      'are in use, contracts are found with `contracts:read`.',
+    query: ['searchText', 'searchLimit'],
+    answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
     async answer(ctx, { query }) {
       const { q: text, limit: first } = readInput(searchQuery, query);
-      return { status: 200, body: (await search(ctx, { text, first })).map(shape) };
+      return { body: (await search(ctx, { text, first })).map(shape) };
     },
-  },
+  }),
 ];

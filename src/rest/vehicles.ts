@@ -15,9 +15,9 @@ import {
   movedVehicles,
   moveVehiclesInput,
 } from '../core/vehicles/vin-lists.ts';
-import { expectedBy, getAnswer } from './etag.ts';
+import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import { commaList, membersOf, once, pathWith, type RestRequest, type Route, readAddQuery } from './route.ts';
+import { commaList, get, membersOf, once, post, type RestRequest, type Route, readAddQuery, remove } from './route.ts';
 
 const addedJson = addedVehicles
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
@@ -25,10 +25,10 @@ const addedJson = addedVehicles
 
 const deletionDocs = {
   tag: 'Vehicles',
-  body: { input: deleteVehiclesInput },
+  body: deleteVehiclesInput,
   answers: { 200: { description: 'What was deleted.', schema: deletedVehicles } },
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
-} satisfies Partial<Route['docs']>;
+} satisfies Partial<Route>;
 
 const filters = [
   ...(['vehicleEligibility', 'vehicleManufacturer', 'vehicleVin'] as const),
@@ -57,158 +57,116 @@ function readFilter({ query }: RestRequest): VehicleFilter {
   return { ...others, fleetIds } as VehicleFilter;
 }
 
-const deleteMany = async (ctx: Context, { body }: RestRequest) => ({
-  status: 200,
-  body: await deleteVehicles(ctx, body),
-});
+const deleteMany = async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) });
 
-export const vehicleRoutes: Route[] = [
-  {
-    method: 'GET',
-    path: '/fleets/:fleetId/vehicles',
+export const vehicleRoutes = [
+  get('/fleets/:fleetId/vehicles', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listVehicles',
-      tag: 'Vehicles',
-      summary: 'List the vehicles of a fleet',
-      description:
-        'The vehicles of a fleet that fit everything that is given, oldest first unless `sort` says otherwise.',
-      query: [...filters, 'sortVehicles', 'limit', 'after'],
-      answers: { 200: vehiclesDocs },
-      errors: ['FLEET_NOT_FOUND'],
-    },
+    operationId: 'listVehicles',
+    tag: 'Vehicles',
+    summary: 'List the vehicles of a fleet',
+    description:
+      'The vehicles of a fleet that fit everything that is given, oldest first unless `sort` says otherwise.',
+    query: [...filters, 'sortVehicles', 'limit', 'after'],
+    answers: { 200: vehiclesDocs },
+    errors: ['FLEET_NOT_FOUND'],
     answer(ctx, request) {
-      const fleetId = request.params.fleetId ?? '';
+      const { fleetId } = request.params;
       const { fleetIds: _, ...filter } = readFilter(request);
-      const path = pathWith(`/fleets/${fleetId}/vehicles`, request, filterQuery);
-      return vehiclesAnswer(request, path, (writer, page) => listVehicles(ctx, writer, { fleetId, page, filter }));
+      return vehiclesAnswer(request, filterQuery, (writer, page) =>
+        listVehicles(ctx, writer, { fleetId, page, filter }),
+      );
     },
-  },
-  {
-    method: 'GET',
-    path: '/vehicles',
+  }),
+  get('/vehicles', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listAllVehicles',
-      tag: 'Vehicles',
-      summary: 'List the vehicles of all fleets',
-      description:
-        'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
-        'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
-      query: [...filters, 'vehicleFleetId', 'sortVehicles', 'limit', 'after'],
-      answers: { 200: vehiclesDocs },
-      errors: ['PAYLOAD_TOO_LARGE'],
-    },
+    operationId: 'listAllVehicles',
+    tag: 'Vehicles',
+    summary: 'List the vehicles of all fleets',
+    description:
+      'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
+      'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
+    query: [...filters, 'vehicleFleetId', 'sortVehicles', 'limit', 'after'],
+    answers: { 200: vehiclesDocs },
+    errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
-      const path = pathWith('/vehicles', request, filterQuery);
-      return vehiclesAnswer(request, path, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
+      return vehiclesAnswer(request, filterQuery, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
     },
-  },
-  {
-    method: 'POST',
-    path: '/vehicles',
+  }),
+  post('/vehicles', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      operationId: 'addVehicles',
-      tag: 'Vehicles',
-      summary: 'Add vehicles to a fleet',
-      description:
-        'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
-        'if other values are rejected; if all are rejected, that is a 400 with the same report.',
-      query: ['mode', 'dryRun'],
-      body: { input: addVehiclesInput.omit({ mode: true, dryRun: true }) },
-      answers: {
-        200: { description: 'What would be stored (`dryRun`).', schema: addedJson },
-        201: { description: 'What was stored.', schema: addedJson },
-      },
-      errors: ['FLEET_NOT_FOUND'],
+    operationId: 'addVehicles',
+    tag: 'Vehicles',
+    summary: 'Add vehicles to a fleet',
+    description:
+      'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
+      'if other values are rejected; if all are rejected, that is a 400 with the same report.',
+    query: ['mode', 'dryRun'],
+    body: addVehiclesInput.omit({ mode: true, dryRun: true }),
+    answers: {
+      200: { description: 'What would be stored (`dryRun`).', schema: addedJson },
+      201: { description: 'What was stored.', schema: addedJson },
     },
+    errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
       const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },
-  },
-  {
-    method: 'DELETE',
-    path: '/vehicles',
+  }),
+  remove('/vehicles', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      ...deletionDocs,
-      operationId: 'deleteVehicles',
-      summary: 'Delete several vehicles',
-      description:
-        'Deletes the vehicles that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
-    },
+    ...deletionDocs,
+    operationId: 'deleteVehicles',
+    summary: 'Delete several vehicles',
+    description: 'Deletes the vehicles that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
     answer: deleteMany,
-  },
+  }),
   // Some proxies drop the body of a DELETE; this POST takes its place.
-  {
-    method: 'POST',
-    path: '/vehicles/delete',
+  post('/vehicles/delete', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      ...deletionDocs,
-      operationId: 'deleteVehiclesByPost',
-      summary: 'Delete several vehicles, by POST',
-      description: 'Like `DELETE /vehicles`, for those whose proxies drop the body of a DELETE.',
-    },
+    ...deletionDocs,
+    operationId: 'deleteVehiclesByPost',
+    summary: 'Delete several vehicles, by POST',
+    description: 'Like `DELETE /vehicles`, for those whose proxies drop the body of a DELETE.',
     answer: deleteMany,
-  },
-  {
-    method: 'POST',
-    path: '/vehicles/move',
+  }),
+  post('/vehicles/move', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      operationId: 'moveVehicles',
-      tag: 'Vehicles',
-      summary: 'Move vehicles to another fleet',
-      description:
-        'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
-        'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
-      body: { input: moveVehiclesInput },
-      answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
-      errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
-    },
-    answer: async (ctx, { body }) => ({ status: 200, body: await moveVehicles(ctx, body) }),
-  },
-  {
-    method: 'GET',
-    path: '/vehicles/:vehicleId',
+    operationId: 'moveVehicles',
+    tag: 'Vehicles',
+    summary: 'Move vehicles to another fleet',
+    description:
+      'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
+      'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
+    body: moveVehiclesInput,
+    answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
+    errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
+    answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
+  }),
+  get('/vehicles/:vehicleId', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getVehicle',
-      etag: true,
-      tag: 'Vehicles',
-      summary: 'Get a vehicle',
-      description: 'One vehicle of your company.',
-      answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
-      errors: ['VEHICLE_NOT_FOUND'],
-    },
-    answer: async (ctx, request) =>
-      getAnswer(request, shape(await getVehicle(ctx, { id: request.params.vehicleId ?? '' }))),
-  },
-  {
-    method: 'DELETE',
-    path: '/vehicles/:vehicleId',
+    operationId: 'getVehicle',
+    etag: true,
+    tag: 'Vehicles',
+    summary: 'Get a vehicle',
+    description: 'One vehicle of your company.',
+    answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
+    errors: ['VEHICLE_NOT_FOUND'],
+    answer: async (ctx, { params }) => ({ body: shape(await getVehicle(ctx, { id: params.vehicleId })) }),
+  }),
+  remove('/vehicles/:vehicleId', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'deleteVehicle',
-      etag: true,
-      tag: 'Vehicles',
-      summary: 'Delete a vehicle',
-      description: 'Deletes a vehicle with its contracts.',
-      answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },
-      errors: ['VEHICLE_NOT_FOUND'],
-    },
+    operationId: 'deleteVehicle',
+    etag: true,
+    tag: 'Vehicles',
+    summary: 'Delete a vehicle',
+    description: 'Deletes a vehicle with its contracts.',
+    answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },
+    errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, request) => ({
-      status: 200,
-      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId ?? '' }, expectedBy(request, shape))),
+      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId }, expectedBy(request, shape))),
     }),
-  },
+  }),
 ];

@@ -1,14 +1,7 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
-import {
-  type DeliveryState,
-  delivery,
-  deliveryState,
-  listDeliveries,
-  redeliver,
-  testWebhook,
-} from '../core/webhooks/deliveries.ts';
+import { delivery, deliveryState, listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
@@ -24,8 +17,8 @@ import {
   rotateWebhookSecret,
   updateWebhook,
 } from '../core/webhooks/webhooks.ts';
-import { expectedBy, getAnswer, taggedAnswer } from './etag.ts';
-import { inSteps, jsonPageOf, listAnswer, membersOf, type RestRequest, type Route } from './route.ts';
+import { expectedBy } from './etag.ts';
+import { get, inSteps, jsonPageOf, listAnswer, membersOf, patch, post, remove } from './route.ts';
 
 const secretJson = webhook
   .extend({ secret: webhookWithSecret.shape.secret })
@@ -45,168 +38,124 @@ const deliveryQuery = z.object({
   state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),
 });
 
-const idOf = ({ params }: RestRequest) => ({ id: params.id ?? '' });
-
-export const webhookRoutes: Route[] = [
-  {
-    method: 'POST',
-    path: '/webhooks',
+export const webhookRoutes = [
+  post('/webhooks', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      operationId: 'createWebhook',
-      tag: 'Webhooks',
-      summary: 'Create a webhook',
-      description: `Posts the company’s events to an address from now on, at least once each, signed as Standard Webhooks says. Only 2xx is success; what fails is tried ten times in three and a half days. ${scope}`,
-      body: { input: createWebhookInput },
-      answers: {
-        201: { description: 'The webhook, with its secret.', schema: secretJson, headers: ['Location'] },
-      },
-      errors,
+    operationId: 'createWebhook',
+    tag: 'Webhooks',
+    summary: 'Create a webhook',
+    description: `Posts the company’s events to an address from now on, at least once each, signed as Standard Webhooks says. Only 2xx is success; what fails is tried ten times in three and a half days. ${scope}`,
+    body: createWebhookInput,
+    answers: {
+      201: { description: 'The webhook, with its secret.', schema: secretJson, headers: ['Location'] },
     },
+    errors,
     async answer(ctx, { body }) {
       const created = await createWebhook(ctx, body);
-      return { status: 201, headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
+      return { headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
     },
-  },
-  {
-    method: 'GET',
-    path: '/webhooks',
+  }),
+  get('/webhooks', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listWebhooks',
-      tag: 'Webhooks',
-      summary: 'List webhooks',
-      description: 'The webhooks of the company, oldest first.',
-      query: ['limit', 'after'],
-      answers: { 200: { description: 'The webhooks.', schema: z.array(webhook), headers: ['Link'] } },
-    },
-    answer: (ctx, request) =>
-      listAnswer(request, '/webhooks', async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
-  },
-  {
-    method: 'GET',
-    path: '/webhooks/:id',
+    operationId: 'listWebhooks',
+    tag: 'Webhooks',
+    summary: 'List webhooks',
+    description: 'The webhooks of the company, oldest first.',
+    query: ['limit', 'after'],
+    answers: { 200: { description: 'The webhooks.', schema: z.array(webhook), headers: ['Link'] } },
+    answer: (ctx, request) => listAnswer(request, async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
+  }),
+  get('/webhooks/:id', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'getWebhook',
-      etag: true,
-      tag: 'Webhooks',
-      summary: 'Get a webhook',
-      description: 'One webhook; its secret is not shown again.',
-      answers: one,
-      errors,
-    },
-    answer: async (ctx, request) => getAnswer(request, shape(await getWebhook(ctx, idOf(request)))),
-  },
-  {
-    method: 'PATCH',
-    path: '/webhooks/:id',
+    operationId: 'getWebhook',
+    etag: true,
+    tag: 'Webhooks',
+    summary: 'Get a webhook',
+    description: 'One webhook; its secret is not shown again.',
+    answers: one,
+    errors,
+    answer: async (ctx, { params }) => ({ body: shape(await getWebhook(ctx, params)) }),
+  }),
+  patch('/webhooks/:id', {
     scope: 'fleets:write',
-    body: 'json',
-    docs: {
-      operationId: 'updateWebhook',
-      etag: true,
-      tag: 'Webhooks',
-      summary: 'Change, pause or activate a webhook',
-      description: `Changes what is named. \`state\` \`PAUSED\` lets events wait, \`ACTIVE\` sends what has waited. ${scope}`,
-      body: { input: updateWebhookInput.omit({ id: true }) },
-      answers: one,
-      errors,
-    },
+    operationId: 'updateWebhook',
+    etag: true,
+    tag: 'Webhooks',
+    summary: 'Change, pause or activate a webhook',
+    description: `Changes what is named. \`state\` \`PAUSED\` lets events wait, \`ACTIVE\` sends what has waited. ${scope}`,
+    body: updateWebhookInput.omit({ id: true }),
+    answers: one,
+    errors,
     async answer(ctx, request) {
-      const input = { ...membersOf(request), ...idOf(request) };
-      return taggedAnswer(200, shape(await updateWebhook(ctx, input, expectedBy(request, shape))));
+      const input = { ...membersOf(request), id: request.params.id };
+      return { body: shape(await updateWebhook(ctx, input, expectedBy(request, shape))) };
     },
-  },
-  {
-    method: 'DELETE',
-    path: '/webhooks/:id',
+  }),
+  remove('/webhooks/:id', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'deleteWebhook',
-      etag: true,
-      tag: 'Webhooks',
-      summary: 'Delete a webhook',
-      description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',
-      answers: { 200: { description: 'The webhook as it was.', schema: webhook } },
-      errors,
-    },
+    operationId: 'deleteWebhook',
+    etag: true,
+    tag: 'Webhooks',
+    summary: 'Delete a webhook',
+    description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',
+    answers: { 200: { description: 'The webhook as it was.', schema: webhook } },
+    errors,
     answer: async (ctx, request) => ({
-      status: 200,
-      body: shape(await deleteWebhook(ctx, idOf(request), expectedBy(request, shape))),
+      body: shape(await deleteWebhook(ctx, request.params, expectedBy(request, shape))),
     }),
-  },
-  {
-    method: 'POST',
-    path: '/webhooks/:id/rotate',
+  }),
+  post('/webhooks/:id/rotate', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'rotateWebhookSecret',
-      tag: 'Webhooks',
-      summary: 'Get a new secret',
-      description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
-      answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
-      errors,
-    },
-    answer: async (ctx, request) => ({ status: 200, body: withSecret(await rotateWebhookSecret(ctx, idOf(request))) }),
-  },
-  {
-    method: 'POST',
-    path: '/webhooks/:id/test',
+    operationId: 'rotateWebhookSecret',
+    tag: 'Webhooks',
+    summary: 'Get a new secret',
+    description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
+    answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
+    errors,
+    answer: async (ctx, { params }) => ({ body: withSecret(await rotateWebhookSecret(ctx, params)) }),
+  }),
+  post('/webhooks/:id/test', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'testWebhook',
-      tag: 'Webhooks',
-      summary: 'Send a test event',
-      description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
-      answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
-      errors,
-    },
-    answer: async (ctx, request) => ({ status: 202, body: deliveryShape(await testWebhook(ctx, idOf(request))) }),
-  },
-  {
-    method: 'GET',
-    path: '/webhooks/:id/deliveries',
+    operationId: 'testWebhook',
+    tag: 'Webhooks',
+    summary: 'Send a test event',
+    description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
+    answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
+    errors,
+    answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
+  }),
+  get('/webhooks/:id/deliveries', {
     scope: 'fleets:read',
-    docs: {
-      operationId: 'listDeliveries',
-      tag: 'Webhooks',
-      summary: 'List deliveries',
-      description:
-        'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
-        'events of contracts need `contracts:read`.',
-      query: ['deliveryState', 'limit', 'after'],
-      answers: { 200: { description: 'The deliveries.', schema: z.array(delivery), headers: ['Link'] } },
-      errors,
-    },
+    operationId: 'listDeliveries',
+    tag: 'Webhooks',
+    summary: 'List deliveries',
+    description:
+      'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
+      'events of contracts need `contracts:read`.',
+    query: ['deliveryState', 'limit', 'after'],
+    answers: { 200: { description: 'The deliveries.', schema: z.array(delivery), headers: ['Link'] } },
+    errors,
     answer(ctx, request) {
-      const webhookId = request.params.id ?? '';
-      const state: DeliveryState | undefined = readInput(deliveryQuery, request.query).state;
-      const path = `/webhooks/${webhookId}/deliveries${state ? `?state=${state}` : ''}`;
+      const webhookId = request.params.id;
+      const { state } = readInput(deliveryQuery, request.query);
       const read = inSteps(async (page) =>
         jsonPageOf(await listDeliveries(ctx, { webhookId, page, state }), deliveryShape),
       );
-      return listAnswer(request, path, read);
+      return listAnswer(request, read, { filter: deliveryQuery });
     },
-  },
-  {
-    method: 'POST',
-    path: '/webhooks/:id/deliveries/:deliveryId/redeliver',
+  }),
+  post('/webhooks/:id/deliveries/:deliveryId/redeliver', {
     scope: 'fleets:write',
-    docs: {
-      operationId: 'redeliver',
-      tag: 'Webhooks',
-      summary: 'Send a delivery again',
-      description:
-        'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +
-        'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
-      answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
-      errors: [...errors, 'NOT_FOUND'],
-    },
-    async answer(ctx, { params }) {
-      const again = await redeliver(ctx, { webhookId: params.id ?? '', deliveryId: params.deliveryId ?? '' });
-      return { status: 202, body: deliveryShape(again) };
-    },
-  },
+    operationId: 'redeliver',
+    tag: 'Webhooks',
+    summary: 'Send a delivery again',
+    description:
+      'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +
+      'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
+    answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
+    errors: [...errors, 'NOT_FOUND'],
+    answer: async (ctx, { params: { id: webhookId, deliveryId } }) => ({
+      body: deliveryShape(await redeliver(ctx, { webhookId, deliveryId })),
+    }),
+  }),
 ];

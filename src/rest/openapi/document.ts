@@ -3,9 +3,9 @@ import { routes } from '../router.ts';
 import { headers, type Json, Schemas } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { operatorPaths } from './operator-paths.ts';
-import { idempotencyKey, ifMatch, ifNoneMatch, prefer, queryParameters } from './parameters.ts';
+import { headerParameters, queryParameters } from './parameters.ts';
 import { problemExamples } from './problems.ts';
-import { type Tag, tags } from './tags.ts';
+import { tags } from './tags.ts';
 
 const description = `Fleets, their vehicles, the eligibility of vehicles for connected data, and contracts with manufacturers.
 
@@ -44,20 +44,14 @@ export function openApiDocument(): Json {
         'x-internal': false,
       },
     ],
-    tags: usedTags(paths),
+    tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
     paths,
     components: {
       schemas: sorted(schemas.components),
-      parameters: {
-        ...queryParameters,
-        'Idempotency-Key': idempotencyKey,
-        Prefer: prefer,
-        'If-Match': ifMatch,
-        'If-None-Match': ifNoneMatch,
-      },
+      parameters: { ...queryParameters, ...headerParameters },
       headers,
       responses: sorted(schemas.responses),
-      examples: sorted(usedIn(schemas.responses, problemExamples)),
+      examples: sorted(problemExamples),
       securitySchemes: {
         bearer: {
           type: 'http',
@@ -72,20 +66,5 @@ export function openApiDocument(): Json {
   };
 }
 
-function usedIn<Value>(part: Json, examples: Readonly<Record<string, Value>>): Record<string, Value> {
-  const text = JSON.stringify(part);
-  return Object.fromEntries(
-    Object.entries(examples).filter(([name]) => text.includes(`"#/components/examples/${name}"`)),
-  );
-}
-
 const sorted = <Value>(record: Readonly<Record<string, Value>>) =>
   Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-
-function usedTags(paths: Record<string, Json>): Json[] {
-  const operations = Object.values(paths).flatMap((path) => Object.values(path) as { tags: Tag[] }[]);
-  const used = new Set(operations.flatMap((operation) => operation.tags));
-  return Object.entries(tags)
-    .filter(([name]) => used.has(name as Tag))
-    .map(([name, text]) => ({ name, description: text }));
-}

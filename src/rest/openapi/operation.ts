@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/body.ts';
-import type { Route } from '../route.ts';
+import type { AnswerDocs, Route } from '../route.ts';
 import {
   errorHeaders,
   everyAnswer,
@@ -11,63 +11,64 @@ import {
   mapValues,
   type Schemas,
 } from './json-schema.ts';
-import { pathParameter } from './parameters.ts';
+import { type PathParameter, pathParameter } from './parameters.ts';
 import { problemExamples, problemJson } from './problems.ts';
-import type { AnswerDocs, BodyDocs } from './route-docs.ts';
 
 /** A route as an operation of the document. */
 export function operationOf(route: Route, schemas: Schemas): Json {
-  const { docs } = route;
+  const { operationId, tag, summary, description, scope, token, body, files, answers, etag, method } = route;
   return {
-    operationId: docs.operationId,
-    tags: [docs.tag],
-    summary: docs.summary,
-    description: `${docs.description} Scope: \`${route.scope}\`.`,
-    security: securityOf(route),
+    operationId,
+    tags: [tag],
+    summary,
+    description: `${description} Scope: \`${scope}\`.`,
+    security: token === 'optional' ? [bearer, {}] : [bearer],
     parameters: parametersOf(route),
-    ...(docs.body && { requestBody: bodyOf(docs.body, schemas) }),
+    ...(body && { requestBody: bodyOf(body, files, schemas) }),
     responses: {
-      ...mapValues(docs.answers, (answer) => answerOf(answer, route, schemas)),
-      ...(docs.etag && route.method === 'GET' && { 304: answerOf(notModified, route, schemas) }),
+      ...mapValues(answers, (answer) => answerOf(answer, route, schemas)),
+      ...(etag && method === 'GET' && { 304: answerOf(notModified, route, schemas) }),
       ...errorAnswersOf(route, schemas),
     },
   };
 }
 
 const bearer = { bearer: [] };
-const securityOf = ({ token }: Route): Json[] => (token === 'optional' ? [bearer, {}] : [bearer]);
+
+/** Of something that is there already. */
+const isChange = (method: Route['method']): boolean => method === 'PATCH' || method === 'DELETE';
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
-function parametersOf({ method, path, docs }: Route): Json[] {
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name));
+function parametersOf({ method, path, query = [], prefer, etag }: Route): Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name as PathParameter));
   return [
     ...inPath,
-    ...(docs.query ?? []).map(parameter),
+    ...query.map(parameter),
     ...(method === 'POST' ? [parameter('Idempotency-Key')] : []),
-    ...(docs.prefer ? [parameter('Prefer')] : []),
-    ...(docs.etag ? [parameter(method === 'GET' ? 'If-None-Match' : 'If-Match')] : []),
+    ...(prefer ? [parameter('Prefer')] : []),
+    ...(etag && method === 'GET' ? [parameter('If-None-Match')] : []),
+    ...(etag && isChange(method) ? [parameter('If-Match')] : []),
   ];
 }
 
-function bodyOf({ type = 'application/json', input, files = {} }: BodyDocs, schemas: Schemas): Json {
+function bodyOf(input: z.ZodObject, files: Route['files'], schemas: Schemas): Json {
   const schema = schemas.of(input, 'input');
-  const isForm = type === 'multipart/form-data';
-  const content = isForm
-    ? { schema, encoding: { vins: { contentType: Object.keys(files).join(', ') } } }
-    : { schema, example: schemas.exampleOf(schema) };
+  if (!files)
+    return { required: true, content: { 'application/json': { schema, example: schemas.exampleOf(schema) } } };
+  const form = { schema, encoding: { vins: { contentType: Object.keys(files).join(', ') } } };
   const alone = mapValues(files, (example) => (example === null ? {} : { schema: { type: 'string' }, example }));
-  return { required: true, content: { [type]: content, ...alone } };
+  return { required: true, content: { 'multipart/form-data': form, ...alone } };
 }
 
 const notModified = { description: 'It is as `If-None-Match` says.' };
 
-function answerOf(answer: AnswerDocs, { method, docs }: Route, schemas: Schemas): Json {
+function answerOf(answer: AnswerDocs, { method, etag }: Route, schemas: Schemas): Json {
   const { description, schema, type = 'application/json', files = {}, headers = [] } = answer;
   const names: HeaderName[] = [
     ...everyAnswer,
     ...headers,
-    ...(docs.etag && method !== 'DELETE' ? ['ETag' as const] : []),
+    ...(etag && method !== 'DELETE' ? ['ETag' as const] : []),
     ...(method === 'POST' ? ['Idempotent-Replayed' as const] : []),
   ];
   const contentOf = (one: z.ZodType) => {
@@ -82,14 +83,14 @@ function answerOf(answer: AnswerDocs, { method, docs }: Route, schemas: Schemas)
 }
 
 /** Errors that follow from what kind of operation it is. */
-function codesOf({ method, body, docs }: Route): ErrorCode[] {
-  const reads = docs.query || docs.body || method === 'POST';
+function codesOf({ method, query, body, files, etag, errors = [] }: Route): ErrorCode[] {
+  const reads = query || body || method === 'POST';
   return [
-    ...(docs.errors ?? []),
-    ...(docs.etag && method !== 'GET' ? (['PRECONDITION_FAILED'] as const) : []),
+    ...errors,
+    ...(etag && isChange(method) ? (['PRECONDITION_FAILED'] as const) : []),
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
     ...(method === 'GET' ? (['COST_EXCEEDED'] as const) : []),
-    ...(body === 'json' ? (['MALFORMED_JSON'] as const) : []),
+    ...(body && !files ? (['MALFORMED_JSON'] as const) : []),
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
     'UNAUTHENTICATED',
     'FORBIDDEN',

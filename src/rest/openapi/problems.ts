@@ -1,34 +1,5 @@
 import { z } from 'zod';
-import {
-  ContractNotFound,
-  ContractOverlap,
-  CostExceeded,
-  type DomainError,
-  EligibilityInProgress,
-  type ErrorCode,
-  FleetIdMissing,
-  FleetNotFound,
-  Forbidden,
-  IdempotencyInProgress,
-  IdempotencyKeyReused,
-  ImportNotFound,
-  MalformedJson,
-  ManufacturerNotSupported,
-  MethodNotAllowed,
-  MOST_INPUT_ERRORS,
-  NotFound,
-  NothingToDelete,
-  NothingToMove,
-  PayloadTooLarge,
-  PreconditionFailed,
-  RateLimited,
-  Unauthenticated,
-  Unavailable,
-  UnsupportedMediaType,
-  ValidationFailed,
-  VehicleNotFound,
-  WebhookNotFound,
-} from '../../core/errors.ts';
+import * as errors from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
 import { duplicateRow, rejectedRow } from '../../core/imports/imports.ts';
 import { reason } from '../../core/reason.ts';
@@ -42,38 +13,38 @@ const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
 
 /** Each error as a caller may meet it. */
-const samples: Readonly<Record<Exclude<ErrorCode, 'INTERNAL'>, DomainError>> = {
-  VALIDATION_FAILED: new ValidationFailed([
+const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.DomainError>> = {
+  VALIDATION_FAILED: new errors.ValidationFailed([
     { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
   ]),
-  MALFORMED_JSON: new MalformedJson('The body is not JSON: Unexpected end of JSON input.'),
-  FLEET_ID_MISSING: new FleetIdMissing(),
-  NOTHING_TO_DELETE: new NothingToDelete(),
-  NOTHING_TO_MOVE: new NothingToMove(),
-  MANUFACTURER_NOT_SUPPORTED: new ManufacturerNotSupported('ferrari'),
-  UNAUTHENTICATED: new Unauthenticated('The token has expired.'),
-  FORBIDDEN: new Forbidden('The token lacks the scope fleets:write.', 'fleets:write'),
-  FLEET_NOT_FOUND: new FleetNotFound(),
-  VEHICLE_NOT_FOUND: new VehicleNotFound(),
-  CONTRACT_NOT_FOUND: new ContractNotFound(),
-  IMPORT_NOT_FOUND: new ImportNotFound(),
-  WEBHOOK_NOT_FOUND: new WebhookNotFound(),
-  NOT_FOUND: new NotFound('There is nothing at this address.'),
-  METHOD_NOT_ALLOWED: new MethodNotAllowed('PUT', ['GET', 'HEAD', 'POST']),
-  ELIGIBILITY_IN_PROGRESS: new EligibilityInProgress('WBA3A5C50CF256985', 2, {
+  MALFORMED_JSON: new errors.MalformedJson('The body is not JSON: Unexpected end of JSON input.'),
+  FLEET_ID_MISSING: new errors.FleetIdMissing(),
+  NOTHING_TO_DELETE: new errors.NothingToDelete(),
+  NOTHING_TO_MOVE: new errors.NothingToMove(),
+  MANUFACTURER_NOT_SUPPORTED: new errors.ManufacturerNotSupported('ferrari'),
+  UNAUTHENTICATED: new errors.Unauthenticated('The token has expired.'),
+  FORBIDDEN: new errors.Forbidden('The token lacks the scope fleets:write.', 'fleets:write'),
+  FLEET_NOT_FOUND: new errors.FleetNotFound(),
+  VEHICLE_NOT_FOUND: new errors.VehicleNotFound(),
+  CONTRACT_NOT_FOUND: new errors.ContractNotFound(),
+  IMPORT_NOT_FOUND: new errors.ImportNotFound(),
+  WEBHOOK_NOT_FOUND: new errors.WebhookNotFound(),
+  NOT_FOUND: new errors.NotFound('There is nothing at this address.'),
+  METHOD_NOT_ALLOWED: new errors.MethodNotAllowed('PUT', ['GET', 'HEAD', 'POST']),
+  ELIGIBILITY_IN_PROGRESS: new errors.EligibilityInProgress('WBA3A5C50CF256985', 2, {
     eligibility: { status: 'PENDING', attempts: 0, nextAttemptAt: '2026-11-20T08:00:02.000Z', reason: null },
   }),
-  CONTRACT_OVERLAP: new ContractOverlap([CONTRACT_ID]),
-  PRECONDITION_FAILED: new PreconditionFailed(),
-  PAYLOAD_TOO_LARGE: new PayloadTooLarge('The body is larger than 1048576 bytes.'),
-  UNSUPPORTED_MEDIA_TYPE: new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),
-  IDEMPOTENCY_KEY_REUSED: new IdempotencyKeyReused(),
-  IDEMPOTENCY_IN_PROGRESS: new IdempotencyInProgress(),
-  RATE_LIMITED: new RateLimited(12),
-  COST_EXCEEDED: new CostExceeded(
+  CONTRACT_OVERLAP: new errors.ContractOverlap([CONTRACT_ID]),
+  PRECONDITION_FAILED: new errors.PreconditionFailed(),
+  PAYLOAD_TOO_LARGE: new errors.PayloadTooLarge('The body is larger than 1048576 bytes.'),
+  UNSUPPORTED_MEDIA_TYPE: new errors.UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),
+  IDEMPOTENCY_KEY_REUSED: new errors.IdempotencyKeyReused(),
+  IDEMPOTENCY_IN_PROGRESS: new errors.IdempotencyInProgress(),
+  RATE_LIMITED: new errors.RateLimited(12),
+  COST_EXCEEDED: new errors.CostExceeded(
     'An operation has at most 60,000 objects in its answer; this one may have 1,002,001.',
   ),
-  UNAVAILABLE: new Unavailable('The database is out of reach.'),
+  UNAVAILABLE: new errors.Unavailable('The database is out of reach.'),
 };
 
 /** An example of every error, by its code. */
@@ -85,7 +56,7 @@ export const problemExamples: Readonly<Record<string, { summary: string; value: 
   INTERNAL: { summary: 'An error of the service', value: internalProblem(REQUEST_ID) },
 };
 
-const codes = Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]];
+const codes = Object.keys(statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
 const inputErrorJson = z.object({
   path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
@@ -108,9 +79,9 @@ export const problemJson = z
     requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
     errors: z
       .array(inputErrorJson)
-      .max(MOST_INPUT_ERRORS)
+      .max(errors.MOST_INPUT_ERRORS)
       .optional()
-      .meta({ description: `The errors of the request, each at its place: the first ${MOST_INPUT_ERRORS}.` }),
+      .meta({ description: `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.` }),
     errorsOmitted: z.int().min(1).optional().meta({ description: 'How many errors there are beside those.' }),
     conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
     eligibility: z
