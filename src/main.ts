@@ -21,8 +21,7 @@ import { giveBackAfterStart } from './idle-memory.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
-import { openTelemetry } from './telemetry/open.ts';
-import { telemetry } from './telemetry/telemetry.ts';
+import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
 
 /** The time that questions to manufacturers get when the process ends. */
 const LONGEST_QUESTION_MS = 3_000;
