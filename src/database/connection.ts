@@ -11,24 +11,19 @@ import type { Row } from './database.ts';
  * the third time, and a connection that has prepared this many gives way to a new one.
  */
 const MOST_PREPARED = 300;
-const MOST_NEW = 300;
 const USES_UNNAMED = 2;
 
 class Names {
   readonly #names = new LRUCache<string, string>({ max: MOST_PREPARED });
-  readonly #uses = new LRUCache<string, number>({ max: MOST_NEW });
+  readonly #uses = new LRUCache<string, number>({ max: MOST_PREPARED });
   #count = 0;
 
   of(text: string): string | undefined {
-    return this.#names.get(text) ?? this.#newName(text);
-  }
-
-  #newName(text: string): string | undefined {
+    const known = this.#names.get(text);
+    if (known) return known;
     const uses = this.#uses.get(text) ?? 0;
-    if (uses < USES_UNNAMED) {
-      this.#uses.set(text, uses + 1);
-      return undefined;
-    }
+    this.#uses.set(text, uses + 1);
+    if (uses < USES_UNNAMED) return undefined;
     this.#uses.delete(text);
     const name = `s${this.#count++}`;
     this.#names.set(text, name);
@@ -53,8 +48,10 @@ type Result = pg.QueryResult<object>;
 /** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
 export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
+  /** Statements without an answer. */
   waiting = 0;
   isConnected = false;
+  #isEnding = false;
   readonly #prepared = new Set<string>();
 
   constructor(config: pg.ClientConfig) {
@@ -68,8 +65,9 @@ export class PostgresConnection extends pg.Client {
     this.on('error', () => {});
   }
 
-  get isFull(): boolean {
-    return this.#prepared.size >= MOST_PREPARED;
+  /** Whether another connection takes its place: it has prepared enough, is lost, or will be. */
+  get isSpent(): boolean {
+    return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
   /** Runs a statement. A text without values may be several, which cannot be prepared. */
@@ -87,7 +85,7 @@ export class PostgresConnection extends pg.Client {
   #nameOf(text: string): string | undefined {
     const name = names.of(text);
     if (name === undefined || this.#prepared.has(name)) return name;
-    if (this.isFull) return undefined;
+    if (this.#prepared.size >= MOST_PREPARED) return undefined;
     this.#prepared.add(name);
     return name;
   }
@@ -100,8 +98,10 @@ export class PostgresConnection extends pg.Client {
   #query(query: pg.QueryConfig): Promise<Result> {
     this.waiting += 1;
     return new Promise((resolve, reject) => {
-      this.query(query, (error: Error | null, result: Result) => {
+      this.query(query, (error: (Error & { code?: string }) | null, result: Result) => {
         this.waiting -= 1;
+        // The server says that it ends a connection before it does.
+        if (error && /^57P/.test(error.code ?? '57P')) this.#isEnding = true;
         if (error) reject(error);
         else resolve(result);
       });

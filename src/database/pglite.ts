@@ -5,10 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import type { Row } from './database.ts';
+import { type Row, StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
-import { StartError } from './start-error.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
 type Question = Omit<Exclude<Request, 'close'>, 'id'>;

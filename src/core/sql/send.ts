@@ -99,7 +99,9 @@ export async function readRows(
   values: readonly unknown[],
   { long = false, newest = false } = {},
 ): Promise<readonly Row[]> {
-  const short = long ? null : await ctx.services.database.rows(text, values, { newest });
+  const { database, config } = ctx.services;
+  const isShort = !long && !(newest && config.DATABASE_READ_URLS.length > 0);
+  const short = isShort ? await database.rows(text, values) : null;
   return short ?? readSlowly(ctx, text, values, newest);
 }
 
