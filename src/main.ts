@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     // Gauges are read from the database once more.
     await telemetry?.close();
     await services.rateLimit.close();
-    await changes.close();
+    changes.close();
     await database.close();
     process.exit(0);
   };

@@ -38,7 +38,7 @@ export interface Database {
    * Calls back for each notification on the channel, of any process, until the returned function is called. It calls back
    * with '' where some may have been missed: look for yourself.
    */
-  listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>>;
+  listen(channel: string, onNotify: (payload: string) => void): Promise<() => void>;
   /**
    * Tells who listens on the channel, once the open transaction, if there is one, has committed: in this process at once,
    * in others within a moment (docs/decisions/events.md). What is long, or too many for one burst, arrives there as ''.
