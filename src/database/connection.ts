@@ -73,13 +73,13 @@ export class PostgresConnection extends pg.Client {
   /** Runs a statement. A text without values may be several, which cannot be prepared. */
   send(text: string, values: readonly unknown[] = []): Promise<Result> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined;
-    return this.#traced({ text, values: [...values], name });
+    return this.#query({ text, values: [...values], name });
   }
 
   /** The rows of a statement, all values as texts. */
   async rows(text: string, values: readonly unknown[]): Promise<Row[]> {
     const query = { text, values: [...values], name: this.#nameOf(text), rowMode: 'array', types: asTexts };
-    return (await this.#traced(query)).rows as unknown as Row[];
+    return (await this.#query(query)).rows as unknown as Row[];
   }
 
   #nameOf(text: string): string | undefined {
@@ -90,14 +90,11 @@ export class PostgresConnection extends pg.Client {
     return name;
   }
 
-  #traced(query: pg.QueryConfig): Promise<Result> {
-    return Promise.resolve(traceStatement(query.text, () => this.#query(query)));
-  }
-
   /** Queries by callback: each of pg's promises keeps the next one alive, so results would live longer. */
   #query(query: pg.QueryConfig): Promise<Result> {
-    this.waiting += 1;
-    return new Promise((resolve, reject) => {
+    return traceStatement(query.text, () => {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      this.waiting += 1;
       this.query(query, (error: (Error & { code?: string }) | null, result: Result) => {
         this.waiting -= 1;
         // The server says that it ends a connection before it does.
@@ -105,6 +102,7 @@ export class PostgresConnection extends pg.Client {
         if (error) reject(error);
         else resolve(result);
       });
+      return promise;
     });
   }
 }
@@ -116,7 +114,7 @@ const LONGEST_TEXT = 4_000;
 const LITERAL = /'(?:[^']|'')*(?:'|$)/g;
 
 /** Sends a statement, as a step with its text and never its values. On its own, outside any step, it is not shown. */
-export function traceStatement<T>(text: string, send: () => T | Promise<T>): T | Promise<T> {
+export async function traceStatement<T>(text: string, send: () => Promise<T>): Promise<T> {
   return traced(() => stepOf(text), send);
 }
 

@@ -65,7 +65,7 @@ export class PGlitePool implements PostgresPool {
     const turn = Promise.withResolvers<void>();
     this.#turn = turn.promise;
     await before;
-    const query = async (sql: string, parameters: readonly unknown[] = [], asTexts = false) =>
+    const query = (sql: string, parameters: readonly unknown[] = [], asTexts = false) =>
       traceStatement(sql, () => this.#ask({ sql, parameters, asTexts }));
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }

@@ -25,22 +25,18 @@ export class ServerWatch {
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
-    const add = (connection: PostgresConnection) => this.#add(connection);
+    const watched = this.#watched;
     this.Client = class extends PostgresConnection {
       constructor(config: pg.ClientConfig) {
         super(config);
-        add(this);
+        watched.set(this, { looks: 0, bytes: 0 });
+        this.once('end', () => watched.delete(this));
       }
     };
   }
 
   close(): void {
     clearInterval(this.#timer);
-  }
-
-  #add(connection: PostgresConnection): void {
-    this.#watched.set(connection, { looks: 0, bytes: 0 });
-    connection.once('end', () => this.#watched.delete(connection));
   }
 
   #look(): void {
@@ -64,18 +60,13 @@ export class ServerWatch {
     const answer = hello.catch(() => {}).then(() => false);
     const silent = await Promise.race([answer, delay(ANSWER_MS, true, { ref: false })]);
     connection.socket.destroy();
-    if (!silent) this.#heard();
-    else if (began > this.#heardAt) this.#cutAll();
-  }
-
-  #heard(): void {
-    this.isSilent = false;
-    this.#heardAt = performance.now();
-    for (const last of this.#watched.values()) last.looks = 0;
-  }
-
-  #cutAll(): void {
-    this.isSilent = true;
-    for (const { socket } of this.#watched.keys()) socket.destroy();
+    if (!silent) {
+      this.isSilent = false;
+      this.#heardAt = performance.now();
+      for (const last of this.#watched.values()) last.looks = 0;
+    } else if (began > this.#heardAt) {
+      this.isSilent = true;
+      for (const { socket } of this.#watched.keys()) socket.destroy();
+    }
   }
 }
