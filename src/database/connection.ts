@@ -3,7 +3,6 @@ import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import type { Row } from './database.ts';
 
 /**
  * Statements that a connection prepares. The service has a few hundred texts of its own; clients of GraphQL make others
@@ -41,7 +40,7 @@ for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.
 }
 
 const asText = (value: string) => value;
-const asTexts = { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig;
+const textRows = { rowMode: 'array', types: { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig };
 
 type Result = pg.QueryResult<object>;
 
@@ -70,16 +69,13 @@ export class PostgresConnection extends pg.Client {
     return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
-  /** Runs a statement. A text without values may be several, which cannot be prepared. */
-  send(text: string, values: readonly unknown[] = []): Promise<Result> {
+  /**
+   * Runs a statement. A text without values may be several, which cannot be prepared. `asTexts`: its rows are arrays of
+   * texts.
+   */
+  send(text: string, values: readonly unknown[] = [], asTexts = false): Promise<Result> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined;
-    return this.#query({ text, values: [...values], name });
-  }
-
-  /** The rows of a statement, all values as texts. */
-  async rows(text: string, values: readonly unknown[]): Promise<Row[]> {
-    const query = { text, values: [...values], name: this.#nameOf(text), rowMode: 'array', types: asTexts };
-    return (await this.#query(query)).rows as unknown as Row[];
+    return this.#query({ text, values: [...values], name, ...(asTexts && textRows) });
   }
 
   #nameOf(text: string): string | undefined {

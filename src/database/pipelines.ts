@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
-import type { Row } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** A statement that takes longer is not short, or waits for a lock. */
@@ -34,25 +33,12 @@ export class Pipelines {
    * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
    * that does no harm, since its connection was lost.
    */
-  send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
-    return this.#send(async (connection) => (await connection.send(statement, values)).rows);
-  }
-
-  /** Like send, with each row as texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<Row[] | null> {
-    return this.#send((connection) => connection.rows(statement, values));
-  }
-
-  close(): void {
-    for (const connection of this.#connections) this.#cut(connection);
-  }
-
-  async #send<T>(ask: (connection: PostgresConnection) => Promise<T>): Promise<T | null> {
+  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
     if (this.#watch.isSilent) return null;
     const connection = this.#leastBusy();
     cork(connection.socket);
     try {
-      return await ask(connection);
+      return (await connection.send(statement, values, asTexts)).rows;
     } catch (error) {
       const isUnsent = !connection.isConnected;
       if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
@@ -65,6 +51,10 @@ export class Pipelines {
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     }
+  }
+
+  close(): void {
+    for (const connection of this.#connections) this.#cut(connection);
   }
 
   #leastBusy(): PostgresConnection {

@@ -55,7 +55,7 @@ export class ServerPool {
     using _leaving = signal && addAbortListener(signal, () => connection.destroy());
     try {
       await connection.query(beginReading(seconds));
-      const rows = await connection.rows(statement, values);
+      const { rows } = await connection.query(statement, values, true);
       await connection.query('commit');
       return rows;
     } catch (error) {
@@ -85,12 +85,8 @@ class PooledConnection implements Disposable {
     connection.once('end', this.#release);
   }
 
-  query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values);
-  }
-
-  rows(sql: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.#connection.rows(sql, values);
+  query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
+    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values, asTexts);
   }
 
   /** Gives it up, with what runs on it. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import pg, { type ClientConfig, type PoolConfig } from 'pg';
-import { type Database, type DatabaseConfig, ONE_PLAN, READING, StartError, type Tell } from './database.ts';
+import { type Database, type DatabaseConfig, ONE_PLAN, READING, type Row, StartError, type Tell } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
@@ -71,7 +71,7 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
       return replica ? read(ask) : ask(primary.pool);
     },
     read: (statement, values) => nextReader().shortReads.send(statement, values),
-    rows: (statement, values) => nextReader().shortReads.rows(statement, values),
+    rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<Row[] | null>,
     slowRows(statement, values, how) {
       const ask = (from: ServerPool) => from.rows(statement, values, how);
       return how.newest ? ask(primary.pool) : read(ask, how.signal);
