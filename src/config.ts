@@ -47,7 +47,7 @@ export const settings = z.object({
   AUTH_JWKS_URI: url.optional(),
   AUTH_COMPANY_CLAIM: z.string().min(1).default('company'),
   AUTH_SCOPES: onOff.default(false),
-  CONTRACTS_AUTH: oneOf(['open', 'required']).optional(),
+  CONTRACTS_AUTH: oneOf(['open', 'required']).default('open'),
   PACKS: list.default([]),
   LIMIT_VINS: whole(1).default(10_000),
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
@@ -103,7 +103,6 @@ function isProxy(value: string): boolean {
 type Settings = z.output<typeof settings>;
 
 export interface Config extends Settings {
-  CONTRACTS_AUTH: 'open' | 'required';
   /** Lines for people where somebody looks on, JSON for programs otherwise. */
   LOG_FORMAT: 'json' | 'pretty';
   /** Whether there is a page at /console. */
@@ -121,17 +120,33 @@ export class ConfigError extends Error {
   }
 }
 
-/** Settings that only make sense together. */
-const groups: (keyof Settings)[][] = [
-  ['HIGH_MOBILITY_URL', 'HIGH_MOBILITY_CLIENT_ID', 'HIGH_MOBILITY_CLIENT_SECRET'],
-  ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'],
+type Name = keyof Settings;
+const highMobility: Name[] = ['HIGH_MOBILITY_URL', 'HIGH_MOBILITY_CLIENT_ID', 'HIGH_MOBILITY_CLIENT_SECRET'];
+const mercedes: Name[] = ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'];
+
+/** Where one of the causes is set, all of the others are required. */
+const requirements: [causes: Name[], required: Name[]][] = [
+  [highMobility, highMobility],
+  [mercedes, mercedes],
+  [['DATABASE_URL', 'CONSOLE_CLIENT_ID'], ['AUTH_ISSUER']],
+  [['DATABASE_URL'], ['CONTRACTS_AUTH']],
+  [['DATABASE_DIRECT_URL'], ['DATABASE_URL']],
+  [['DATABASE_READ_URLS'], ['DATABASE_URL']],
 ];
+
+function missing(given: NodeJS.ProcessEnv): string[] {
+  return requirements.flatMap(([causes, required]) => {
+    const cause = causes.find((name) => name in given);
+    const absent = cause ? required.filter((name) => !(name in given)) : [];
+    return absent.map((name) => `${name}: is required, because ${cause} is set`);
+  });
+}
 
 /** Values that hold a password or a token are not repeated. */
 const SECRET = /^DATABASE_|SECRET$|TOKEN$/;
 
 const givenIn = (env: NodeJS.ProcessEnv) =>
-  Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value !== ''));
+  Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value));
 
 /** A sentence for each setting that is wrong. */
 function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
@@ -142,31 +157,23 @@ function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
   return [...new Set(sentences)];
 }
 
-/** Reads these settings alone. Throws ConfigError naming every error. */
-export function readSettings<Name extends keyof Settings>(
-  env: NodeJS.ProcessEnv,
-  names: readonly Name[],
-): Pick<Settings, Name> {
+/** Reads the settings of a part of the schema alone. Throws ConfigError naming every error. */
+export function readSettings<Part extends z.ZodType>(env: NodeJS.ProcessEnv, part: Part): z.output<Part> {
   const given = givenIn(env);
-  const mask = Object.fromEntries(names.map((name) => [name, true])) as Record<Name, true>;
-  const parsed = settings.pick(mask as never).safeParse(given);
-  if (!parsed.success) throw new ConfigError(wrong(parsed.error, given));
-  return parsed.data as Pick<Settings, Name>;
+  const { success, data, error } = part.safeParse(given);
+  if (!success) throw new ConfigError(wrong(error, given));
+  return data;
 }
 
 /** Reads the environment; an empty value counts as unset. Throws ConfigError naming every error. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = givenIn(env);
-  const parsed = settings.safeParse(given);
-  const errors = parsed.success ? missing(parsed.data) : wrong(parsed.error, given);
-  // Missing settings are reported together with wrong ones.
-  if (!parsed.success) errors.push(...missing(given as Partial<Settings>));
-  if (!parsed.success || errors.length > 0) throw new ConfigError(errors);
-  const data = parsed.data;
+  const { success, data, error } = settings.safeParse(given);
+  const errors = [...(success ? [] : wrong(error, given)), ...missing(given)];
+  if (!success || errors.length > 0) throw new ConfigError(errors);
   const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
   return {
     ...data,
-    CONTRACTS_AUTH: data.CONTRACTS_AUTH ?? 'open',
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     CONSOLE: data.CONSOLE ?? developmentIdentity,
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
@@ -185,27 +192,4 @@ export function mistakenNames(env: NodeJS.ProcessEnv): string[] {
     const meant = closest(name.toUpperCase(), known);
     return distance(name.toUpperCase(), meant) <= 2 ? [`${name} is no setting: do you mean ${meant}?`] : [];
   });
-}
-
-function missing(data: Partial<Settings>): string[] {
-  const errors = groups.flatMap((group) => {
-    const absent = group.filter((name) => data[name] === undefined);
-    const present = group.filter((name) => data[name] !== undefined);
-    return present.length > 0 ? absent.map((name) => `${name}: is required, because ${present[0]} is set`) : [];
-  });
-  if (data.CONSOLE_CLIENT_ID && !data.AUTH_ISSUER && !data.DATABASE_URL) {
-    errors.push('AUTH_ISSUER: is required, because CONSOLE_CLIENT_ID is set');
-  }
-  if (data.DATABASE_URL) {
-    for (const name of ['AUTH_ISSUER', 'CONTRACTS_AUTH'] as const) {
-      if (data[name] === undefined) {
-        errors.push(`${name}: is required, because DATABASE_URL is set`);
-      }
-    }
-  } else {
-    for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URLS'] as const) {
-      if (data[name]?.length) errors.push(`DATABASE_URL: is required, because ${name} is set`);
-    }
-  }
-  return errors;
 }

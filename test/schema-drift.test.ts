@@ -64,9 +64,9 @@ gateway.database.send = (sql, parameters, where) => {
   return send(sql, parameters, where);
 };
 const { rows } = gateway.database;
-gateway.database.rows = (sql, parameters, options) => {
+gateway.database.rows = (sql, parameters) => {
   statements.push({ sql, parameters, planned: 'once' });
-  return rows(sql, parameters, options);
+  return rows(sql, parameters);
 };
 const { slowRows } = gateway.database;
 gateway.database.slowRows = (sql, parameters, how) => {

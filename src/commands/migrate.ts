@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { readSettings } from '../config.ts';
+import { readSettings, settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { connectDatabase } from '../database/open.ts';
 import { runCommand } from './command.ts';
@@ -7,6 +7,14 @@ import { runCommand } from './command.ts';
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
+
+/** Not all: a migration may run where the rest of the settings is not at hand. */
+const needed = settings.pick({
+  DATABASE_URL: true,
+  DATABASE_DIRECT_URL: true,
+  DATABASE_READ_URLS: true,
+  DATA_DIR: true,
+});
 
 /** Each prints what it did or found, and gives the exit code. */
 const commands: Record<string, (database: Database) => Promise<number>> = {
@@ -26,9 +34,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals } = parseArgs({ args, allowPositionals: true });
   const command = commands[positionals[0] ?? 'up'];
   if (!command || positionals.length > 1) throw new Error(usage);
-  // Only these are needed: a migration may run where the rest of the settings is not at hand.
-  const config = readSettings(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URLS', 'DATA_DIR']);
-  const database = await connectDatabase(config);
+  const database = await connectDatabase(readSettings(env, needed));
   return command(database).finally(() => database.close());
 }
 

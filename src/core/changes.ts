@@ -65,7 +65,7 @@ export class ChangeFeed extends EventEmitter<Events> {
   readonly process = randomUUID();
   /** The last report of each process, this one's too. */
   readonly providerReports = new LRUCache<string, ProviderReport>({ max: MOST_REPORTS });
-  private readonly stops: (() => Promise<void>)[] = [];
+  private readonly stops: (() => void)[] = [];
   private readonly database: Database;
 
   private constructor(database: Database) {
@@ -128,9 +128,8 @@ export class ChangeFeed extends EventEmitter<Events> {
     this.announce('eligibility', { company, vehicles: few });
   }
 
-  async close(): Promise<void> {
-    // One after another: they share a connection.
-    for (const stop of this.stops) await stop();
+  close(): void {
+    for (const stop of this.stops) stop();
     this.removeAllListeners();
   }
 }

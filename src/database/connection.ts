@@ -3,7 +3,6 @@ import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
-import type { Row } from './database.ts';
 
 /**
  * Statements that a connection prepares. The service has a few hundred texts of its own; clients of GraphQL make others
@@ -11,24 +10,19 @@ import type { Row } from './database.ts';
  * the third time, and a connection that has prepared this many gives way to a new one.
  */
 const MOST_PREPARED = 300;
-const MOST_NEW = 300;
 const USES_UNNAMED = 2;
 
 class Names {
   readonly #names = new LRUCache<string, string>({ max: MOST_PREPARED });
-  readonly #uses = new LRUCache<string, number>({ max: MOST_NEW });
+  readonly #uses = new LRUCache<string, number>({ max: MOST_PREPARED });
   #count = 0;
 
   of(text: string): string | undefined {
-    return this.#names.get(text) ?? this.#newName(text);
-  }
-
-  #newName(text: string): string | undefined {
+    const known = this.#names.get(text);
+    if (known) return known;
     const uses = this.#uses.get(text) ?? 0;
-    if (uses < USES_UNNAMED) {
-      this.#uses.set(text, uses + 1);
-      return undefined;
-    }
+    this.#uses.set(text, uses + 1);
+    if (uses < USES_UNNAMED) return undefined;
     this.#uses.delete(text);
     const name = `s${this.#count++}`;
     this.#names.set(text, name);
@@ -46,15 +40,17 @@ for (const [type, parse] of Object.entries(createPostgreSqlTypeParsers(pg.types.
 }
 
 const asText = (value: string) => value;
-const asTexts = { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig;
+const textRows = { rowMode: 'array', types: { getTypeParser: () => asText } as unknown as pg.CustomTypesConfig };
 
 type Result = pg.QueryResult<object>;
 
 /** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
 export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
+  /** Statements without an answer. */
   waiting = 0;
   isConnected = false;
+  #isEnding = false;
   readonly #prepared = new Set<string>();
 
   constructor(config: pg.ClientConfig) {
@@ -68,43 +64,41 @@ export class PostgresConnection extends pg.Client {
     this.on('error', () => {});
   }
 
-  get isFull(): boolean {
-    return this.#prepared.size >= MOST_PREPARED;
+  /** Whether another connection takes its place: it has prepared enough, is lost, or will be. */
+  get isSpent(): boolean {
+    return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
-  /** Runs a statement. A text without values may be several, which cannot be prepared. */
-  send(text: string, values: readonly unknown[] = []): Promise<Result> {
+  /**
+   * Runs a statement. A text without values may be several, which cannot be prepared. `asTexts`: its rows are arrays of
+   * texts.
+   */
+  send(text: string, values: readonly unknown[] = [], asTexts = false): Promise<Result> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined;
-    return this.#traced({ text, values: [...values], name });
-  }
-
-  /** The rows of a statement, all values as texts. */
-  async rows(text: string, values: readonly unknown[]): Promise<Row[]> {
-    const query = { text, values: [...values], name: this.#nameOf(text), rowMode: 'array', types: asTexts };
-    return (await this.#traced(query)).rows as unknown as Row[];
+    return this.#query({ text, values: [...values], name, ...(asTexts && textRows) });
   }
 
   #nameOf(text: string): string | undefined {
     const name = names.of(text);
     if (name === undefined || this.#prepared.has(name)) return name;
-    if (this.isFull) return undefined;
+    if (this.#prepared.size >= MOST_PREPARED) return undefined;
     this.#prepared.add(name);
     return name;
   }
 
-  #traced(query: pg.QueryConfig): Promise<Result> {
-    return Promise.resolve(traceStatement(query.text, () => this.#query(query)));
-  }
-
   /** Queries by callback: each of pg's promises keeps the next one alive, so results would live longer. */
   #query(query: pg.QueryConfig): Promise<Result> {
-    this.waiting += 1;
-    return new Promise((resolve, reject) => {
-      this.query(query, (error: Error | null, result: Result) => {
+    return traceStatement(query.text, () => {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      this.waiting += 1;
+      this.query(query, (error: (Error & { code?: string }) | null, result: Result) => {
         this.waiting -= 1;
+        // The server says that it ends a connection before it does.
+        if (error && /^57P/.test(error.code ?? '57P')) this.#isEnding = true;
         if (error) reject(error);
         else resolve(result);
       });
+      return promise;
     });
   }
 }
@@ -116,7 +110,7 @@ const LONGEST_TEXT = 4_000;
 const LITERAL = /'(?:[^']|'')*(?:'|$)/g;
 
 /** Sends a statement, as a step with its text and never its values. On its own, outside any step, it is not shown. */
-export function traceStatement<T>(text: string, send: () => T | Promise<T>): T | Promise<T> {
+export async function traceStatement<T>(text: string, send: () => Promise<T>): Promise<T> {
   return traced(() => stepOf(text), send);
 }
 

@@ -8,6 +8,22 @@ export type Tell = (message: string) => void;
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
 
+/**
+ * Each statement has one plan, for any values: what the planner's statistics do not know of, such as a new company, it takes
+ * for nothing, and then reads all of it again for each row that is looked up.
+ */
+export const ONE_PLAN = 'plan_cache_mode=force_generic_plan';
+/**
+ * Settings of connections that read. Rows are read from the index that has their order: the statistics would have PostgreSQL
+ * expect a few rows, and read and sort a whole list for each page (docs/decisions/lists.md).
+ */
+export const READING = [ONE_PLAN, 'enable_sort=off', 'enable_incremental_sort=off', 'enable_seqscan=off'];
+
+/** Why the process cannot start, in words for whoever starts it: its message is all they need to see. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}
+
 export interface SlowRead {
   newest: boolean;
   seconds: number;
@@ -22,7 +38,7 @@ export interface Database {
    * Calls back for each notification on the channel, of any process, until the returned function is called. It calls back
    * with '' where some may have been missed: look for yourself.
    */
-  listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>>;
+  listen(channel: string, onNotify: (payload: string) => void): Promise<() => void>;
   /**
    * Tells who listens on the channel, once the open transaction, if there is one, has committed: in this process at once,
    * in others within a moment (docs/decisions/events.md). What is long, or too many for one burst, arrives there as ''.
@@ -40,11 +56,8 @@ export interface Database {
    * share a connection (docs/decisions/connections.md). Gives its rows; null of what is not short: that is for `send`.
    */
   read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /**
-   * Like read, with values as texts. null also for the `newest` where there are replicas: slowRows reads that from the
-   * primary.
-   */
-  rows(statement: string, values: readonly unknown[], how?: { newest?: boolean }): Promise<Row[] | null>;
+  /** Like read, with values as texts. */
+  rows(statement: string, values: readonly unknown[]): Promise<Row[] | null>;
   /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /**

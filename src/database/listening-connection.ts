@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 
@@ -25,6 +26,7 @@ const LOOK = `
   select pg_backend_pid() as pid, (select name from listening where pid = pg_backend_pid()) as own,
     array(select name from listening where pid <> pg_backend_pid()) as others`;
 interface Look {
+  /** The server's process behind this connection: what it notifies of comes back to it. */
   pid: number;
   own: string;
   others: string[];
@@ -36,23 +38,20 @@ interface Look {
  * missed something is told so with '': after a lost connection, and when another process has gone without its last words.
  */
 export class ListeningConnection {
-  readonly #channels = new Channels();
+  readonly #channels = openChannels();
   readonly #burst = new Burst();
   readonly #config: pg.ClientConfig;
   readonly #Client: typeof pg.Client;
   readonly #closing = new AbortController();
-  readonly #look: NodeJS.Timeout;
+  readonly #looking: NodeJS.Timeout;
   #client: pg.Client | undefined;
-  /** The server's process behind this connection: what it notifies of comes back to it. */
-  #pid = 0;
-  #name = '';
-  #others: readonly string[] = [];
+  #look: Look = { pid: 0, own: '', others: [] };
   #sending: Promise<void> | undefined;
 
   constructor(config: pg.ClientConfig, Client: typeof pg.Client, { lookMs = LOOK_MS } = {}) {
     this.#config = { ...config, application_name: NAME, options: `${config.options ?? ''} ${KEEPALIVE}` };
     this.#Client = Client;
-    this.#look = setInterval(() => void this.#lookForOthers(), lookMs).unref();
+    this.#looking = setInterval(() => void this.#lookForOthers(), lookMs).unref();
   }
 
   /** Throws when the server cannot be reached. */
@@ -60,9 +59,9 @@ export class ListeningConnection {
     const client = new this.#Client(this.#config);
     const lost = Promise.withResolvers<void>();
     client.on('notification', ({ channel, payload = '', processId }) => {
-      if (processId === this.#pid) return;
-      if (channel === FAREWELL) this.#others = this.#others.filter((name) => name !== payload);
-      else this.#channels.deliver(channel, payload);
+      if (processId === this.#look.pid) return;
+      if (channel === FAREWELL) this.#look.others = this.#look.others.filter((name) => name !== payload);
+      else this.#channels.emit(channel, payload);
     });
     client.on('error', () => lost.resolve());
     client.on('end', () => lost.resolve());
@@ -78,34 +77,32 @@ export class ListeningConnection {
     void lost.promise.then(() => this.#reconnect(client));
   }
 
-  async listen(channel: string, onNotify: (payload: string) => void): Promise<() => Promise<void>> {
-    const leave = this.#channels.listen(channel, onNotify);
-    await this.#query(listening('listen', channel));
-    return async () => {
-      if (leave()) await this.#query(listening('unlisten', channel));
-    };
+  async listen(channel: string, onNotify: (payload: string) => void): Promise<() => void> {
+    this.#channels.on(channel, onNotify);
+    await this.#query(listenTo(channel));
+    return () => this.#channels.off(channel, onNotify);
   }
 
   /** Tells who listens in this process at once, and the other processes with the next burst. */
   notify(channel: string, payload: string): void {
-    this.#channels.deliver(channel, payload);
+    this.#channels.emit(channel, payload);
     this.#burst.add(channel, payload);
     this.#sending ??= this.#sendBursts();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    clearInterval(this.#look);
+    clearInterval(this.#looking);
     await this.#sending;
-    await this.#query(NOTIFY, [[FAREWELL], [this.#name]]);
+    await this.#send([[FAREWELL, this.#look.own]]);
     await this.#client?.end();
   }
 
   async #begin(client: pg.Client): Promise<void> {
     this.#client = client;
     await this.#lookForOthers();
-    for (const channel of [FAREWELL, ...this.#channels.names]) await client.query(listening('listen', channel));
-    this.#channels.deliverGap();
+    for (const channel of [FAREWELL, ...this.#channelNames()]) await client.query(listenTo(channel));
+    this.#tellOfGap();
     if (!this.#burst.isEmpty) this.#sending ??= this.#sendBursts();
   }
 
@@ -119,11 +116,14 @@ export class ListeningConnection {
     });
   }
 
+  #send(burst: readonly Notification[]): Promise<pg.QueryResult | null> {
+    return this.#query(NOTIFY, [burst.map(([channel]) => channel), burst.map(([, payload]) => payload)]);
+  }
+
   async #sendBursts(): Promise<void> {
     do {
       const burst = this.#burst.take();
-      const sent = await this.#query(NOTIFY, [burst.map(([channel]) => channel), burst.map(([, payload]) => payload)]);
-      if (!sent) {
+      if (!(await this.#send(burst))) {
         // The next connection sends this burst.
         for (const [channel, payload] of burst) this.#burst.add(channel, payload);
         break;
@@ -137,12 +137,19 @@ export class ListeningConnection {
   async #lookForOthers(): Promise<void> {
     const found = await this.#query(LOOK, [NAME]);
     if (!found) return;
-    const { pid, own, others }: Look = found.rows[0];
-    const gone = this.#others.some((name) => !others.includes(name));
-    this.#pid = pid;
-    this.#name = own;
-    this.#others = others;
-    if (gone) this.#channels.deliverGap();
+    const look: Look = found.rows[0];
+    const gone = this.#look.others.some((name) => !look.others.includes(name));
+    this.#look = look;
+    if (gone) this.#tellOfGap();
+  }
+
+  #channelNames(): string[] {
+    return this.#channels.eventNames().map(String);
+  }
+
+  /** Tells everyone with '' that something may have been missed. */
+  #tellOfGap(): void {
+    for (const channel of this.#channelNames()) this.#channels.emit(channel, '');
   }
 
   async #reconnect(lost: pg.Client): Promise<void> {
@@ -160,38 +167,12 @@ export class ListeningConnection {
   }
 }
 
-const listening = (verb: 'listen' | 'unlisten', channel: string): string => `${verb} ${pg.escapeIdentifier(channel)}`;
+const listenTo = (channel: string): string => `listen ${pg.escapeIdentifier(channel)}`;
 
-type OnNotify = (payload: string) => void;
+/** Where the listeners of this process are called, by channel. */
+export const openChannels = () => new EventEmitter<Record<string, [payload: string]>>().setMaxListeners(0);
 
-/** The listeners of this process. */
-export class Channels {
-  readonly #listeners = new Map<string, Set<OnNotify>>();
-
-  get names(): string[] {
-    return [...this.#listeners.keys()];
-  }
-
-  /** Calls back until the returned function is called, which gives whether nobody else listens on the channel any more. */
-  listen(channel: string, onNotify: OnNotify): () => boolean {
-    const listeners = this.#listeners.get(channel) ?? new Set();
-    this.#listeners.set(channel, listeners.add(onNotify));
-    return () => {
-      const last = listeners.delete(onNotify) && listeners.size === 0;
-      if (last) this.#listeners.delete(channel);
-      return last;
-    };
-  }
-
-  deliver(channel: string, payload: string): void {
-    for (const onNotify of this.#listeners.get(channel) ?? []) onNotify(payload);
-  }
-
-  /** Tells everyone with '' that something may have been missed. */
-  deliverGap(): void {
-    for (const channel of this.names) this.deliver(channel, '');
-  }
-}
+type Notification = [channel: string, payload: string];
 
 /** PostgreSQL takes no more in one notification. */
 const MOST_BYTES = 7_999;
@@ -213,11 +194,9 @@ class Burst {
     this.#payloads.set(channel, fits && payload !== '' ? payloads.add(payload) : new Set(['']));
   }
 
-  take(): [channel: string, payload: string][] {
-    const all = [...this.#payloads].flatMap(([channel, payloads]) =>
-      [...payloads].map((payload): [string, string] => [channel, payload]),
-    );
+  take(): Notification[] {
+    const all = [...this.#payloads];
     this.#payloads.clear();
-    return all;
+    return all.flatMap(([channel, payloads]) => Array.from(payloads, (payload): Notification => [channel, payload]));
   }
 }

@@ -1,7 +1,7 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig, Tell } from './database.ts';
-import { Channels } from './listening-connection.ts';
+import type { Database, DatabaseConfig, Row, Tell } from './database.ts';
+import { openChannels } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, options } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 import { connectServer } from './server.ts';
@@ -26,26 +26,24 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
 /** PostgreSQL inside this process, which is the only one; throws when another has the folder. */
 async function openEmbedded(dataDir: string): Promise<Database> {
   const pool = await PGlitePool.open(dataDir);
-  const channels = new Channels();
+  const channels = openChannels();
   const dialect = new PostgresDialect({ pool });
   const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
-  const send: Database['send'] = async (statement, values) => {
-    const connection = await pool.connect();
-    return (await connection.query(statement, values).finally(() => connection.release())).rows;
-  };
+  const send = (statement: string, values: readonly unknown[]) => pool.send(statement, values);
+  const rows = (statement: string, values: readonly unknown[]) => pool.send(statement, values, true) as Promise<Row[]>;
   return {
     ...common(orm, (statement) => send(statement, [])),
     kind: 'embedded',
     send,
     read: send,
-    rows: (statement, values) => pool.rows(statement, values),
-    slowRows: (statement, values) => pool.rows(statement, values),
     add: send,
+    rows,
+    slowRows: rows,
     async listen(channel, onNotify) {
-      const leave = channels.listen(channel, onNotify);
-      return async () => void leave();
+      channels.on(channel, onNotify);
+      return () => channels.off(channel, onNotify);
     },
-    notify: (channel, payload) => afterCommit(() => channels.deliver(channel, payload)),
+    notify: (channel, payload) => afterCommit(() => channels.emit(channel, payload)),
     migrate: (tell = () => {}) => applyMigrations(orm, tell),
     async close() {
       await orm.close();

@@ -75,10 +75,8 @@ export function common(
     pendingMigrations,
     ping: () => look('select'),
     async unready() {
-      const timer = new AbortController();
-      const tooLate = delay(5_000, UNREACHABLE, { signal: timer.signal }).catch(() => UNREACHABLE);
-      const found = differences().catch(() => UNREACHABLE);
-      return Promise.race([found, tooLate]).finally(() => timer.abort());
+      const tooLate = delay(5_000, UNREACHABLE, { ref: false });
+      return Promise.race([differences().catch(() => UNREACHABLE), tooLate]);
     },
   };
 }

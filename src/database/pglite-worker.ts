@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
-import { READ_IN_ORDER } from './planner-settings.ts';
+import { READING } from './database.ts';
 
 /** A statement of the main thread; without parameters, `sql` may hold several, as with a server. `asTexts`: rows are arrays of texts. */
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
@@ -24,7 +24,7 @@ const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((typ
 const port = parentPort as MessagePort;
 const reply = (message: Reply) => port.postMessage(message);
 // PGlite allocates all shared buffers when it starts; the system's cache keeps the other pages.
-const own = ['shared_buffers=32MB', 'plan_cache_mode=force_generic_plan', ...READ_IN_ORDER];
+const own = ['shared_buffers=32MB', ...READING];
 const startParams = [...PGlite.defaultStartParams, ...own.flatMap((one) => ['-c', one])];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");

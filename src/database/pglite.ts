@@ -1,17 +1,14 @@
-import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import type { Row } from './database.ts';
+import { StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
-import { StartError } from './start-error.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
-type Question = Omit<Exclude<Request, 'close'>, 'id'>;
 
 /**
  * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
@@ -20,7 +17,6 @@ type Question = Omit<Exclude<Request, 'close'>, 'id'>;
 export class PGlitePool implements PostgresPool {
   readonly options = {};
   readonly #worker: Worker;
-  readonly #unlock: () => void;
   readonly #waiting = new Map<number, PromiseWithResolvers<Answer>>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
@@ -32,20 +28,29 @@ export class PGlitePool implements PostgresPool {
   static async open(dataDir: string): Promise<PGlitePool> {
     mkdirSync(dataDir, { recursive: true });
     const unlock = lock(dataDir);
+    const folder = join(dataDir, 'pglite');
     try {
-      if (!existsSync(join(folderOf(dataDir), 'PG_VERSION'))) await make(dataDir);
+      // Made in a thread that ends: up to 350 MB of what that takes would stay otherwise, as long as the process runs.
+      if (!existsSync(join(folder, 'PG_VERSION'))) await (await PGlitePool.#start(folder)).end();
+      const pool = await PGlitePool.#start(folder);
+      void pool.#ended.promise.then(unlock);
+      return pool;
     } catch (error) {
       unlock();
       throw error;
     }
-    const pool = new PGlitePool(dataDir, unlock);
+  }
+
+  static async #start(folder: string): Promise<PGlitePool> {
+    const pool = new PGlitePool(folder);
     await pool.#ready.promise;
     return pool;
   }
 
-  private constructor(dataDir: string, unlock: () => void) {
-    this.#unlock = unlock;
-    this.#worker = startWorker(dataDir);
+  private constructor(workerData: string) {
+    // The thread has flags of its own: it rejects some of the process's, and has its own compile cache.
+    const execArgv = ['--import', new URL('../preload.js', import.meta.url).href];
+    this.#worker = new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData, execArgv });
     this.#worker.on('message', (reply: Reply) => this.#receive(reply));
     this.#worker.on('error', (error) => {
       this.#failure = new Error('The embedded database has failed.', { cause: error });
@@ -54,22 +59,21 @@ export class PGlitePool implements PostgresPool {
   }
 
   /** Waits until nobody else has the connection; it is the caller's alone until released. */
-  async connect(): Promise<PostgresPoolClient> {
+  async connect() {
     refuseInsideTransaction();
     const before = this.#turn;
     const turn = Promise.withResolvers<void>();
     this.#turn = turn.promise;
     await before;
-    const query = (sql: string, parameters: readonly unknown[] = []) =>
-      traceStatement(sql, () => this.#ask({ sql, parameters, asTexts: false }));
-    return { query, release: turn.resolve } as PostgresPoolClient;
+    const query = (sql: string, parameters: readonly unknown[] = [], asTexts = false) =>
+      traceStatement(sql, () => this.#ask({ sql, parameters, asTexts }));
+    return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    const { release } = await this.connect();
-    const question = { sql: statement, parameters: values, asTexts: true };
-    const answer = await Promise.resolve(traceStatement(statement, () => this.#ask(question))).finally(release);
-    return answer.rows as Row[];
+  /** Gives the rows of a statement: objects, or as texts arrays. */
+  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[]> {
+    const { query, release } = await this.connect();
+    return (await query(statement, values, asTexts).finally(release)).rows;
   }
 
   async end(): Promise<void> {
@@ -77,7 +81,7 @@ export class PGlitePool implements PostgresPool {
     await this.#ended.promise;
   }
 
-  #ask(question: Question): Promise<Answer> {
+  #ask(question: Omit<Exclude<Request, 'close'>, 'id'>): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     if (this.#failure) return Promise.reject(this.#failure);
     const id = ++this.#lastId;
@@ -101,7 +105,6 @@ export class PGlitePool implements PostgresPool {
     for (const answer of this.#waiting.values()) answer.reject(this.#failure);
     this.#waiting.clear();
     this.#ready.reject(this.#failure);
-    this.#unlock();
     this.#ended.resolve();
   }
 }
@@ -111,22 +114,6 @@ function refuseInsideTransaction(): void {
   if (isInsideTransaction()) {
     throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
   }
-}
-
-const folderOf = (dataDir: string): string => join(dataDir, 'pglite');
-
-function startWorker(dataDir: string): Worker {
-  // The thread has flags of its own: it rejects some of the process's, and has its own compile cache.
-  const execArgv = ['--import', new URL('../preload.js', import.meta.url).href];
-  return new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData: folderOf(dataDir), execArgv });
-}
-
-/** Makes the database in a thread that ends: up to 350 MB of what that took would stay otherwise, as long as the process runs. */
-async function make(dataDir: string): Promise<void> {
-  const worker = startWorker(dataDir);
-  await once(worker, 'message');
-  worker.postMessage('close' satisfies Request);
-  await once(worker, 'exit');
 }
 
 /** Two processes on one folder corrupt it. The lock is a SQLite file's, since that ends with its process, however. */

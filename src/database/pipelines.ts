@@ -1,22 +1,10 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
-import type { Row } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
-/** Planning takes longer than such a statement; and each has one plan that is right for all values. */
-const ONE_PLAN = '-c plan_cache_mode=force_generic_plan';
-
-interface Pipeline {
-  connection: PostgresConnection;
-  /** Resolves when the connection is open (true) or has failed (false). */
-  opening: Promise<boolean> | null;
-  /** Statements without an answer. */
-  waiting: number;
-  /** Statements that were sent since the process last looked at its sockets go out together. */
-  corked: boolean;
-}
 
 /**
  * Short statements that share a few connections in PostgreSQL's pipeline mode: one does not wait for the answer to the one
@@ -25,9 +13,9 @@ interface Pipeline {
 export class Pipelines {
   readonly #watch: ServerWatch;
   readonly #config: pg.ClientConfig;
-  readonly #connections: number;
+  readonly #most: number;
   readonly #repeatable: boolean;
-  readonly #pipelines = new Set<Pipeline>();
+  readonly #connections = new Set<PostgresConnection>();
 
   /** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
   constructor(
@@ -36,9 +24,8 @@ export class Pipelines {
     { connections, repeatable }: { connections: number; repeatable: boolean },
   ) {
     this.#watch = watch;
-    const options = `${config.options ?? ''} ${ONE_PLAN}`;
-    this.#config = { ...config, options, statement_timeout: SHORT_MS, pipeline: true };
-    this.#connections = connections;
+    this.#config = { ...config, statement_timeout: SHORT_MS, pipeline: true };
+    this.#most = connections;
     this.#repeatable = repeatable;
   }
 
@@ -46,76 +33,58 @@ export class Pipelines {
    * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
    * that does no harm, since its connection was lost.
    */
-  send(statement: string, values: readonly unknown[]): Promise<unknown[] | null> {
-    return this.#send(async (connection) => (await connection.send(statement, values)).rows);
-  }
-
-  /** Like send, with each row as texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<Row[] | null> {
-    return this.#send((connection) => connection.rows(statement, values));
-  }
-
-  close(): void {
-    for (const pipeline of this.#pipelines) this.#cut(pipeline);
-  }
-
-  async #send<T>(ask: (connection: PostgresConnection) => Promise<T>): Promise<T | null> {
+  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
     if (this.#watch.isSilent) return null;
-    const pipeline = this.#leastBusy();
-    pipeline.waiting += 1;
+    const connection = this.#leastBusy();
+    cork(connection.socket);
     try {
-      if (pipeline.opening && !(await pipeline.opening)) return null;
-      cork(pipeline);
-      return await ask(pipeline.connection);
+      return (await connection.send(statement, values, asTexts)).rows;
     } catch (error) {
-      if (this.#repeatable && !isOfStatement(error)) {
+      const isUnsent = !connection.isConnected;
+      if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
         // Statements behind it fail at once, and go elsewhere, too.
-        this.#cut(pipeline);
+        this.#cut(connection);
         return null;
       }
       if (wasCancelled(error)) return null;
       // The stack shows the caller, rather than the reader of the socket.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
-    } finally {
-      pipeline.waiting -= 1;
     }
   }
 
-  #leastBusy(): Pipeline {
-    let least: Pipeline | undefined;
-    for (const pipeline of this.#pipelines) {
-      if (pipeline.connection.isFull) this.#retire(pipeline);
-      else if (!least || pipeline.waiting < least.waiting) least = pipeline;
-    }
-    return least && (least.waiting === 0 || this.#pipelines.size >= this.#connections) ? least : this.#open();
+  close(): void {
+    for (const connection of this.#connections) this.#cut(connection);
   }
 
-  #open(): Pipeline {
+  #leastBusy(): PostgresConnection {
+    let least: PostgresConnection | undefined;
+    for (const connection of this.#connections) {
+      if (connection.isSpent) this.#retire(connection);
+      else if (!least || connection.waiting < least.waiting) least = connection;
+    }
+    return least && (least.waiting === 0 || this.#connections.size >= this.#most) ? least : this.#open();
+  }
+
+  /** Statements wait in it until it is connected, and fail with it. */
+  #open(): PostgresConnection {
     const connection = new this.#watch.Client(this.#config);
-    const pipeline: Pipeline = { connection, opening: null, waiting: 0, corked: false };
-    const lost = () => this.#pipelines.delete(pipeline);
+    const lost = () => this.#connections.delete(connection);
     connection.on('error', lost).once('end', lost);
-    pipeline.opening = connection.connect().then(
-      () => {
-        pipeline.opening = null;
-        return true;
-      },
-      () => false,
-    );
-    this.#pipelines.add(pipeline);
-    return pipeline;
+    connection.connect().catch(() => {});
+    this.#connections.add(connection);
+    return connection;
   }
 
   /** Ends a connection when its last statement has its answer. */
-  #retire(pipeline: Pipeline): void {
-    this.#pipelines.delete(pipeline);
-    void pipeline.connection.end();
+  #retire(connection: PostgresConnection): void {
+    this.#connections.delete(connection);
+    void connection.end();
   }
 
-  #cut(pipeline: Pipeline): void {
-    this.#pipelines.delete(pipeline);
-    pipeline.connection.socket.destroy();
+  #cut(connection: PostgresConnection): void {
+    this.#connections.delete(connection);
+    connection.socket.destroy();
   }
 }
 
@@ -130,13 +99,9 @@ const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(co
 /** Whether the statement was undone or not begun. */
 const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
 
-function cork(pipeline: Pipeline): void {
-  if (pipeline.corked) return;
-  pipeline.corked = true;
-  const { socket } = pipeline.connection;
+/** Statements that are sent before the process next looks at its sockets go out together. */
+function cork(socket: Socket): void {
+  if (socket.writableCorked > 0) return;
   socket.cork();
-  setImmediate(() => {
-    pipeline.corked = false;
-    socket.uncork();
-  });
+  setImmediate(() => socket.uncork());
 }

@@ -1,18 +1,24 @@
+import { addAbortListener } from 'node:events';
 import { PostgresDialect, type PostgresPool } from 'kysely';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
-import type { Row, SlowRead } from './database.ts';
+import { ONE_PLAN, READING, type Row, type SlowRead } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** How often the server looks, while it works, whether the connection was given up. */
 const LEFT_MS = 250;
 
+// Settings of a transaction are part of it, so that a pooler keeps them with its statements.
+
+const BEGIN = `begin; set local ${ONE_PLAN}`;
+
+function beginReading(seconds: number): string {
+  const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
+  return ['begin read only', ...[...bounds, ...READING].map((setting) => `set local ${setting}`)].join('; ');
+}
+
 /** A pool of connections to a server, for Kysely and for statements of our own. */
 export class ServerPool {
-  /** The statement that is sent for Kysely's `begin`. */
-  begin = 'begin';
-  /** Settings for statements that only read, and may take long. */
-  readingSettings: readonly string[] = [];
   readonly #pool: pg.Pool;
   readonly #watch: ServerWatch;
 
@@ -33,42 +39,29 @@ export class ServerPool {
   }
 
   async connect(): Promise<PooledConnection> {
-    this.#watch.refuseWhileSilent();
-    return new PooledConnection((await this.#pool.connect()) as PoolConnection, this.begin);
+    // A new connection would be waited for.
+    if (this.#watch.isSilent) throw new Error('Connection terminated: the server is silent');
+    return new PooledConnection((await this.#pool.connect()) as PoolConnection);
   }
 
   async send(statement: string, values: readonly unknown[]): Promise<unknown[]> {
-    const connection = await this.connect();
-    return connection
-      .query(statement, values)
-      .then(({ rows }) => rows)
-      .finally(() => connection.release());
+    using connection = await this.connect();
+    return (await connection.query(statement, values)).rows;
   }
 
   async rows(statement: string, values: readonly unknown[], { seconds, signal }: SlowRead): Promise<Row[]> {
-    const connection = await this.connect();
-    const leave = () => connection.destroy();
+    using connection = await this.connect();
+    signal?.throwIfAborted();
+    using _leaving = signal && addAbortListener(signal, () => connection.destroy());
     try {
-      signal?.throwIfAborted();
-      signal?.addEventListener('abort', leave);
-      await connection.query(this.#beginReading(seconds));
-      const rows = await connection.rows(statement, values);
+      await connection.query(beginReading(seconds));
+      const { rows } = await connection.query(statement, values, true);
       await connection.query('commit');
       return rows;
     } catch (error) {
       if (!signal?.aborted) await connection.query('rollback').catch(() => {});
       throw error;
-    } finally {
-      signal?.removeEventListener('abort', leave);
-      connection.release();
     }
-  }
-
-  /** In a transaction, so that a pooler keeps the settings with the statement. */
-  #beginReading(seconds: number): string {
-    const own = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
-    const settings = [...own, ...this.readingSettings].map((setting) => `set local ${setting}`);
-    return `begin read only; ${settings.join('; ')}`;
   }
 
   async end(): Promise<void> {
@@ -82,49 +75,34 @@ type PoolConnection = PostgresConnection & pg.PoolClient;
  * A connection while it is somebody's. One that is lost goes back by itself: Kysely keeps it when its begin or rollback
  * fails, so the pool would shrink with every connection that is lost in a transaction.
  */
-class PooledConnection {
+class PooledConnection implements Disposable {
   readonly #connection: PoolConnection;
-  readonly #begin: string;
-  readonly #lost = () => this.#giveBack(true);
-  #released = false;
-  #isEnding = false;
+  readonly #release = () => this.release();
+  #isReleased = false;
 
-  constructor(connection: PoolConnection, begin: string) {
+  constructor(connection: PoolConnection) {
     this.#connection = connection;
-    this.#begin = begin;
-    connection.once('end', this.#lost);
+    connection.once('end', this.#release);
   }
 
-  query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#watched(this.#connection.send(sql === 'begin' ? this.#begin : sql, values));
-  }
-
-  rows(sql: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.#watched(this.#connection.rows(sql, values));
-  }
-
-  release(): void {
-    this.#giveBack(this.#isEnding || this.#connection.isFull);
-  }
-
-  /** The server says that it ends a connection before it does: nobody else is to get it in between. */
-  #watched<T>(asked: Promise<T>): Promise<T> {
-    return asked.catch((error) => {
-      if (/^57P/.test(error.code ?? '57P')) this.#isEnding = true;
-      throw error;
-    });
+  query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
+    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values, asTexts);
   }
 
   /** Gives it up, with what runs on it. */
   destroy(): void {
     this.#connection.socket.destroy();
-    this.#giveBack(true);
+    this.release();
   }
 
-  #giveBack(isOver: boolean): void {
-    if (this.#released) return;
-    this.#released = true;
-    this.#connection.off('end', this.#lost);
-    this.#connection.release(isOver);
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#connection.off('end', this.#release);
+    this.#connection.release(this.#connection.isSpent);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
   }
 }

@@ -19,40 +19,28 @@ export class ServerWatch {
   readonly #config: pg.ClientConfig;
   readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
-  #isSilent = false;
+  /** Nobody answers: a new connection would be waited for. */
+  isSilent = false;
   #heardAt = 0;
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
-    const add = (connection: PostgresConnection) => this.#add(connection);
+    const watched = this.#watched;
     this.Client = class extends PostgresConnection {
       constructor(config: pg.ClientConfig) {
         super(config);
-        add(this);
+        watched.set(this, { looks: 0, bytes: 0 });
+        this.once('end', () => watched.delete(this));
       }
     };
-  }
-
-  get isSilent(): boolean {
-    return this.#isSilent;
-  }
-
-  /** Throws while nobody answers, where a new connection would be waited for. */
-  refuseWhileSilent(): void {
-    if (this.#isSilent) throw new Error('Connection terminated: the server is silent');
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  #add(connection: PostgresConnection): void {
-    this.#watched.set(connection, { looks: 0, bytes: 0 });
-    connection.once('end', () => this.#watched.delete(connection));
-  }
-
   #look(): void {
-    let suspected = this.#isSilent;
+    let suspected = this.isSilent;
     for (const [{ socket, waiting, isConnected }, last] of this.#watched) {
       const { bytesRead: bytes } = socket;
       const isWaiting = waiting > 0 || !isConnected;
@@ -68,30 +56,17 @@ export class ServerWatch {
     const began = performance.now();
     const connection = new PostgresConnection(this.#config);
     const hello = connection.connect().then(() => connection.query('select 1'));
-    const tooLate = new AbortController();
-    const silence = delay(ANSWER_MS, true, { signal: tooLate.signal }).catch(() => false);
     // An error is an answer too: whoever asks for something is told the same.
-    const silent = await Promise.race([
-      silence,
-      hello.then(
-        () => false,
-        () => false,
-      ),
-    ]);
-    tooLate.abort();
+    const answer = hello.catch(() => {}).then(() => false);
+    const silent = await Promise.race([answer, delay(ANSWER_MS, true, { ref: false })]);
     connection.socket.destroy();
-    if (!silent) this.#heard();
-    else if (began > this.#heardAt) this.#cutAll();
-  }
-
-  #heard(): void {
-    this.#isSilent = false;
-    this.#heardAt = performance.now();
-    for (const last of this.#watched.values()) last.looks = 0;
-  }
-
-  #cutAll(): void {
-    this.#isSilent = true;
-    for (const { socket } of this.#watched.keys()) socket.destroy();
+    if (!silent) {
+      this.isSilent = false;
+      this.#heardAt = performance.now();
+      for (const last of this.#watched.values()) last.looks = 0;
+    } else if (began > this.#heardAt) {
+      this.isSilent = true;
+      for (const { socket } of this.#watched.keys()) socket.destroy();
+    }
   }
 }

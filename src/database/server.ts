@@ -2,84 +2,91 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import pg, { type ClientConfig, type PoolConfig } from 'pg';
-import type { Database, DatabaseConfig, Tell } from './database.ts';
+import { type Database, type DatabaseConfig, ONE_PLAN, READING, type Row, StartError, type Tell } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
 import { Pipelines } from './pipelines.ts';
-import { READ_IN_ORDER } from './planner-settings.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { StartError } from './start-error.ts';
 
-type ServerConfig = Pick<DatabaseConfig, 'DATABASE_READ_URLS' | 'DATABASE_DIRECT_URL'>;
+/** The connections to one server, each made when it is needed. */
+class Server {
+  readonly url: string;
+  readonly watch: ServerWatch;
+  readonly pool: ServerPool;
+  readonly shortReads: Pipelines;
 
-/** An address whose connections are watched. */
-interface Watched {
-  url: string;
-  watch: ServerWatch;
+  constructor(url: string) {
+    this.url = url;
+    this.watch = new ServerWatch(session(url));
+    this.pool = new ServerPool(this.watch, pooled(url));
+    const config = { ...session(url, READING), ...bounds };
+    this.shortReads = new Pipelines(this.watch, config, { connections: MOST_READING, repeatable: true });
+  }
+
+  async close(): Promise<void> {
+    this.shortReads.close();
+    await this.pool.end();
+    this.watch.close();
+  }
 }
-const watched = (url: string): Watched => ({ url, watch: new ServerWatch(session(url)) });
 
 /** Opens a database on a PostgreSQL server; throws when it cannot be reached. */
-export async function connectServer(url: string, config: ServerConfig): Promise<Database> {
-  const primary = watched(url);
-  const replicas = config.DATABASE_READ_URLS.map(watched);
-  const direct = config.DATABASE_DIRECT_URL ? watched(config.DATABASE_DIRECT_URL) : primary;
-  const closeWatches = () => {
-    for (const { watch } of [primary, ...replicas, direct]) watch.close();
-  };
+export async function connectServer(url: string, config: DatabaseConfig): Promise<Database> {
+  const primary = new Server(url);
+  const replicas = config.DATABASE_READ_URLS.map((replica) => new Server(replica));
+  const direct = config.DATABASE_DIRECT_URL ? new Server(config.DATABASE_DIRECT_URL) : primary;
+  const closeServers = () => Promise.all([primary, ...replicas, direct].map((server) => server.close()));
   const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
   try {
     await listening.connect();
   } catch (error) {
-    closeWatches();
+    await closeServers();
     throw notReached(direct.url, error);
   }
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
-  const pool = new ServerPool(primary.watch, pooled(primary.url));
-  const replicaPools = replicas.map(({ url, watch }) => new ServerPool(watch, pooled(url)));
-  const reading = inTurn(replicaPools.length > 0 ? replicaPools : [pool]);
-  const orm = await MikroORM.init({ ...options, clientUrl: primary.url, driverOptions: () => pool.dialect });
-  pool.begin = BEGIN;
-  for (const one of [pool, ...replicaPools]) one.readingSettings = READ_SLOWLY;
-  const pipelines = openPipelines(primary, replicas);
-  /** Reads go to the primary where the replica whose turn it is cannot be reached. */
+  // A statement that waits for a lock must not delay those behind it for long.
+  const addition = { ...session(url, [ONE_PLAN]), ...bounds, lock_timeout: 50 };
+  const additions = new Pipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
+  const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => primary.pool.dialect });
+  const readers = replicas.length > 0 ? replicas : [primary];
+  let turn = 0;
+  const nextReader = () => readers[turn++ % readers.length] as Server;
+  /** Reads from the primary where the replica whose turn it is cannot be reached. */
   const read = async <T>(ask: (from: ServerPool) => Promise<T>, signal?: AbortSignal): Promise<T> => {
-    const from = reading();
+    const { pool } = nextReader();
     try {
-      return await ask(from);
+      return await ask(pool);
     } catch (error) {
-      if (from === pool || signal?.aborted || !isUnreached(error)) throw error;
-      return ask(pool);
+      if (pool === primary.pool || signal?.aborted || !isUnreached(error)) throw error;
+      return ask(primary.pool);
     }
-  };
-  const send: Database['send'] = (statement, values, { replica = false } = {}) => {
-    const ask = (from: ServerPool) => from.send(statement, values);
-    return replica ? read(ask) : ask(pool);
   };
   return {
     ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
-    send,
-    read: pipelines.read,
-    rows: async (statement, values, { newest = false } = {}) =>
-      newest && replicas.length > 0 ? null : pipelines.rows(statement, values),
+    send(statement, values, { replica = false } = {}) {
+      const ask = (from: ServerPool) => from.send(statement, values);
+      return replica ? read(ask) : ask(primary.pool);
+    },
+    read: (statement, values) => nextReader().shortReads.send(statement, values),
+    rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<Row[] | null>,
     slowRows(statement, values, how) {
       const ask = (from: ServerPool) => from.rows(statement, values, how);
-      return how.newest ? ask(pool) : read(ask, how.signal);
+      return how.newest ? ask(primary.pool) : read(ask, how.signal);
     },
-    add: pipelines.add,
-    connections: () => pool.usage,
+    add: (statement, values) => additions.send(statement, values),
+    connections: () => primary.pool.usage,
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
     migrate: (tell = () => {}) => migrateServer(direct.url, tell),
     async close() {
-      pipelines.close();
+      additions.close();
       await listening.close();
       await orm.close();
-      await Promise.all([pool, probing, ...replicaPools].map((one) => one.end()));
-      closeWatches();
+      await probing.end();
+      await closeServers();
     },
   };
 }
@@ -88,53 +95,16 @@ export async function connectServer(url: string, config: ServerConfig): Promise<
 const isUnreached = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
-/** Gives one after the other, again and again. */
-function inTurn<One>(ones: readonly One[]): () => One {
-  let turn = 0;
-  return () => ones[turn++ % ones.length] as One;
-}
-
-const READ_SLOWLY = ['plan_cache_mode=force_generic_plan', ...READ_IN_ORDER];
-
 function notReached(url: string, error: unknown): StartError {
   const { host, pathname } = new URL(url);
   const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
   return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
 }
 
-/**
- * In a transaction each statement has one plan, for any values: what the planner's statistics do not know of, such as a new
- * company, it takes for nothing, and then reads all of it again for each row that is looked up.
- */
-const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan';
-
 /** Few, since many statements in one packet is what saves; two, so that one that takes long does not hold up all others. */
-const READING = 2;
+const MOST_READING = 2;
 /** More, since each of these waits for the disk, and those that commit at the same time wait together. */
-const ADDING = 8;
-
-/** Pipelines for short statements: additions, and reads, from the replicas in turn if there are any. */
-function openPipelines(primary: Watched, replicas: readonly Watched[]) {
-  const reads = (replicas.length > 0 ? replicas : [primary]).map(
-    ({ url, watch }) =>
-      new Pipelines(watch, { ...session(url, READ_IN_ORDER), ...bounds }, { connections: READING, repeatable: true }),
-  );
-  // A statement that waits for a lock must not delay those behind it for long.
-  const addition: ClientConfig = { ...session(primary.url), ...bounds, lock_timeout: 50 };
-  const additions = new Pipelines(primary.watch, addition, {
-    connections: ADDING,
-    repeatable: false,
-  });
-  const next = inTurn(reads);
-  return {
-    read: (statement: string, values: readonly unknown[]) => next().send(statement, values),
-    rows: (statement: string, values: readonly unknown[]) => next().rows(statement, values),
-    add: (statement: string, values: readonly unknown[]) => additions.send(statement, values),
-    close() {
-      for (const each of [...reads, additions]) each.close();
-    },
-  };
-}
+const MOST_ADDING = 8;
 
 /** Any number will do, as long as every process of the service has the same. */
 const migrationLock = 4_071_928;

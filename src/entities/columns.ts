@@ -40,15 +40,13 @@ export const lengthOf = (column: string, most: number) => `length(${column}) >= 
 
 type Target = Parameters<typeof p.manyToOne>[0];
 
-/** The parent of a row within its company, by a column of its own; the row goes with it. */
+/** Another row of the same company, by a column of its own. */
+export const refersTo = <T extends Target>(target: T, column: string) =>
+  p.manyToOne(target).ref().joinColumns('company', column).ownColumns(column);
+
+/** The parent of a row; the row goes with it. */
 export const belongsTo = <T extends Target>(target: T, column: string) =>
-  p
-    .manyToOne(target)
-    .ref()
-    .joinColumns('company', column)
-    .ownColumns(column)
-    .deleteRule('cascade')
-    .updateRule('no action');
+  refersTo(target, column).deleteRule('cascade').updateRule('no action');
 
 /** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, with which all of these begin. */
 export class Names extends UnderscoreNamingStrategy {

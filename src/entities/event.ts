@@ -3,6 +3,7 @@ import { belongsTo, json, texts, time, uuids } from './columns.ts';
 
 /** Most indexes hold published events only, so that recording an event does not pay for them. */
 const published = 'position IS NOT NULL';
+const publishedOf = (column: string) => `${published} AND ${column} IS NOT NULL`;
 
 /** One fact, as it was when it became true. Rows are written once; `position` and `historyId` are added when it is published. */
 export const Event = defineEntity({
@@ -16,21 +17,9 @@ export const Event = defineEntity({
   indexes: [
     { name: 'event_to_publish', properties: ['company', 'seq'], where: 'position IS NULL' },
     { name: 'event_type', properties: ['company', 'type', 'position'], where: published },
-    {
-      name: 'event_by_fleet',
-      properties: ['company', 'fleetId', 'position'],
-      where: `${published} AND fleet_id IS NOT NULL`,
-    },
-    {
-      name: 'event_by_contract',
-      properties: ['company', 'contractId', 'position'],
-      where: `${published} AND contract_id IS NOT NULL`,
-    },
-    {
-      name: 'event_by_history',
-      properties: ['company', 'historyId', 'position'],
-      where: `${published} AND history_id IS NOT NULL`,
-    },
+    { name: 'event_by_fleet', properties: ['company', 'fleetId', 'position'], where: publishedOf('fleet_id') },
+    { name: 'event_by_contract', properties: ['company', 'contractId', 'position'], where: publishedOf('contract_id') },
+    { name: 'event_by_history', properties: ['company', 'historyId', 'position'], where: publishedOf('history_id') },
     { name: 'event_vehicle', properties: ['vehicleIds'], type: 'gin', where: published },
     { name: 'event_vin', properties: ['vins'], type: 'gin', where: published },
   ],

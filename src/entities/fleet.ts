@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { belongsTo, json, lengthOf, texts, time } from './columns.ts';
+import { belongsTo, json, lengthOf, refersTo, texts, time } from './columns.ts';
 
 export const Fleet = defineEntity({
   name: 'Fleet',
@@ -64,13 +64,7 @@ export const Vehicle = defineEntity({
     id: p.uuid().primary(),
     fleetId: p.uuid().persist(false),
     // vehicle_tally has the foreign key: checked for each vehicle it would be too slow (docs/decisions/imports.md).
-    fleet: () =>
-      p
-        .manyToOne(Fleet)
-        .ref()
-        .joinColumns('company', 'fleet_id')
-        .ownColumns('fleet_id')
-        .createForeignKeyConstraint(false),
+    fleet: () => refersTo(Fleet, 'fleet_id').createForeignKeyConstraint(false),
     vin: p.text().collation('C').check(`vin ~ '^[A-HJ-NPR-Z0-9]{17}$'::text`),
     /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
     manufacturer: p.text().nullable(),

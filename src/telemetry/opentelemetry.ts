@@ -16,7 +16,36 @@ import {
 import { startNodeSdk } from '@opentelemetry/sdk-node';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Answered, Gauge, Signal, Step, Telemetry } from './telemetry.ts';
+
+/** A signal for a collector, with its own endpoint or the common one. */
+export type Signal = 'TRACES' | 'METRICS';
+
+/** A piece of work, as traces and metrics show it. */
+export interface Step {
+  /** A label of few values, such as `query fleets`; never an id. */
+  name: string;
+  /** `client` where another process does the work. */
+  kind?: 'client';
+  attributes?: Attributes;
+  /** The histogram of its durations (seconds), by labels of few values. */
+  measured?: { metric: string; labels: Attributes };
+  /** `inside`: only as part of another step. `apart`: a trace of its own, linked to the step it comes from. */
+  place?: 'inside' | 'apart';
+}
+
+/** Facts that are known only after the answer; `labels` are attributes, too. */
+interface Answered {
+  name: string;
+  attributes: Attributes;
+  labels: Attributes;
+  failed: boolean;
+}
+
+interface Gauge {
+  name: string;
+  help: string;
+  values: readonly { value: number; labels: Attributes }[];
+}
 
 const NAME = 'fleet-gateway';
 /** The buckets that the semantic conventions advise for durations in seconds. */
@@ -39,7 +68,7 @@ export function startOpenTelemetry(
     logLevel: env.OTEL_LOG_LEVEL || 'warn',
   });
   if (!env.OTEL_LOG_LEVEL) logTo(log);
-  return new OpenTelemetry(mask, () => sdk.shutdown());
+  return new Telemetry(mask, () => sdk.shutdown());
 }
 
 /** A collector that cannot be reached is the operator's to know, in the log where all else is. */
@@ -52,7 +81,8 @@ function logTo(log: Logger): void {
   );
 }
 
-class OpenTelemetry implements Telemetry {
+/** Sends traces and measurements. Attributes are masked for VINs, tokens and e-mail addresses. */
+export class Telemetry {
   readonly #mask: (text: string) => string;
   readonly #shutdown: () => Promise<void>;
   readonly #tracer = trace.getTracer(NAME, packageJson.version);
@@ -91,6 +121,7 @@ class OpenTelemetry implements Telemetry {
     });
   }
 
+  /** Runs `work` as part of the trace its caller names in `headers`, until `work` calls back. */
   serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void {
     const caller = propagation.extract(context.active(), headers);
     const start = performance.now();
@@ -104,6 +135,7 @@ class OpenTelemetry implements Telemetry {
     this.#tracer.startActiveSpan('request', { kind: SpanKind.SERVER }, caller, serve);
   }
 
+  /** Gauges of these names, read whenever they are sent. */
   watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void {
     const instruments = new Map(
       gauges.map(({ name, help }) => [name, this.#meter.createObservableGauge(name, { description: help })]),
@@ -119,6 +151,7 @@ class OpenTelemetry implements Telemetry {
     );
   }
 
+  /** Sends what has not been sent yet, within a few seconds. */
   async close(): Promise<void> {
     await Promise.race([this.#shutdown().catch(() => {}), delay(LONGEST_CLOSE_MS, undefined, { ref: false })]);
   }
@@ -142,9 +175,6 @@ class OpenTelemetry implements Telemetry {
 /** The kind of an error: SQLSTATE, a code of ours, or its class. */
 function typeOf(error: unknown): string {
   if (!(error instanceof Error)) return '_OTHER';
-  for (const name of ['code', 'kind'] as const) {
-    const value: unknown = Reflect.get(error, name);
-    if (typeof value === 'string') return value;
-  }
-  return error.name;
+  const { code, kind } = error as { code?: unknown; kind?: unknown };
+  return [code, kind].find((value) => typeof value === 'string') ?? error.name;
 }

@@ -1,52 +1,29 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Attributes } from '@opentelemetry/api';
+import type { Logger } from 'pino';
+import type { Signal, Step, Telemetry } from './opentelemetry.ts';
 
-/** A signal for a collector, with its own endpoint or the common one. */
-export type Signal = 'TRACES' | 'METRICS';
-
-/** A piece of work, as traces and metrics show it. */
-export interface Step {
-  /** A label of few values, such as `query fleets`; never an id. */
-  name: string;
-  /** `client` where somebody outside this process does the work. */
-  kind?: 'client';
-  attributes?: Attributes;
-  /** The histogram of its durations (seconds), by labels of few values. */
-  measured?: { metric: string; labels: Attributes };
-  /** `inside`: only as part of another step. `apart`: a trace of its own, linked to the step it comes from. */
-  place?: 'inside' | 'apart';
-}
-
-/** Facts that are known only after the answer; `labels` are attributes, too. */
-export interface Answered {
-  name: string;
-  attributes: Attributes;
-  labels: Attributes;
-  failed: boolean;
-}
-
-export interface Gauge {
-  name: string;
-  help: string;
-  values: readonly { value: number; labels: Attributes }[];
-}
-
-/** Sends traces and measurements. Attributes are masked for VINs, tokens and e-mail addresses. */
-export interface Telemetry {
-  run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T>;
-  /** Runs `work` as part of the trace its caller names in `headers`, until `work` calls back. */
-  serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void;
-  /** Gauges of these names, read whenever they are sent. */
-  watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void;
-  /** Sends what has not been sent yet, within a few seconds. */
-  close(): Promise<void>;
-}
+export type { Step, Telemetry };
 
 /** null where no collector is named: then nothing of OpenTelemetry is loaded, and asking for this is all it costs. */
 export let telemetry: Telemetry | null = null;
 
-export function setTelemetry(opened: Telemetry): void {
-  telemetry = opened;
+/** The signals that the standard variables ask for. */
+export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {
+  if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return [];
+  const signals: Signal[] = ['TRACES', 'METRICS'];
+  return signals.filter((signal) => env.OTEL_EXPORTER_OTLP_ENDPOINT || env[`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]);
+}
+
+/** Begins to send traces and metrics if the environment names a collector. `mask` is for texts that leave the process. */
+export async function openTelemetry(
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  mask: (text: string) => string,
+): Promise<void> {
+  const signals = wantedSignals(env);
+  if (signals.length === 0) return;
+  const { startOpenTelemetry } = await import('./opentelemetry.ts');
+  telemetry = startOpenTelemetry(env, signals, log, mask);
 }
 
 /** Does the work, as a step that telemetry sees. `outcome` gives attributes and labels of few values. */

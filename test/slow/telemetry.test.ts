@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
-import { wantedSignals } from '../../src/telemetry/open.ts';
+import { wantedSignals } from '../../src/telemetry/telemetry.ts';
 import type { Client } from '../support/client.ts';
 import { Collector, type ReceivedSpan } from '../support/collector.ts';
 import { databaseEnv } from '../support/database.ts';

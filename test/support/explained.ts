@@ -46,12 +46,14 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
 /** The embedded database explains each list by the way that it was sent. */
 function explainEach(database: Database, plans: Explained[]): Database {
   const explained =
-    <How, Found extends Row[] | null>(rows: (text: string, values: readonly unknown[], how: How) => Promise<Found>) =>
-    async (text: string, values: readonly unknown[], how: How) => {
-      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, how)) ?? [];
+    <How extends unknown[], Found extends Row[] | null>(
+      rows: (text: string, values: readonly unknown[], ...how: How) => Promise<Found>,
+    ) =>
+    async (text: string, values: readonly unknown[], ...how: How) => {
+      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, ...how)) ?? [];
       const [{ Plan }] = JSON.parse(row?.[0] ?? '');
       plans.push({ 'Query Text': text, Plan });
-      return rows(text, values, how);
+      return rows(text, values, ...how);
     };
   return { ...database, rows: explained(database.rows), slowRows: explained(database.slowRows) };
 }

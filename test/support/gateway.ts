@@ -93,7 +93,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
     await manufacturers.close();
     await runner?.stop();
     await services.rateLimit.close();
-    await changes.close();
+    changes.close();
   };
   const closeOnce = () => {
     closing ??= close();

@@ -87,7 +87,9 @@ export async function readRows(
 ): Promise<readonly Row[]> {
   const send = inTransaction(ctx);
   if (send) return (await send(text, values)).map((row) => Object.values(row as Record<string, string | null>));
-  const short = long ? null : await ctx.services.database.rows(text, values, { newest });
+  const { database, config } = ctx.services;
+  const isShort = !long && !(newest && config.DATABASE_READ_URLS.length > 0);
+  const short = isShort ? await database.rows(text, values) : null;
   return short ?? readSlowly(ctx, text, values, newest);
 }
 
