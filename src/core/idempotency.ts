@@ -159,8 +159,7 @@ const keep = prepare((p: Insertable<Tables['idempotency_key']>) =>
 class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {
-    super(message);
-    Object.assign(this, members);
+    super(message, members);
   }
 }
 
