@@ -63,7 +63,7 @@ function tellMetrics({ services: { changes } }: Context, done: ImportRow): void 
     changes.emit('outcome', 'row', outcome, done[outcome]);
 }
 
-const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
+const isTakenVin = (error: unknown) => brokenRule(error) === 'vehicle_vin';
 
 const takeTime = prepare(() =>
   db.selectNoFrom(
