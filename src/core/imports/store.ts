@@ -215,7 +215,7 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     await comesDue(ctx, 'vehicle', company);
   }
-  await record(ctx, { type: 'import.completed', company, fleetId, data });
+  await record(ctx, [{ type: 'import.completed', company, fleetId, data }]);
 }
 
 const anyVehicle = prepare((p: { company: string }) =>

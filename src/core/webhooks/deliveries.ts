@@ -85,7 +85,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    const [event = ''] = await record(ctx, { type: 'webhook.test', company, data: { webhookId: webhook.id } });
+    const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
     const given = { company, webhook_id: webhook.id, event_id: event, now: ctx.now() };
     const [row] = await insertTest(onPrimary(ctx), given);
     await comesDue(ctx, 'delivery', company);
