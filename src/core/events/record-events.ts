@@ -91,13 +91,8 @@ export function inBatches(
 ) {
   const numbered = db
     .selectFrom(vehicles)
-    .select([
-      'company',
-      'fleet_id',
-      'id',
-      'vin',
-      sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'),
-    ]);
+    .selectAll()
+    .select(sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'));
   return db
     .selectFrom(numbered.as('v'))
     .select(({ fn }) => [
