@@ -59,19 +59,15 @@ export interface Context {
 
 /** A class, since each object of a literal with a getter in it is a new kind of object to the engine: slow, and kept. */
 class CallContext implements Context {
-  readonly services: Services;
-  readonly requestId: string;
-  readonly caller: Caller | null;
-  readonly disclosure: Disclosure;
-  readonly left: (() => AbortSignal) | undefined;
+  declare readonly services: Services;
+  declare readonly requestId: string;
+  declare readonly caller: Caller | null;
+  declare readonly disclosure: Disclosure;
+  declare readonly left: (() => AbortSignal) | undefined;
   #em: EntityManager | undefined;
 
   constructor({ services, requestId, caller, disclosure, left }: Omit<Context, 'em' | 'now'>) {
-    this.services = services;
-    this.requestId = requestId;
-    this.caller = caller;
-    this.disclosure = disclosure;
-    this.left = left;
+    Object.assign(this, { services, requestId, caller, disclosure, left });
   }
 
   /** Made when first used: not every request does. */

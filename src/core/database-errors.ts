@@ -14,67 +14,47 @@ const unreachable = () =>
   new Unavailable(
     'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
   );
-/** The error of a file that would have to be kept. */
 const noRoom = () =>
   new Unavailable(
     'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
   );
 const exhausted = () => new Unavailable('The service cannot open another connection or file right now. Try again.');
-const notText = () => new ValidationFailed([], 'The request holds characters that are not text.');
 
-/** SQLSTATEs (or their classes) and Node's codes that mean something to the caller. */
-const byCode: Readonly<Record<string, () => DomainError>> = {
-  '08': unreachable, // connection exceptions
-  '53': unreachable, // out of connections, memory or disk
-  '57P': unreachable, // shut down, crashed, starting
-  '58': unreachable, // its operating system failed it
-  '25006': unreachable, // read-only: a standby that is being promoted
-  '40001': unreachable, // serialisation failure
-  '40P01': unreachable, // deadlock
-  '55P03': unreachable, // lock not available
-  '57014': () => new Unavailable('The database took too long. Nothing was changed; try again.'),
-  '22021': notText,
-  '22P05': notText,
-  EAI_AGAIN: unreachable,
-  ECONNABORTED: unreachable,
-  ECONNREFUSED: unreachable,
-  ECONNRESET: unreachable,
-  EHOSTDOWN: unreachable,
-  EHOSTUNREACH: unreachable,
-  ENETDOWN: unreachable,
-  ENETUNREACH: unreachable,
-  ENOTFOUND: unreachable,
-  EPIPE: unreachable,
-  ETIMEDOUT: unreachable,
-  EADDRNOTAVAIL: exhausted,
-  EAGAIN: exhausted,
-  EMFILE: exhausted,
-  ENFILE: exhausted,
-  ENOBUFS: exhausted,
-  ENOMEM: exhausted,
-  ENOSPC: noRoom, // of our own disk: the database's has a SQLSTATE
-  EDQUOT: noRoom,
-  EROFS: noRoom,
-};
+/** SQLSTATEs and Node's codes that mean something to the caller. */
+const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
+  // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; its operating system failed it.
+  [/^(08|53|57P|58)/, unreachable],
+  // Read-only, as a standby that is being promoted; serialisation failure; deadlock; lock not available.
+  [/^(25006|40001|40P01|55P03)$/, unreachable],
+  [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
+  [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
+  [/^57014$/, () => new Unavailable('The database took too long. Nothing was changed; try again.')],
+  [/^(22021|22P05)$/, () => new ValidationFailed([], 'The request holds characters that are not text.')],
+  [/^(EADDRNOTAVAIL|EAGAIN|EMFILE|ENFILE|ENOBUFS|ENOMEM)$/, exhausted],
+  // Of our own disk: the database's has a SQLSTATE.
+  [/^(ENOSPC|EDQUOT|EROFS)$/, noRoom],
+];
 
 /** Messages of pg for lost or refused connections, which have no code. */
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
 /** The rule of the database that an error says was broken. */
-export function brokenRule(error: Error): string | undefined {
-  const { constraint } = error as { constraint?: unknown };
-  return typeof constraint === 'string' ? constraint : undefined;
+export const brokenRule = (error: unknown): string | undefined => memberOf(error, 'constraint');
+
+function memberOf(error: unknown, name: 'code' | 'constraint'): string | undefined {
+  const value = error instanceof Error && (error as { code?: unknown; constraint?: unknown })[name];
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** The error that a caller may read for any error, or null for an unexpected one, which is a fault of this service. */
 export function domainErrorOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;
-    const { code } = cause as { code?: unknown };
+    const code = memberOf(cause, 'code') ?? '';
     const known =
-      byConstraint[brokenRule(cause) ?? ''] ||
-      (typeof code === 'string' && (byCode[code] ?? byCode[code.slice(0, 3)] ?? byCode[code.slice(0, 2)])) ||
+      byConstraint[brokenRule(cause) ?? ''] ??
+      byCode.find(([codes]) => codes.test(code))?.[1] ??
       (connectionMessages.test(cause.message) && unreachable);
     if (known) return Object.assign(known(), { cause: error });
   }

@@ -1,6 +1,31 @@
-import type { ErrorCode } from './error-codes.ts';
-
-export type { ErrorCode } from './error-codes.ts';
+/** Every error code. Wire names: clients branch on them, so they never change. */
+export type ErrorCode =
+  | 'VALIDATION_FAILED'
+  | 'MALFORMED_JSON'
+  | 'FLEET_ID_MISSING'
+  | 'NOTHING_TO_DELETE'
+  | 'NOTHING_TO_MOVE'
+  | 'MANUFACTURER_NOT_SUPPORTED'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'FLEET_NOT_FOUND'
+  | 'VEHICLE_NOT_FOUND'
+  | 'CONTRACT_NOT_FOUND'
+  | 'IMPORT_NOT_FOUND'
+  | 'WEBHOOK_NOT_FOUND'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'ELIGIBILITY_IN_PROGRESS'
+  | 'CONTRACT_OVERLAP'
+  | 'PRECONDITION_FAILED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'RATE_LIMITED'
+  | 'COST_EXCEEDED'
+  | 'UNAVAILABLE'
+  | 'INTERNAL';
 
 /** One error of an input; `path` is dotted, as in `vins.3` or `email`. */
 export interface InputError {
@@ -18,16 +43,30 @@ export abstract class DomainError extends Error {
   /** How many errors there are beside those in `errors`. */
   readonly errorsOmitted: number = 0;
   readonly details: Readonly<Record<string, unknown>> = {};
+
+  constructor(message: string, members: Members = {}) {
+    super(message, members);
+    Object.assign(this, members);
+  }
 }
+
+type Members = ErrorOptions & Partial<Pick<DomainError, 'retryAfter' | 'errors' | 'errorsOmitted' | 'details'>>;
+
+/** A class of errors with one message, unless another is given. */
+const withMessage = <const Code extends ErrorCode>(code: Code, text: string, members?: Members) =>
+  class extends DomainError {
+    readonly code = code;
+    constructor(message = text) {
+      super(message, members);
+    }
+  };
 
 /** An input can be wrong in more places than anybody reads, and each place costs more to name than to send. */
 export const MOST_INPUT_ERRORS = 100;
 
 export class ValidationFailed extends DomainError {
   readonly code = 'VALIDATION_FAILED';
-  override readonly errors: readonly InputError[];
-  override readonly errorsOmitted: number;
-  override readonly details: Readonly<Record<string, unknown>>;
+  declare readonly errors: readonly InputError[];
   /** `omitted` are errors that stand in no list; those beyond the first hundred of `errors` are added. */
   constructor(
     errors: readonly InputError[],
@@ -35,10 +74,9 @@ export class ValidationFailed extends DomainError {
     details: Readonly<Record<string, unknown>> = {},
     omitted = 0,
   ) {
-    super(message || summarise(errors, omitted));
-    this.errors = errors.slice(0, MOST_INPUT_ERRORS);
-    this.errorsOmitted = omitted + errors.length - this.errors.length;
-    this.details = details;
+    const kept = errors.slice(0, MOST_INPUT_ERRORS);
+    const errorsOmitted = omitted + errors.length - kept.length;
+    super(message || summarise(errors, omitted), { errors: kept, errorsOmitted, details });
   }
 }
 
@@ -54,26 +92,20 @@ export class MalformedJson extends DomainError {
   readonly code = 'MALFORMED_JSON';
 }
 
-export class FleetIdMissing extends DomainError {
-  readonly code = 'FLEET_ID_MISSING';
-  constructor() {
-    super('Name the fleet: a form field "fleetId" must come with the file, or ?fleetId= in the address.');
-  }
-}
+export class FleetIdMissing extends withMessage(
+  'FLEET_ID_MISSING',
+  'Name the fleet: a form field "fleetId" must come with the file, or ?fleetId= in the address.',
+) {}
 
-export class NothingToDelete extends DomainError {
-  readonly code = 'NOTHING_TO_DELETE';
-  constructor() {
-    super('Name the vehicles to delete: "ids", "vins" or both must hold at least one value.');
-  }
-}
+export class NothingToDelete extends withMessage(
+  'NOTHING_TO_DELETE',
+  'Name the vehicles to delete: "ids", "vins" or both must hold at least one value.',
+) {}
 
-export class NothingToMove extends DomainError {
-  readonly code = 'NOTHING_TO_MOVE';
-  constructor() {
-    super('Name the vehicles to move: "ids", "vins" or both must hold at least one value.');
-  }
-}
+export class NothingToMove extends withMessage(
+  'NOTHING_TO_MOVE',
+  'Name the vehicles to move: "ids", "vins" or both must hold at least one value.',
+) {}
 
 export class ManufacturerNotSupported extends DomainError {
   readonly code = 'MANUFACTURER_NOT_SUPPORTED';
@@ -106,40 +138,11 @@ export class Forbidden extends DomainError {
   }
 }
 
-export class FleetNotFound extends DomainError {
-  readonly code = 'FLEET_NOT_FOUND';
-  constructor() {
-    super('There is no fleet with this id.');
-  }
-}
-
-export class VehicleNotFound extends DomainError {
-  readonly code = 'VEHICLE_NOT_FOUND';
-  constructor(message = 'There is no vehicle with this id.') {
-    super(message);
-  }
-}
-
-export class ContractNotFound extends DomainError {
-  readonly code = 'CONTRACT_NOT_FOUND';
-  constructor() {
-    super('There is no contract with this id.');
-  }
-}
-
-export class ImportNotFound extends DomainError {
-  readonly code = 'IMPORT_NOT_FOUND';
-  constructor() {
-    super('There is no import with this id.');
-  }
-}
-
-export class WebhookNotFound extends DomainError {
-  readonly code = 'WEBHOOK_NOT_FOUND';
-  constructor() {
-    super('There is no webhook with this id.');
-  }
-}
+export class FleetNotFound extends withMessage('FLEET_NOT_FOUND', 'There is no fleet with this id.') {}
+export class VehicleNotFound extends withMessage('VEHICLE_NOT_FOUND', 'There is no vehicle with this id.') {}
+export class ContractNotFound extends withMessage('CONTRACT_NOT_FOUND', 'There is no contract with this id.') {}
+export class ImportNotFound extends withMessage('IMPORT_NOT_FOUND', 'There is no import with this id.') {}
+export class WebhookNotFound extends withMessage('WEBHOOK_NOT_FOUND', 'There is no webhook with this id.') {}
 
 export class NotFound extends DomainError {
   readonly code = 'NOT_FOUND';
@@ -156,30 +159,22 @@ export class MethodNotAllowed extends DomainError {
 
 export class EligibilityInProgress extends DomainError {
   readonly code = 'ELIGIBILITY_IN_PROGRESS';
-  override readonly retryAfter: number;
-  override readonly details: Readonly<Record<string, unknown>>;
   constructor(vin: string, retryAfter: number, details: Record<string, unknown>) {
-    super(`The manufacturer has not answered yet for ${vin}. Ask again in ${retryAfter} s.`);
-    this.retryAfter = retryAfter;
-    this.details = details;
+    super(`The manufacturer has not answered yet for ${vin}. Ask again in ${retryAfter} s.`, { retryAfter, details });
   }
 }
 
 export class ContractOverlap extends DomainError {
   readonly code = 'CONTRACT_OVERLAP';
-  override readonly details: Readonly<Record<string, unknown>>;
   constructor(conflicts: readonly string[]) {
-    super('This vehicle already has a contract for this pack in an overlapping period.');
-    this.details = { conflicts };
+    super('This vehicle already has a contract for this pack in an overlapping period.', { details: { conflicts } });
   }
 }
 
-export class PreconditionFailed extends DomainError {
-  readonly code = 'PRECONDITION_FAILED';
-  constructor() {
-    super('It has changed since you read it. Read it again, and see whether your change is still right.');
-  }
-}
+export class PreconditionFailed extends withMessage(
+  'PRECONDITION_FAILED',
+  'It has changed since you read it. Read it again, and see whether your change is still right.',
+) {}
 
 /** Whether something is still what its caller takes it for; asked when it is locked, before it is changed. */
 export type Expected<T> = ((current: T) => boolean) | undefined;
@@ -197,27 +192,21 @@ export class UnsupportedMediaType extends DomainError {
   readonly code = 'UNSUPPORTED_MEDIA_TYPE';
 }
 
-export class IdempotencyKeyReused extends DomainError {
-  readonly code = 'IDEMPOTENCY_KEY_REUSED';
-  constructor() {
-    super('This Idempotency-Key was used before with another request. Use a new key for a new request.');
-  }
-}
+export class IdempotencyKeyReused extends withMessage(
+  'IDEMPOTENCY_KEY_REUSED',
+  'This Idempotency-Key was used before with another request. Use a new key for a new request.',
+) {}
 
-export class IdempotencyInProgress extends DomainError {
-  readonly code = 'IDEMPOTENCY_IN_PROGRESS';
-  override readonly retryAfter = 1;
-  constructor(message = 'The first request with this Idempotency-Key is still running.') {
-    super(message);
-  }
-}
+export class IdempotencyInProgress extends withMessage(
+  'IDEMPOTENCY_IN_PROGRESS',
+  'The first request with this Idempotency-Key is still running.',
+  { retryAfter: 1 },
+) {}
 
 export class RateLimited extends DomainError {
   readonly code = 'RATE_LIMITED';
-  override readonly retryAfter: number;
   constructor(retryAfter: number, message = `Too many requests for this company. Try again in ${retryAfter} s.`) {
-    super(message);
-    this.retryAfter = retryAfter;
+    super(message, { retryAfter });
   }
 }
 
@@ -228,9 +217,7 @@ export class CostExceeded extends DomainError {
 
 export class Unavailable extends DomainError {
   readonly code = 'UNAVAILABLE';
-  override readonly retryAfter: number;
   constructor(message: string, retryAfter = 2, options?: ErrorOptions) {
-    super(message, options);
-    this.retryAfter = retryAfter;
+    super(message, { retryAfter, ...options });
   }
 }

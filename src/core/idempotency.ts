@@ -29,7 +29,7 @@ export interface Outcome {
 export const IDEMPOTENCY_HOURS = 24;
 
 /**
- * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or a error;
+ * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or an error;
  * a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request` is a digest
  * of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and
  * errors that may pass (mayPass); after these nothing is done and nothing remembered.
@@ -109,58 +109,33 @@ function again(ctx: Context, { status, headers, body, scopes, secret_of, secret 
   return { outcome: { status, headers: headers ?? {}, body: text }, repeated: true };
 }
 
-async function remember(ctx: Context, { company, key }: Place, request: string, outcome: Outcome['outcome']) {
+async function remember(ctx: Context, place: Place, request: string, outcome: Outcome['outcome']) {
   const refused = outcome instanceof DomainError;
   const { scopes, secret } = ctx.disclosure;
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
   const shown = secret && text.includes(secret.text) ? secret : null;
-  const [status, headers] = refused ? [null, null] : [outcome.status, JSON.stringify(outcome.headers)];
-  await keep(onPrimary(ctx), {
-    company,
-    key,
-    request,
-    status,
-    headers,
-    body: shown ? text.replaceAll(shown.text, SECRET) : text,
-    scopes: [...scopes],
-    secret_of: shown?.webhookId ?? null,
-    created_at: ctx.now(),
-  });
+  const head = refused ? { status: null, headers: null } : { ...outcome, headers: JSON.stringify(outcome.headers) };
+  const body = shown ? text.replaceAll(shown.text, SECRET) : text;
+  const disclosed = { scopes: [...scopes], secret_of: shown?.webhookId ?? null };
+  await keep(onPrimary(ctx), { ...place, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
-const keep = prepare((p: Insertable<Tables['idempotency_key']>) =>
-  db
+const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
+  const { company, key, request, status, headers, body, scopes, secret_of, created_at } = p;
+  const outcome = { request, status, headers, body, scopes, secret_of, created_at };
+  // An outcome that is past its time may still be there.
+  const excluded = Object.keys(outcome).map((column) => [column, sql.ref<never>(`excluded.${column}`)]);
+  return db
     .insertInto('idempotency_key')
-    .values({
-      company: p.company,
-      key: p.key,
-      request: p.request,
-      status: p.status,
-      headers: p.headers,
-      body: p.body,
-      scopes: p.scopes,
-      secret_of: p.secret_of,
-      created_at: p.created_at,
-    })
-    .onConflict((conflict) =>
-      conflict.columns(['company', 'key']).doUpdateSet(({ ref }) => ({
-        request: ref('excluded.request'),
-        status: ref('excluded.status'),
-        headers: ref('excluded.headers'),
-        body: ref('excluded.body'),
-        scopes: ref('excluded.scopes'),
-        secret_of: ref('excluded.secret_of'),
-        created_at: ref('excluded.created_at'),
-      })),
-    ),
-);
+    .values({ company, key, ...outcome })
+    .onConflict((conflict) => conflict.columns(['company', 'key']).doUpdateSet(Object.fromEntries(excluded)));
+});
 
 /** The error of the first request. */
 class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {
-    super(message);
-    Object.assign(this, members);
+    super(message, members);
   }
 }
 

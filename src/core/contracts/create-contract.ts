@@ -34,7 +34,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     if (made) return made;
   } catch (error) {
     // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
-    if (!(error instanceof Error) || brokenRule(error) !== 'contract_no_overlap') throw error;
+    if (brokenRule(error) !== 'contract_no_overlap') throw error;
     const rows = await findOverlapping(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
     throw new ContractOverlap(rows.map(({ id }) => id));
   }

@@ -1,10 +1,18 @@
-import { expressionBuilder, type QueryCreator, type RawBuilder, type SqlBool, sql } from 'kysely';
+import {
+  type AliasedExpression,
+  type Expression,
+  expressionBuilder,
+  type QueryCreator,
+  type RawBuilder,
+  type SqlBool,
+  sql,
+} from 'kysely';
+import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
 import { onNewest, onPrimary, transaction } from '../sql/send.ts';
 import { anyOf, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import { countActivity, dueEvents, keepHistory } from './published.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
@@ -43,16 +51,34 @@ export async function holdPublishing(ctx: Context, company: string): Promise<voi
   await lockLog(onPrimary(ctx), { company });
 }
 
-/** Whether a webhook `w` wants an event `e`: the condition that decides of every delivery, but for tests, which go to one. */
-export const wanted = sql<SqlBool>`(e.type <> 'webhook.test' and (w.types = '{}' or e.type = any(w.types)))`;
-
-const { cast, val } = expressionBuilder<Tables>();
-
-export const deliveryColumns = ['company', 'webhook_id', 'event_id', 'due_at', 'created_at'] as const;
-export const newDelivery = (now: Date | string) => {
-  const time = cast<string>(val(now), 'timestamptz');
-  return ['w.company', 'w.id as webhook_id', 'e.id as event_id', time.as('due_at'), time.as('created_at')] as const;
-};
+/**
+ * A `with` clause that makes deliveries of these events for the webhooks `w` of a company that want them; tests go to one webhook
+ * alone.
+ */
+export const delivering = (
+  q: QueryCreator<Tables>,
+  { company, now }: { company: string; now: Date | string },
+  events: AliasedExpression<{ id: string; type: string; position: string | null }, 'e'>,
+  webhooks: Expression<SqlBool>,
+) =>
+  q
+    .insertInto('delivery')
+    .columns(['company', 'webhook_id', 'event_id', 'due_at', 'created_at'])
+    .expression(
+      db
+        .selectFrom(events)
+        .innerJoin('webhook as w', (on) => on.on('w.company', '=', company).on(webhooks))
+        .select(({ cast, val }) => [
+          'w.company',
+          'w.id as webhook_id',
+          'e.id as event_id',
+          cast<string>(val(now), 'timestamptz').as('due_at'),
+          cast<string>(val(now), 'timestamptz').as('created_at'),
+        ])
+        .where(sql<SqlBool>`(e.type <> 'webhook.test' and (w.types = '{}' or e.type = any(w.types)))`)
+        .orderBy('e.position'),
+    )
+    .onConflict((conflict) => conflict.doNothing());
 
 /**
  * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to
@@ -65,21 +91,14 @@ const MANY_WEBHOOKS = 10;
 const EVENTS_SEARCHED = 1000;
 
 /** Reads unpublished events alone, so that a company without any costs nothing. */
-const findCompanies = prepare((p: { after: string }) =>
+const findUnpublished = prepare((p: { after: string }) =>
   db
-    .selectFrom((of) =>
-      of
-        .selectFrom('event')
-        .select('company')
-        .where('company', '>', p.after)
-        .where('position', 'is', null)
-        .orderBy('company')
-        .limit(sql.lit(EVENTS_SEARCHED))
-        .as('next'),
-    )
-    .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('events')])
-    .groupBy('company')
-    .orderBy('company'),
+    .selectFrom('event')
+    .select('company')
+    .where('company', '>', p.after)
+    .where('position', 'is', null)
+    .orderBy('company')
+    .limit(EVENTS_SEARCHED),
 );
 
 /**
@@ -87,34 +106,88 @@ const findCompanies = prepare((p: { after: string }) =>
  * none where it is ''. Locks nothing.
  */
 export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
-  const found = await findCompanies(onPrimary(ctx), { after });
-  const events = found.reduce((sum, one) => sum + one.events, 0);
-  const companies = found.map(({ company }) => company);
-  return { companies, last: events < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
+  const events = await findUnpublished(onPrimary(ctx), { after });
+  const companies = [...new Set(events.map(({ company }) => company))];
+  return { companies, last: events.length < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
 }
+
+const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
+/** A webhook `w` gets events as they are published. */
+const isSentTo = w.and([w('w.state', '=', sql.lit('ACTIVE')), w('w.held_from', 'is', null)]);
+const count = sql<number>`count(*)::int`.as('count');
 
 const lockFreeLog = prepare((p: { company: string }) =>
   db
     .selectFrom('company')
     .select(({ selectFrom }) => [
-      selectFrom('webhook as w')
-        .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count'))
-        .where('w.company', '=', p.company)
-        .where('w.state', '=', 'ACTIVE')
-        .where('w.held_from', 'is', null)
-        .$asScalar()
-        .$notNull()
-        .as('webhooks'),
+      'position',
+      selectFrom('webhook as w').select(count).where('w.company', '=', p.company).where(isSentTo).as('webhooks'),
     ])
     .where('company', '=', p.company)
     .forNoKeyUpdate()
     .skipLocked(),
 );
 
+/** No fleet, in the key of a row. */
+const NONE = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * The next events of a company, with their positions. `key` is what those have in common that are one item of the history: one
+ * request, or else one type, of one actor about one fleet in one hour; those of contracts apart, since not everybody sees them.
+ */
+const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
+  id: string;
+  position: string;
+  key: string;
+}>`(
+  select *, encode(substr(sha256(convert_to(concat_ws(' ', fleet_id, extract(epoch from hour), coalesce(request_id, type),
+    type like 'contract.%', actor), 'UTF8')), 1, 16), 'hex')::uuid as key
+  from (
+    select id, type, fleet_id, actor, request_id, at, date_trunc('hour', at, 'UTC') as hour,
+      cardinality(vehicle_ids) as vehicles, data ->> 'to' as status, (data ->> 'importId')::uuid as import_id,
+      ${p.end}::bigint + row_number() over (order by seq) as position
+    from (
+      select * from event where company = ${p.company} and position is null order by seq limit ${sql.lit(most)}
+    ) next
+  ) due)`;
+
+const counts = ['events', 'vehicles', ...eligibilityStatuses.map((status) => status.toLowerCase())].map(sql.ref);
+const grown = counts.map((column) => sql`${column} = history.${column} + excluded.${column}`);
+
+const countOf = (status: string) =>
+  sql`count(*) filter (where type = 'eligibility.changed' and status = ${sql.lit(status)})`;
+
+/** Types whose single event stands for many others of the same moment. */
+const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
+
+/** Adds the events `due` to the items of the history that they are parts of; gives these. */
+const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>`(
+  insert into history (company, key, position, type, fleet_id, import_id, actor, request_id, first_at, last_at,
+    ${sql.join(counts)})
+  select ${p.company}, key, min(position),
+    (array_agg(type order by type in ${TELLING} desc, position))[1], fleet_id, (array_agg(import_id))[1], actor,
+    max(request_id), min(at), max(at), count(*), sum(vehicles),
+    ${sql.join(eligibilityStatuses.map(countOf))}
+  from due group by key, fleet_id, actor
+  on conflict (company, key) do update set
+    type = case when excluded.type in ${TELLING} then excluded.type else history.type end,
+    import_id = coalesce(history.import_id, excluded.import_id),
+    first_at = least(history.first_at, excluded.first_at), last_at = greatest(history.last_at, excluded.last_at),
+    ${sql.join(grown)}
+  returning id, key)`;
+
+/** Counts the events `due` by the hour. */
+const countActivity = (p: { company: string }) => sql<{ company: string }>`(
+  insert into activity (company, hour, fleet_id, type, events, vehicles)
+  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(NONE)}), type, count(*), sum(vehicles)
+  from due group by hour, coalesce(fleet_id, ${sql.lit(NONE)}), type
+  on conflict (company, hour, fleet_id, type) do update set
+    events = activity.events + excluded.events, vehicles = activity.vehicles + excluded.vehicles
+  returning company)`;
+
 const publishing = (most: number) =>
-  prepare((p: { company: string; now: Date }) =>
+  prepare((p: { company: string; end: string; now: Date }) =>
     db
-      .with('log', (q) => q.selectFrom('company').select('position').where('company', '=', p.company))
       .with(
         (cte) => cte('due').materialized(),
         () => dueEvents(p, most),
@@ -130,72 +203,42 @@ const publishing = (most: number) =>
           .where('e.company', '=', p.company)
           .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
           .whereRef('e.id', '=', 'due.id')
-          .returning(['e.id', 'e.type']),
+          .returning(['e.id', 'e.type', 'e.position']),
       )
       .with('moved', (q) =>
         q
           .updateTable('company')
-          .from((from) =>
-            from
-              .selectFrom('due')
-              .select(({ fn }) => fn.max('due.position').as('position'))
-              .as('last'),
-          )
-          .set(({ ref }) => ({ position: ref('last.position') }))
-          .where('company.company', '=', p.company)
-          .where('last.position', 'is not', null),
+          .set(({ selectFrom }) => ({ position: selectFrom('due').select(({ fn }) => fn.max('position').as('last')) }))
+          .where('company', '=', p.company)
+          .where(({ exists, selectFrom }) => exists(selectFrom('due').select('id'))),
       )
       .with('delivered', (q) =>
-        q
-          .insertInto('delivery')
-          .columns(deliveryColumns)
-          .expression((from) =>
-            from
-              .selectFrom('published as e')
-              .innerJoin('webhook as w', (on) => on.on('w.company', '=', p.company))
-              .select(newDelivery(p.now))
-              .where('w.state', '=', 'ACTIVE')
-              .where('w.held_from', 'is', null)
-              .where(wanted),
-          )
-          .onConflict((conflict) => conflict.doNothing())
-          .returning(['company', 'due_at']),
+        delivering(q, p, q.selectFrom('published').selectAll().as('e'), isSentTo).returning(['company', 'due_at']),
       )
       .with('scheduled', (q) =>
         scheduling(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at']).as('r')),
       )
-      .selectNoFrom(({ exists, selectFrom }) => [
-        selectFrom('published')
-          .select(({ fn, cast }) => cast<number>(fn.countAll(), 'int4').as('count'))
-          .$asScalar()
-          .$notNull()
-          .as('events'),
-        exists(selectFrom('delivered').select('company')).as('deliveries'),
-      ]),
+      .selectFrom('published')
+      .select(({ exists, selectFrom }) => exists(selectFrom('delivered').select('company')).as('isDelivered')),
   );
 const publishMany = publishing(MANY_EVENTS);
 const publishFew = publishing(FEW_EVENTS);
-
-interface Published {
-  events: number;
-  more: boolean;
-}
 
 /**
  * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
  * transaction: none where somebody else holds the company's log.
  */
-export async function publishEventsOf(ctx: Context, company: string): Promise<Published> {
+export async function publishEventsOf(ctx: Context, company: string) {
   return transaction(ctx, async () => {
     const [free] = await lockFreeLog(onPrimary(ctx), { company });
     if (!free) return { events: 0, more: false };
-    const [publish, most] = free.webhooks > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
+    const [publish, most] =
+      (free.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
     // A statement of its own: only now does it see all that was published before.
-    const [row] = await publish(onPrimary(ctx), { company, now: ctx.now() });
-    const { events = 0, deliveries = false } = row ?? {};
+    const events = await publish(onPrimary(ctx), { company, end: free.position, now: ctx.now() });
     const { changes } = ctx.services;
-    if (events > 0) changes.announce('event', company);
-    if (deliveries) changes.announce('due', 'delivery');
-    return { events, more: events === most };
+    if (events.length > 0) changes.announce('event', company);
+    if (events[0]?.isDelivered) changes.announce('due', 'delivery');
+    return { events: events.length, more: events.length === most };
   });
 }

@@ -17,17 +17,11 @@ interface FactOf<Type extends EventType> {
   data?: z.input<(typeof eventData)[Type]>;
   company: string;
   fleetId?: string;
-  contractId?: string;
   vehicles?: readonly { id: string; vin: string }[];
-  /** In whose name; where it is not given, the service's or the caller's, as the type has it. */
-  by?: By;
 }
 
 /** The most vehicles that an event names; more vehicles make several events. */
 export const EVENT_VEHICLES = 1000;
-
-/** Recorded in the service's name. */
-const ownTypes = new Set<EventType>(['eligibility.changed', 'contract.started', 'contract.ended']);
 
 /** In whose name events are recorded, and when (ISO 8601): among a statement's values. */
 export interface By {
@@ -46,38 +40,30 @@ export const byCaller = (ctx: Context): By => ({
 export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
 /** Records facts, in one statement, and gives the events' ids; to be called in the transaction that makes them true. */
-export async function record(ctx: Context, ...facts: Fact[]): Promise<string[]> {
+export async function record(ctx: Context, facts: readonly Fact[], by = byCaller(ctx)): Promise<string[]> {
   if (facts.length === 0) return [];
-  const rows = facts.flatMap(batches).map(({ vehicles = [], by, ...fact }) => ({
-    type: fact.type,
-    ...(by ?? (ownTypes.has(fact.type) ? bySystem(ctx) : byCaller(ctx))),
-    company: fact.company,
-    fleet_id: fact.fleetId,
-    contract_id: fact.contractId,
-    vehicle_ids: vehicles.map(({ id }) => id),
-    vins: vehicles.map(({ vin }) => vin),
-    data: fact.data ?? {},
-  }));
+  const rows = facts.flatMap(({ type, data = {}, company, fleetId: fleet_id, vehicles = [] }) =>
+    batchesOf(vehicles).map((batch) => ({
+      ...{ type, ...by, company, fleet_id, data },
+      vehicle_ids: batch.map(({ id }) => id),
+      vins: batch.map(({ vin }) => vin),
+    })),
+  );
   const events = await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
   announceEvents(ctx);
   return events.map(({ id }) => id);
 }
 
-const eventColumns = [
-  'type',
-  'actor',
-  'request_id',
-  'at',
-  'company',
-  'fleet_id',
-  'contract_id',
-  'vehicle_ids',
-  'vins',
-  'data',
-] as const;
+function batchesOf<T>(vehicles: readonly T[]): (readonly T[])[] {
+  const count = Math.max(1, Math.ceil(vehicles.length / EVENT_VEHICLES));
+  return Array.from({ length: count }, (_, n) => vehicles.slice(n * EVENT_VEHICLES, (n + 1) * EVENT_VEHICLES));
+}
+
+const factColumns = ['company', 'fleet_id', 'contract_id', 'vehicle_ids', 'vins', 'data'] as const;
+const eventColumns = ['type', 'actor', 'request_id', 'at', ...factColumns] as const;
 
 type EventRow = Selectable<Tables['event']>;
-type FactRow = Pick<EventRow, 'company' | 'fleet_id' | 'contract_id' | 'vehicle_ids' | 'vins'> & { data: unknown };
+type FactRow = Omit<Pick<EventRow, (typeof factColumns)[number]>, 'data'> & { data: unknown };
 /** Rows of a statement, each of which becomes an event. */
 type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
@@ -91,12 +77,7 @@ export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Recor
         cast<string>(val(by.actor), 'text').as('actor'),
         cast<string | null>(val(by.request_id), 'text').as('request_id'),
         cast<string>(val(by.at), 'timestamptz').as('at'),
-        'company',
-        'fleet_id',
-        'contract_id',
-        'vehicle_ids',
-        'vins',
-        'data',
+        ...factColumns,
       ]),
   );
   if (!first) throw new TypeError('no event is named');
@@ -110,13 +91,8 @@ export function inBatches(
 ) {
   const numbered = db
     .selectFrom(vehicles)
-    .select([
-      'company',
-      'fleet_id',
-      'id',
-      'vin',
-      sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'),
-    ]);
+    .selectAll()
+    .select(sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'));
   return db
     .selectFrom(numbered.as('v'))
     .select(({ fn }) => [
@@ -136,27 +112,10 @@ const insertFacts = prepare((p: { rows: string }) =>
     .insertInto('event')
     .columns(eventColumns)
     .expression((q) =>
-      q
-        .selectFrom(
-          sql<Pick<EventRow, (typeof eventColumns)[number]>>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'f'>(
-            sql`f(type text, actor text, request_id text, at timestamptz, company text, fleet_id uuid, contract_id uuid,
-              vehicle_ids uuid[], vins text[], data jsonb)`,
-          ),
-        )
-        .select(eventColumns),
+      q.selectFrom(sql<EventRow>`jsonb_populate_recordset(null::event, ${p.rows}::jsonb)`.as('f')).select(eventColumns),
     )
     .returning('id'),
 );
 
 /** Has what was recorded published; to be called after a prepared statement that records by itself. */
 export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');
-
-function batches({ vehicles = [], ...fact }: Fact): Fact[] {
-  const events: Fact[] = [];
-  let start = 0;
-  do {
-    events.push({ ...fact, vehicles: vehicles.slice(start, start + EVENT_VEHICLES) });
-    start += EVENT_VEHICLES;
-  } while (start < vehicles.length);
-  return events;
-}

@@ -9,8 +9,8 @@ const TRIMMED_AT_ONCE = 1000;
 /** Forgets events past their time with their deliveries and their history, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const rows = await trim(onPrimary(ctx), { before: firstIdOf(oldest), time: new Date(oldest) });
-  return rows.length === TRIMMED_AT_ONCE;
+  const { length } = await trim(onPrimary(ctx), { before: firstIdOf(oldest), time: new Date(oldest) });
+  return length === TRIMMED_AT_ONCE;
 }
 
 const trim = prepare((p: { before: string; time: Date }) =>
@@ -37,7 +37,7 @@ const trim = prepare((p: { before: string; time: Date }) =>
               .innerJoin('companies', 'companies.company', 'history.company')
               .select('history.id')
               .where('history.id', '<', p.before)
-              .limit(sql.lit(TRIMMED_AT_ONCE)),
+              .limit(TRIMMED_AT_ONCE),
           ),
         ),
     )
@@ -48,9 +48,7 @@ const trim = prepare((p: { before: string; time: Date }) =>
         .whereRef('a.company', '=', 'c.company')
         .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
     )
-    .deleteFrom('event as e')
-    .using('old')
-    .whereRef('e.company', '=', 'old.company')
-    .whereRef('e.id', '=', 'old.id')
-    .returning('e.id'),
+    .deleteFrom('event')
+    .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
+    .returning('id'),
 );

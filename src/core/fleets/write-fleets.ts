@@ -79,7 +79,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
     const now = ctx.now();
     em.assign(fleet, { ...fields, updatedAt: now }, { ignoreUndefined: true });
     await em.flush();
-    await record(ctx, { type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } });
+    await record(ctx, [{ type: 'fleet.updated', company, fleetId: fleet.id, data: { changes } }]);
     return { ...shown(), updatedAt: now.toISOString() };
   });
 }
@@ -137,7 +137,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     if (vehicleCount > DELETED_AT_ONCE) {
       const { actor, request_id } = byCaller(ctx);
       await markDeleted(onPrimary(ctx), { company, id, deletion: JSON.stringify({ actor, request_id }) });
-      await record(ctx, deleted);
+      await record(ctx, [deleted]);
       ctx.services.changes.announce('due', 'fleet');
       return fleet;
     }
@@ -147,7 +147,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
     // is rolled back.
     await removeFleet(onPrimary(ctx), { company, id });
-    await record(ctx, deleted);
+    await record(ctx, [deleted]);
     return fleet;
   });
 }

@@ -63,7 +63,7 @@ function tellMetrics({ services: { changes } }: Context, done: ImportRow): void 
     changes.emit('outcome', 'row', outcome, done[outcome]);
 }
 
-const isTakenVin = (error: unknown) => error instanceof Error && brokenRule(error) === 'vehicle_vin';
+const isTakenVin = (error: unknown) => brokenRule(error) === 'vehicle_vin';
 
 const takeTime = prepare(() =>
   db.selectNoFrom(
@@ -215,7 +215,7 @@ async function tellOf(ctx: Context, run: ImportRow, ids: Ids, staged: number): P
     await tellOfNew(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...told });
     await comesDue(ctx, 'vehicle', company);
   }
-  await record(ctx, { type: 'import.completed', company, fleetId, data });
+  await record(ctx, [{ type: 'import.completed', company, fleetId, data }]);
 }
 
 const anyVehicle = prepare((p: { company: string }) =>

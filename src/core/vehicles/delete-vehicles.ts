@@ -135,7 +135,7 @@ export async function removeFromFleet(
   const ids = vehicles.map((one) => one.id);
   await removeContractsOfVehicles(ctx, company, ids, by);
   await deleteRows(onPrimary(ctx), { company, ids });
-  await record(ctx, { type: 'vehicle.removed', company, fleetId: id, vehicles, by });
+  await record(ctx, [{ type: 'vehicle.removed', company, fleetId: id, vehicles }], by);
 }
 
 interface WithVins {

@@ -92,7 +92,7 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
   const facts = [...Map.groupBy(moving, ({ fleet_id: from }) => from)].flatMap(([from, vehicles]) =>
     [from, to].map((fleetId): Fact => ({ type: 'vehicle.moved', company, fleetId, vehicles, data: { from, to } })),
   );
-  await record(ctx, ...facts);
+  await record(ctx, facts);
 }
 
 const withIds = prepare((p: { company: string; ids: readonly string[] }) =>

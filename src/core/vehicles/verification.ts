@@ -2,7 +2,7 @@ import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kyse
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
-import { type Fact, record } from '../events/record-events.ts';
+import { bySystem, type Fact, record } from '../events/record-events.ts';
 import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { mendedJson } from '../input.ts';
 import { scheduling } from '../schedule.ts';
@@ -46,7 +46,7 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
     const answered = stored.filter((row) => row.answered);
     const changed = answered.filter(({ was, status }) => was !== status);
     await countVehicles(ctx, changed.flatMap(tallyChanges));
-    await record(ctx, ...changed.map(eligibilityChanged));
+    await record(ctx, changed.map(eligibilityChanged), bySystem(ctx));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
     return stored;
   });

@@ -76,7 +76,7 @@ export async function listDeliveries(
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
   const { page, state } = input;
   const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
-  const { items, ...rest } = await readSlice<Row>(ctx, listedRows, asked);
+  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, asked);
   return { ...rest, items: items.map(toDelivery) };
 }
 
@@ -85,11 +85,11 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    const [event = ''] = await record(ctx, { type: 'webhook.test', company, data: { webhookId: webhook.id } });
-    const given = { company, webhook_id: webhook.id, event_id: event, now: ctx.now() };
-    const [row] = await insertTest(onPrimary(ctx), given);
+    const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
+    const place = { company, webhook_id: webhook.id };
+    const [row] = await insertTest(onPrimary(ctx), { ...place, event_id: event, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
-    return deliveryOf(ctx, { company, webhook_id: webhook.id, id: row?.id ?? '' });
+    return deliveryOf(ctx, { ...place, id: row?.id ?? '' });
   });
 }
 
@@ -111,7 +111,7 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
 }
 
 const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: Place): Promise<Delivery> =>
-  toDelivery(await readOne<Row>(ctx, wholeRows, { webhookId, id }, { company }));
+  toDelivery(await readOne<Row>(ctx, anyRows, { webhookId, id }, { company }));
 
 const sent = delivery
   .omit({ request: true })
@@ -133,13 +133,19 @@ const deliveryJson = jsonTable('delivery', 'd', sent, {
 });
 const event = { sql: `(select ${eventWithFewVehicles(PAYLOAD_VEHICLES)} from ${EVENT})` };
 
-/** Deliveries of events that only some may read. */
-const lacking = { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` };
-
-const rows: Resource = {
+const anyRows: Resource = {
   table: 'delivery d',
   id: 'd.id',
-  members: deliveryJson,
+  members: { ...deliveryJson, event },
+  fields: {
+    type: typeField(TYPE),
+    request: {
+      kind: 'object',
+      unless: 'd.url is null or d.headers is null',
+      members: { url: json.text('d.url'), headers: json.value('d.headers') },
+      fields: { body: { kind: 'value', value: event, make: payloadOf } },
+    },
+  },
   filter: z.object({ webhookId: z.string().optional(), state: deliveryState.nullish() }),
   conditions: {
     id: ['d.id = ?::uuid', idOrNull],
@@ -150,43 +156,21 @@ const rows: Resource = {
   primary: true,
   missing: () => new NotFound('There is no delivery with this id.'),
 };
-const wholeRows: Resource = { ...rows, members: { ...deliveryJson, event } };
 
-const listedRows: Resource = { ...wholeRows, lacking };
-
+/** Deliveries of the events that the caller may read. */
 export const deliveryRows: Resource = {
-  ...rows,
-  fields: {
-    type: typeField(TYPE),
-    request: {
-      kind: 'object',
-      unless: 'd.url is null or d.headers is null',
-      members: { url: json.text('d.url'), headers: json.value('d.headers') },
-      fields: { body: { kind: 'value', value: event, make: payloadOf } },
-    },
-  },
-  lacking,
+  ...anyRows,
+  lacking: { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` },
 };
 
-interface Place {
-  company: string;
-  webhook_id: string;
-  id: string;
-}
+type Place = Record<'company' | 'webhook_id' | 'id', string>;
 
-const insertTest = prepare((p: { company: string; webhook_id: string; event_id: string; now: Date }) =>
-  db
-    .insertInto('delivery')
-    .values({
-      company: p.company,
-      webhook_id: p.webhook_id,
-      event_id: p.event_id,
-      once: true,
-      asked: true,
-      due_at: p.now,
-      created_at: p.now,
-    })
-    .returning('id'),
+const insertTest = prepare(
+  ({ company, webhook_id, event_id, now }: Omit<Place, 'id'> & { event_id: string; now: Date }) =>
+    db
+      .insertInto('delivery')
+      .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
+      .returning('id'),
 );
 
 const bringForward = prepare((p: Place & { now: Date }) =>

@@ -1,5 +1,6 @@
+import { type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { deliveryColumns, holdPublishing, newDelivery, wanted } from '../events/log.ts';
+import { delivering, holdPublishing } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
@@ -104,20 +105,7 @@ const deliverWaiting = prepare((p: WebhookKey & { now: string }) =>
           .orderBy('e.position')
           .limit(ROWS_AT_ONCE),
     )
-    .with('delivered', (q) =>
-      q
-        .insertInto('delivery')
-        .columns(deliveryColumns)
-        .expression((from) =>
-          from
-            .selectFrom('next as e')
-            .innerJoin('webhook as w', (on) => on.on('w.id', '=', p.id).on('w.company', '=', p.company))
-            .select(newDelivery(p.now))
-            .where(wanted)
-            .orderBy('e.position'),
-        )
-        .onConflict((conflict) => conflict.doNothing()),
-    )
+    .with('delivered', (q) => delivering(q, p, q.selectFrom('next').selectAll().as('e'), sql<SqlBool>`w.id = ${p.id}`))
     .with('moved', (q) =>
       q
         .updateTable('webhook')

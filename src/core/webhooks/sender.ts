@@ -7,16 +7,6 @@ import type { Event } from '../events/events.ts';
 import { mended } from '../input.ts';
 import { faultOf, mayBeReached } from './webhook.ts';
 
-/** `status` is null where there was no answer, and `error` then says why. */
-interface Attempt {
-  status: number | null;
-  answer: string | null;
-  error: string | null;
-  /** Seconds. */
-  retryAfter: number | null;
-  durationMs: number;
-}
-
 export type Sender = ReturnType<typeof openSender>;
 
 type Lookup = (
@@ -55,17 +45,16 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
     const response = await request(url, { dispatcher: agent, method: 'POST', headers, body, signal });
     const answer = await beginningOf(response.body).catch(() => '');
     const retryAfter = secondsToWait(response.headers['retry-after']) ?? null;
-    return { status: response.statusCode, answer, retryAfter };
+    return { status: response.statusCode, answer, retryAfter, error: null };
   }
 
   return {
-    /** Posts once and follows nothing; never throws. */
-    async send(url: string, headers: Record<string, string>, body: string): Promise<Attempt> {
+    /** Posts once and follows nothing; never throws. `error` says why there was no answer; `retryAfter` is in seconds. */
+    async send(url: string, headers: Record<string, string>, body: string) {
       const start = performance.now();
-      const outcome = await attempt(url, headers, body).then(
-        (answered) => ({ ...answered, error: null }),
-        (error) => ({ status: null, answer: null, retryAfter: null, error: reasonOf(error, timeoutMs) }),
-      );
+      const outcome = await attempt(url, headers, body).catch((error) => {
+        return { status: null, answer: null, retryAfter: null, error: reasonOf(error, timeoutMs) };
+      });
       return { ...outcome, durationMs: Math.round(performance.now() - start) };
     },
     close: () => agent.destroy(),
@@ -113,7 +102,7 @@ const reasons: Readonly<Record<string, string>> = {
 function reasonOf(error: unknown, timeoutMs: number): string {
   const name = error instanceof Error ? error.name : '';
   if (error instanceof Refused) return error.message;
-  if (name === 'TimeoutError' || name.endsWith('TimeoutError')) return `No answer within ${timeoutMs / 1000} s.`;
+  if (name.endsWith('TimeoutError')) return `No answer within ${timeoutMs / 1000} s.`;
   const code = error instanceof Error && 'code' in error ? String(error.code) : name;
   return reasons[code] ?? `The request failed (${code}).`;
 }

@@ -142,15 +142,16 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
 );
 
 async function store(ctx: Context, company: string, outcomes: readonly Outcome[]): Promise<void> {
-  const now = ctx.now().getTime();
-  const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now + one.seconds * 1000) }));
+  const now = ctx.now();
+  const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now.getTime() + one.seconds * 1000) }));
   const stored = await storeAll(onPrimary(ctx), { company, outcomes: JSON.stringify(rows) });
   // A delivery may now be due earlier than the jobs of other processes expect.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted: state, reason } of outcomes) {
     const row = ended.get(id);
-    if (row && (state === 'DISABLED' || !row.once)) await haltWebhook(ctx, { company, id: webhook_id, state, reason });
+    if (row && (state === 'DISABLED' || !row.once))
+      await haltWebhook(onPrimary(ctx), { company, id: webhook_id, state, reason, now });
   }
 }
 

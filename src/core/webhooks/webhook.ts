@@ -2,15 +2,12 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { webhookStates } from '../../entities/event.ts';
-import type { Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { endOfLog } from '../events/log.ts';
 import { MOST_TYPES } from '../events/record-events.ts';
 import { asIn, field } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
-import { comesDue } from '../schedule.ts';
-import { onPrimary } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 
@@ -112,50 +109,24 @@ export interface WebhookKey {
   id: string;
 }
 
-interface Halt {
-  state: 'PAUSED' | 'DISABLED';
-  reason: string | null;
-}
-
-const halt = prepare((p: WebhookKey & Halt & { now: Date }) =>
-  db
-    .updateTable('webhook')
-    .set(({ fn, ref }) => ({
-      state: p.state,
-      reason: p.reason,
-      due_at: null,
-      updated_at: p.now,
-      held_from: fn.coalesce(ref('held_from'), endOfLog(p.company)),
-    }))
-    .where('company', '=', p.company)
-    .where('id', '=', p.id)
-    .where('state', '=', 'ACTIVE'),
-);
+type Halt = WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
 /**
  * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
  * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; only
  * those that somebody asks for are taken up.
  */
-export async function haltWebhook(ctx: Context, halted: WebhookKey & Halt): Promise<void> {
-  await halt(onPrimary(ctx), { ...halted, now: ctx.now() });
-}
-
-const resume = prepare((p: WebhookKey & { now: Date }) =>
+export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
   db
     .updateTable('webhook')
-    .set({ state: 'ACTIVE', reason: null, failing: false, due_at: p.now, updated_at: p.now })
-    .where('company', '=', p.company)
-    .where('id', '=', p.id)
-    .where('state', '<>', 'ACTIVE'),
+    .set(({ fn, ref }) => ({
+      ...{ state, reason, due_at: null, updated_at: now },
+      held_from: fn.coalesce(ref('held_from'), endOfLog(company)),
+    }))
+    .where('company', '=', company)
+    .where('id', '=', id)
+    .where('state', '=', 'ACTIVE'),
 );
-
-/** Sends a webhook what has waited for it, in steps (core/webhooks/resume-webhooks.ts), and what is to come. */
-export async function resumeWebhook(ctx: Context, { company, id }: WebhookKey): Promise<void> {
-  await resume(onPrimary(ctx), { company, id, now: ctx.now() });
-  await comesDue(ctx, 'delivery', company);
-  ctx.services.changes.announce('due', 'webhook');
-}
 
 /** Azure's own services for machines inside it. */
 const INSIDE = new Set(['168.63.129.16']);

@@ -1,24 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Selectable, sql } from 'kysely';
+import { raw } from '@mikro-orm/core';
+import { sql } from 'kysely';
+import { Webhook as WebhookEntity } from '../../entities/event.ts';
 import { authorize, type Context, needScope } from '../context.ts';
 import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { typesField } from '../events/event-types.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
+import { comesDue } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
 import { isId, newId, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db } from '../sql/tables.ts';
 import { newSecret } from './sender.ts';
 import { forgetEnded } from './trim-deliveries.ts';
 import {
   createWebhookInput,
   haltWebhook,
   readWebhookUrl,
-  resumeWebhook,
   updateWebhookInput,
   type Webhook,
   type WebhookKey,
@@ -35,17 +37,16 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
-  return transaction(ctx, async () => {
+  return transaction(ctx, async (em) => {
     // One after another, else two at once would both be the last.
     await holdPublishing(ctx, company);
-    const [count] = await countOf(onPrimary(ctx), { company });
-    if ((count?.count ?? 0) >= WEBHOOKS_MAX)
+    if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
     const url = readWebhookUrl(fields.url, urlRules(ctx));
-    const { description, types } = fields;
-    const texts = { url, description: description ?? '', types: types ?? [], secret };
-    const [row] = await insert(onPrimary(ctx), { id: newId(), company, ...texts, now: ctx.now() });
-    return withSecret(ctx, (row as { json: Webhook }).json, secret);
+    const texts = { url, description: fields.description ?? '', types: fields.types ?? [] };
+    const [id, now] = [newId(), ctx.now()];
+    await em.insert(WebhookEntity, { id, company, ...texts, secret, createdAt: now, updatedAt: now });
+    return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
   });
 }
 
@@ -56,22 +57,30 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
-  return transaction(ctx, async () => {
+  return transaction(ctx, async (em) => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
     needExpected(before, expected);
+    const { id } = before;
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
     const { url: newUrl, types = before.types, description = before.description } = fields;
     if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, company, before, types);
     const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
+    const now = ctx.now();
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
-      await change(onPrimary(ctx), { company, id: before.id, url, description, types, now: ctx.now() });
+      await em.nativeUpdate(WebhookEntity, { company, id }, { url, description, types, updatedAt: now });
     }
-    if (state === 'PAUSED') await haltWebhook(ctx, { company, id: before.id, state: 'PAUSED', reason: null });
-    if (state === 'ACTIVE' && before.state !== 'ACTIVE') await resumeWebhook(ctx, { company, id: before.id });
-    return lockWebhook(ctx, company, before.id);
+    if (state === 'PAUSED') await haltWebhook(onPrimary(ctx), { company, id, state, reason: null, now });
+    if (state === 'ACTIVE' && before.state !== 'ACTIVE') {
+      // What has waited is sent in steps (core/webhooks/resume-webhooks.ts).
+      const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
+      await em.nativeUpdate(WebhookEntity, { company, id }, resumed);
+      await comesDue(ctx, 'delivery', company);
+      ctx.services.changes.announce('due', 'webhook');
+    }
+    return lockWebhook(ctx, company, id);
   });
 }
 
@@ -88,11 +97,11 @@ export async function deleteWebhook(
   const before = await readOne<Webhook>(ctx, webhookRows, input, { company });
   needExpected(before, expected);
   await forgetEnded(ctx, { company, id: before.id });
-  return transaction(ctx, async () => {
+  return transaction(ctx, async (em) => {
     await holdPublishing(ctx, company);
     const webhook = await lockWebhook(ctx, company, before.id);
     needExpected(webhook, expected);
-    await remove(onPrimary(ctx), { company, id: webhook.id });
+    await em.nativeDelete(WebhookEntity, { company, id: webhook.id });
     return webhook;
   });
 }
@@ -103,13 +112,13 @@ const OLD_SECRET_HOURS = 24;
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const secret = newSecret();
-  return transaction(ctx, async () => {
+  return transaction(ctx, async (em) => {
     const webhook = await lockWebhook(ctx, company, input.id);
     await needEventsOf(ctx, company, webhook);
     const { id } = webhook;
     const now = ctx.now();
-    const oldUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
-    await rotate(onPrimary(ctx), { company, id, secret, now, oldUntil });
+    const old = { oldSecret: raw('secret'), oldSecretUntil: new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000) };
+    await em.nativeUpdate(WebhookEntity, { company, id }, { secret, ...old, updatedAt: now });
     return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
   });
 }
@@ -156,7 +165,6 @@ const webhookJson = jsonTable('webhook', 'w', webhook, {
     bare: true,
   }),
 });
-const asJson = jsonObject<Webhook>(webhookJson).as('json');
 
 export const webhookRows: Resource = {
   table: 'webhook w',
@@ -168,62 +176,10 @@ export const webhookRows: Resource = {
   missing: () => new WebhookNotFound(),
 };
 
-const countOf = prepare((p: { company: string }) =>
-  db.selectFrom('webhook').select(sql<number>`count(*)::int`.as('count')).where('company', '=', p.company),
-);
-
-type Texts = Pick<Selectable<Tables['webhook']>, 'url' | 'description'> & { types: readonly string[] };
-
-const insert = prepare((p: WebhookKey & Texts & { secret: string; now: Date }) =>
-  db
-    .with('w', (q) =>
-      q
-        .insertInto('webhook')
-        .values({
-          id: p.id,
-          company: p.company,
-          url: p.url,
-          description: p.description,
-          types: p.types,
-          secret: p.secret,
-          created_at: p.now,
-          updated_at: p.now,
-        })
-        .returningAll(),
-    )
-    .selectFrom('w')
-    .select(asJson),
-);
-
-const change = prepare((p: WebhookKey & Texts & { now: Date }) =>
-  db
-    .updateTable('webhook')
-    .set({ url: p.url, description: p.description, types: p.types, updated_at: p.now })
-    .where('company', '=', p.company)
-    .where('id', '=', p.id),
-);
-
-const rotate = prepare((p: WebhookKey & { secret: string; now: Date; oldUntil: Date }) =>
-  db
-    .updateTable('webhook')
-    .set({
-      secret: p.secret,
-      old_secret: ({ ref }) => ref('secret'),
-      old_secret_until: p.oldUntil,
-      updated_at: p.now,
-    })
-    .where('company', '=', p.company)
-    .where('id', '=', p.id),
-);
-
-const remove = prepare((p: WebhookKey) =>
-  db.deleteFrom('webhook').where('company', '=', p.company).where('id', '=', p.id),
-);
-
 const lockOne = prepare((p: WebhookKey) =>
   db
     .selectFrom('webhook as w')
-    .select(asJson)
+    .select(jsonObject<Webhook>(webhookJson).as('json'))
     .where('w.company', '=', p.company)
     .where('w.id', '=', p.id)
     .forNoKeyUpdate(),
