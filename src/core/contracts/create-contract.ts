@@ -5,14 +5,13 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
 import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractFacts } from '../remove-contracts.ts';
 import { scheduling } from '../schedule.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { statusAt } from './contracts.ts';
+import { contractFacts, statusAt } from './contracts.ts';
 
 /**
  * Ties a vehicle to a pack for a period. Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed,
