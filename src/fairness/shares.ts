@@ -14,7 +14,7 @@ export interface Appetite {
 const MOST_SERVED = 100_000;
 
 /** All that is free; the reserved places for holders that have none. */
-const AT_ONCE: Appetite = { leaves: 0, reserved: true };
+export const ALL: Appetite = { leaves: 0, reserved: true };
 
 /** Work without a place. */
 interface Waiting {
@@ -27,7 +27,7 @@ interface Waiting {
  * reserved for holders that have none. A place that comes free goes to the waiting holder that has the fewest.
  */
 export class Shares {
-  readonly #capacity: number;
+  readonly capacity: number;
   readonly #reserve: number;
   readonly #running = new Map<string, number>();
   /** Waiting work by holder; the holder that was served last comes last. */
@@ -39,12 +39,12 @@ export class Shares {
   #turn = 0;
 
   constructor({ capacity, reserve }: { capacity: number; reserve: number }) {
-    this.#capacity = capacity;
+    this.capacity = capacity;
     this.#reserve = reserve;
   }
 
   get free(): number {
-    return this.#capacity - this.#taken;
+    return this.capacity - this.#taken;
   }
 
   /** How much work waits for a place, of all holders. */
@@ -62,7 +62,7 @@ export class Shares {
     const held = this.held(holder);
     const open = this.free - this.#reserve - this.#queued + (queue ?? 0);
     const share = Math.floor((open - leaves * held) / (leaves + 1));
-    const mayBegin = queue === undefined ? this.free > 0 : this.#queued < queue + this.#capacity;
+    const mayBegin = queue === undefined ? this.free > 0 : this.#queued < queue + this.capacity;
     return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
   }
 
@@ -78,7 +78,7 @@ export class Shares {
 
   /** Takes a place at once and returns what gives it back; null where the holder has `most` of them, or none is free for it. */
   take(holder: string, most: number): (() => void) | null {
-    if (this.held(holder) >= most || this.room(holder, AT_ONCE) === 0) return null;
+    if (this.held(holder) >= most || this.room(holder, ALL) === 0) return null;
     this.#take(holder);
     let isTaken = true;
     return () => {

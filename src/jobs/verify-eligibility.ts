@@ -126,7 +126,7 @@ export class VerifyEligibility implements Job {
     const { capacity } = lane;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
-    for (const company of capacity.inTurn(turn)) {
+    for (const company of capacity.inTurn(turn, String)) {
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
       if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);

@@ -82,14 +82,14 @@ export class HighMobility extends Upstream implements Provider {
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
-    super({ method: 'POST', url: `${url}/v1/access_tokens`, json: credentials }, options);
+    super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;
     this.brands = new Set(brands);
     this.#url = url;
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
-    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, json: { vin, brand } } as const;
+    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body: { vin, brand } } as const;
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;

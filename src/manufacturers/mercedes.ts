@@ -51,7 +51,7 @@ export class Mercedes extends Upstream implements Provider {
         method: 'POST',
         url: tokenUrl,
         headers: { authorization: `Basic ${basic}` },
-        form: { grant_type: 'client_credentials', scope: 'openid' },
+        body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'openid' }),
       },
       options,
     );
@@ -63,7 +63,7 @@ export class Mercedes extends Upstream implements Provider {
     const compatibilities = { method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` } as const;
     const first = await ask(compatibilities);
     if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first, vin);
-    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, json: [vin] });
+    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, body: [vin] });
     if (added.outcome === 'NO_ANSWER' || added.status >= 300) return read(added, vin);
     const second = await ask(compatibilities);
     if (second.outcome === 'REPLY' && second.status === 404) {

@@ -91,7 +91,7 @@ export interface Provider {
   readonly brands: ReadonlySet<string>;
   /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
-  readonly capacity: Pick<Slots, 'room' | 'inTurn' | 'wanting'>;
+  readonly capacity: Slots;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   state(): ProviderState;
   /** Ends the connections; calls still under way answer NO_ANSWER. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -24,24 +24,20 @@ const question = z.object({ vin: z.string(), brand: z.string() });
 /** Two are missing, so that an unsupported manufacturer can be seen in development. */
 export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => id !== 'ferrari' && id !== 'porsche');
 
-export interface Sandbox {
-  url: string;
-  clientId: string;
-  clientSecret: string;
-  close(): Promise<void>;
-}
+export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 
 const SLOW_MS = 10_000;
 
 /** A local server that speaks High Mobility's protocol; its answers follow from the VIN's last character. */
 export async function openSandbox(
-  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, undefined, { signal }),
-): Promise<Sandbox> {
+  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal }),
+) {
   const stop = new AbortController();
   const answer = answersOf(() => beSlow(stop.signal));
   const server = createServer((request, response) => {
     answer(request).then(
-      (given) => send(response, given),
+      ([status, body, headers]) =>
+        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body)),
       () => response.destroy(),
     );
   });
@@ -118,9 +114,4 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   } catch {
     return null;
   }
-}
-
-function send(response: ServerResponse, [status, body, headers]: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
 }

@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { z } from 'zod';
-import { type BreakerOptions, type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
-import { AccessToken, exchange, type IssuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
-import {
-  type Asker,
-  type CircuitState,
-  type NoAnswer,
-  ProviderError,
-  type ProviderState,
-  reasonOf,
-} from './provider.ts';
+import { type BreakerOptions, Breakers, secondsUntil } from './breaker.ts';
+import { AccessToken, exchange, type IssuedToken, issuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
+import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
 export interface UpstreamOptions extends Partial<BreakerOptions> {
@@ -31,8 +23,6 @@ const BEHIND_OTHERS = 1.5;
 const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0, asked: false, raw: null };
 
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
-
-const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
 
 /**
  * A manufacturer's service behind an OAuth client-credentials token: one shared token, bounded concurrency on kept
@@ -88,18 +78,15 @@ export abstract class Upstream {
 
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers;
-    const pauseMs = this.#pausedUntil - this.#clock();
-    const pause = { brand: null, until: this.#pausedUntil, kind: 'BUSY' } as const;
+    const now = this.#clock();
+    const pauseMs = this.#pausedUntil - now;
+    const pause = { brand: null, seconds: secondsUntil(this.#pausedUntil, now), reason: reasonOf('BUSY') };
     return {
-      ...circuitOf(provider),
+      ...provider,
       pausedSince: pauseMs > 0 ? new Date(this.#pausedSince) : null,
       pausedUntil: pauseMs > 0 ? new Date(this.#pausedUntil) : null,
-      brands: brands.map((brand) => ({ id: brand.id, ...circuitOf(brand) })),
-      holds: (pauseMs > this.#patienceMs ? [pause, ...holds] : holds).map((hold) => ({
-        brand: hold.brand,
-        seconds: secondsOf(hold, this.#clock()),
-        reason: reasonOf(hold.kind),
-      })),
+      brands,
+      holds: pauseMs > this.#patienceMs ? [pause, ...holds] : holds,
     };
   }
 
@@ -108,18 +95,13 @@ export abstract class Upstream {
     await this.#agent.destroy();
   }
 
-  async #authorised(request: UpstreamRequest, deadline: number): Promise<Reply> {
-    let reply: Reply | undefined;
-    for (let tries = 0; tries < 2; tries++) {
-      const token = await this.#token.get();
-      reply = await this.#send(
-        { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } },
-        deadline,
-      );
-      if (reply.status !== 401) return reply;
-      this.#token.drop(token);
-    }
-    throw new ProviderError('CREDENTIALS', { raw: reply && { status: reply.status, body: reply.body } });
+  async #authorised(request: UpstreamRequest, deadline: number, isRetry = false): Promise<Reply> {
+    const token = await this.#token.get();
+    const reply = await this.#send({ ...request, headers: { authorization: `Bearer ${token}` } }, deadline);
+    if (reply.status !== 401) return reply;
+    this.#token.drop(token);
+    if (isRetry) throw new ProviderError('CREDENTIALS', { raw: { status: reply.status, body: reply.body } });
+    return this.#authorised(request, deadline, true);
   }
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
@@ -170,26 +152,9 @@ export abstract class Upstream {
   }
 
   #noAnswer(error: unknown, brand: string): NoAnswer {
-    // The reason is the one that opened the circuit: whoever must act on it should read it.
-    if (error instanceof Held) {
-      return new ProviderError(error.hold.kind, { retryAfter: secondsOf(error.hold, this.#clock()), asked: false })
-        .answer;
-    }
     if (!(error instanceof ProviderError)) throw error;
     const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
     if (!hold) return error.answer;
-    const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold, this.#clock()) * BEHIND_OTHERS);
-    return { ...error.answer, retryAfter };
+    return { ...error.answer, retryAfter: Math.max(error.answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
   }
 }
-
-const secondsOf = ({ until }: Hold, now: number): number => Math.max(1, Math.ceil((until - now) / 1000));
-
-const dateOf = (at: number | null): Date | null => (at === null ? null : new Date(at));
-
-const circuitOf = ({ state, since, probeAt, kind }: BreakerState): CircuitState => ({
-  breaker: state,
-  since: dateOf(since),
-  probeAt: dateOf(probeAt),
-  reason: kind && reasonOf(kind),
-});

@@ -94,7 +94,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/identity': ['http', 'core'],
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
-  core: ['core/events', 'core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
+  core: ['core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
   'core/operations': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [
     ...[
