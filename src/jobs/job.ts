@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Context } from '../core/context.ts';
 
 /** Work that comes due by itself. What it does may be done twice: a killed process's share is done again. */
 export interface Job {
@@ -7,6 +8,26 @@ export interface Job {
   run(signal: AbortSignal): Promise<string | null>;
   /** Resolves when nothing is under way any more; a job that leaves nothing behind its runs has none. */
   stop?(): Promise<void>;
+}
+
+/** What a job works with: `withBackoff` lets requests go first. */
+export interface Tools {
+  open: () => Context;
+  onError: (error: unknown) => void;
+  withBackoff: Steps;
+}
+
+/** Does a step of each in turn, so that none waits for another, until none has more to do. */
+export async function inTurns<T>(
+  signal: AbortSignal,
+  find: () => Promise<readonly T[]>,
+  step: (one: T) => Promise<boolean>,
+): Promise<null> {
+  for (let left = true; left && !signal.aborted; ) {
+    left = false;
+    for (const one of await find()) left = (!signal.aborted && (await step(one))) || left;
+  }
+  return null;
 }
 
 interface Bounds {

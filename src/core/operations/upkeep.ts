@@ -88,10 +88,8 @@ export async function foldTallies(ctx: Context): Promise<void> {
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await transaction(ctx, async () => {
       const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
-      await countVehicles(
-        ctx,
-        sums.map(({ fleet_id: fleetId, status, delta }) => ({ company, fleetId, status, delta })),
-      );
+      const changes = sums.map((sum) => ({ company, ...sum }));
+      await countVehicles(ctx, changes);
     });
   }
 }
