@@ -50,28 +50,20 @@ const deliveries = { pull: 'PULL', push: 'PUSH' } as const;
 const ineligible = {
   deactivated: reason(
     'CONNECTIVITY_DEACTIVATED',
-    'CUSTOMER',
     'The vehicle’s connectivity is deactivated. Its driver or holder can activate it in the vehicle or its app.',
   ),
   userMissing: reason(
     'PRIMARY_USER_MISSING',
-    'CUSTOMER',
     'The vehicle has no primary user. Its driver or holder can be assigned in the manufacturer’s app.',
   ),
-  unexplained: reason(
-    'NOT_ELIGIBLE',
-    'MANUFACTURER',
-    'The manufacturer says that this vehicle is not eligible, and gave no reason.',
-  ),
+  unexplained: reason('NOT_ELIGIBLE', 'The manufacturer says that this vehicle is not eligible, and gave no reason.'),
 };
 
 const vinRejected = reason(
   'VIN_REFUSED',
-  'CUSTOMER',
   'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
-  false,
 );
-const rejected = reason('REFUSED', 'MANUFACTURER', 'The manufacturer’s service refused to check this vehicle.', false);
+const rejected = reason('REFUSED', 'The manufacturer’s service refused to check this vehicle.');
 
 /** High Mobility's eligibility check: one VIN and brand per call, answered at once. */
 export class HighMobility extends Upstream implements Provider {

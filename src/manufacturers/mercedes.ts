@@ -17,23 +17,15 @@ const compatibility = z.object({
 
 const vinRejected = reason(
   'VIN_REFUSED',
-  'CUSTOMER',
   'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
-  false,
 );
 const notConnected = reason(
   'NOT_ELIGIBLE',
-  'MANUFACTURER',
   'Mercedes-Benz says that this vehicle offers no connectivity, and gave no reason.',
 );
-const noService = reason(
-  'NO_SERVICE_AVAILABLE',
-  'MANUFACTURER',
-  'Mercedes-Benz offers none of its data services for this vehicle.',
-);
+const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz offers none of its data services for this vehicle.');
 const notSettled = reason(
   'PROVIDER_ENROLMENT_PENDING',
-  'MANUFACTURER',
   'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
 );
 

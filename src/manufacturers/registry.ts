@@ -132,23 +132,11 @@ function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): Pr
 
 const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
 
-const makerUnknown = reason(
-  'MANUFACTURER_UNKNOWN',
-  'CUSTOMER',
-  'The manufacturer cannot be told from this VIN.',
-  false,
-);
-const noProvider = reason(
-  'MANUFACTURER_NOT_SUPPORTED',
-  'OPERATOR',
-  'No configured provider answers for this manufacturer.',
-  false,
-);
+const makerUnknown = reason('MANUFACTURER_UNKNOWN', 'The manufacturer cannot be told from this VIN.');
+const noProvider = reason('MANUFACTURER_NOT_SUPPORTED', 'No configured provider answers for this manufacturer.');
 const brandsRejected = reason(
   'MANUFACTURER_NOT_SUPPORTED',
-  'OPERATOR',
   'The provider does not answer for the brands this VIN may be of.',
-  false,
 );
 
 function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>, brand: BrandId): Verification {

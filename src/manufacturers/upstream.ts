@@ -1,18 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { type BreakerOptions, Breakers, secondsUntil } from './breaker.ts';
+import { Breakers, secondsUntil } from './breaker.ts';
 import { AccessToken, exchange, type IssuedToken, issuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
-export interface UpstreamOptions extends Partial<BreakerOptions> {
+const defaults = {
   /** Calls under way at the same time, and connections kept. */
-  concurrency?: number;
+  concurrency: 16,
   /** The time for one request and its answer. A call has up to four: token and question, each again after a 401. */
-  timeoutMs?: number;
+  timeoutMs: 30_000,
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
-  patienceMs?: number;
-}
+  patienceMs: 2_000,
+  breakAfter: 5,
+  probeAfterMs: 2_000,
+  clock: () => Date.now(),
+};
+export type UpstreamOptions = Partial<typeof defaults>;
 
 /** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
@@ -33,24 +37,19 @@ export abstract class Upstream {
   readonly #agent: Agent;
   readonly #breakers: Breakers;
   readonly #token: AccessToken;
-  readonly #timeoutMs: number;
-  readonly #patienceMs: number;
-  readonly #clock: () => number;
+  readonly #options: typeof defaults;
   #pausedSince = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
   #closed = false;
 
-  constructor(token: UpstreamRequest, options: UpstreamOptions = {}) {
-    const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000 } = options;
-    const { patienceMs = 2_000, clock = () => Date.now() } = options;
+  constructor(token: UpstreamRequest, options: UpstreamOptions) {
+    this.#options = { ...defaults, ...options };
+    const { concurrency, clock } = this.#options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
-    this.#breakers = new Breakers({ breakAfter, probeAfterMs, clock });
+    this.#breakers = new Breakers(this.#options);
     this.#token = new AccessToken(() => this.#issue(token), clock);
-    this.#timeoutMs = timeoutMs;
-    this.#patienceMs = patienceMs;
-    this.#clock = clock;
   }
 
   /**
@@ -64,7 +63,7 @@ export abstract class Upstream {
   ): Promise<Reply | NoAnswer> {
     try {
       return await this.capacity.run(company, async () => {
-        if (this.#closed || deadline - this.#clock() < this.#timeoutMs) return notReached;
+        if (this.#closed || deadline - this.#options.clock() < this.#options.timeoutMs) return notReached;
         await this.#sitOutPause(deadline);
         return await this.#breakers.watch(brand, async () => {
           const start = performance.now();
@@ -78,15 +77,15 @@ export abstract class Upstream {
 
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers;
-    const now = this.#clock();
+    const now = this.#options.clock();
     const pauseMs = this.#pausedUntil - now;
     const pause = { brand: null, seconds: secondsUntil(this.#pausedUntil, now), reason: reasonOf('BUSY') };
     return {
       ...provider,
-      pausedSince: pauseMs > 0 ? new Date(this.#pausedSince) : null,
+      since: provider.since ?? (pauseMs > 0 ? new Date(this.#pausedSince) : null),
       pausedUntil: pauseMs > 0 ? new Date(this.#pausedUntil) : null,
       brands,
-      holds: pauseMs > this.#patienceMs ? [pause, ...holds] : holds,
+      holds: pauseMs > this.#options.patienceMs ? [pause, ...holds] : holds,
     };
   }
 
@@ -120,8 +119,8 @@ export abstract class Upstream {
 
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
     try {
-      const leftMs = Math.max(0, deadline - this.#clock());
-      const reply = await exchange(this.#agent, request, Math.min(this.#timeoutMs, leftMs));
+      const leftMs = Math.max(0, deadline - this.#options.clock());
+      const reply = await exchange(this.#agent, request, Math.min(this.#options.timeoutMs, leftMs));
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {
@@ -131,7 +130,7 @@ export abstract class Upstream {
   }
 
   #pause(named: number | undefined): void {
-    const now = this.#clock();
+    const now = this.#options.clock();
     // Calls that were under way when the pause began do not lengthen it.
     if (named === undefined && now < this.#pausedUntil) return;
     if (now >= this.#pausedUntil) this.#pausedSince = now;
@@ -141,10 +140,10 @@ export abstract class Upstream {
 
   async #sitOutPause(deadline: number): Promise<void> {
     for (;;) {
-      const left = this.#pausedUntil - this.#clock();
+      const left = this.#pausedUntil - this.#options.clock();
       if (left <= 0) return;
-      const late = this.#pausedUntil > deadline - this.#timeoutMs;
-      if (left > this.#patienceMs || late) {
+      const late = this.#pausedUntil > deadline - this.#options.timeoutMs;
+      if (left > this.#options.patienceMs || late) {
         throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
       }
       await sleep(left);
