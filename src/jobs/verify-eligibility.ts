@@ -4,7 +4,6 @@ import type { CompaniesDue } from '../core/schedule.ts';
 import {
   type ClaimedVehicle,
   claimDueVehicles,
-  claimsEnd,
   HEARTBEAT_SECONDS,
   postponeVehicles,
   retire,
@@ -94,7 +93,7 @@ export class VerifyEligibility implements Job {
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
-    const dead = await takeOverClaims(ctx, claimsEnd(ctx));
+    const dead = await takeOverClaims(ctx);
     const found = await vehicleSchedule.companiesDue(ctx);
     this.#spent(at);
     return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };

@@ -15,17 +15,14 @@ export const vehicleSchedule = scheduleOf('vehicle', (company) =>
 
 /** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
 const LEASE_TIMEOUTS = 4;
-/** Storing comes after the asking. */
-const STORING_TIMEOUTS = 1;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
-/** When (ms since 1970) the asking about a claimed vehicle must be over. */
-export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
-  Date.parse(until) - STORING_TIMEOUTS * timeoutMs(ctx);
+/** When (ms since 1970) the asking about a claimed vehicle must be over. Storing comes after it. */
+export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
 
 /** When claims that are made now end at the latest. */
-export const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
+const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
 interface Wanted {
   company: string;
@@ -190,11 +187,12 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
 );
 
 /**
- * Makes the vehicles due that dead processes have claimed until `last` at most; gives when (ISO 8601) another process will be
+ * Makes the vehicles due that dead processes have claimed; gives when (ISO 8601) another process will be
  * dead unless it gives a sign, null where there is none.
  */
-export async function takeOverClaims(ctx: Context, last: Date): Promise<string | null> {
+export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const now = ctx.now();
+  const last = claimsEnd(ctx);
   const others = await findOthers(onPrimary(ctx), { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {

@@ -110,7 +110,6 @@ interface Facts {
   company: string;
   process: string;
   facts: string;
-  /** The ids of the facts. */
   ids: readonly string[];
   now: Date;
   /** JSON of recheckHours. */
@@ -160,7 +159,6 @@ const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
     .where('v.company', '=', p.company)
     .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
 
-/** An answer stands until it has aged. */
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
   const hours = sql<number>`(${p.hours}::jsonb ->> ${told.ref('fact.status')})::int`;
