@@ -16,11 +16,8 @@ const MOST_SERVED = 100_000;
 /** All that is free; the reserved places for holders that have none. */
 export const ALL: Appetite = { leaves: 0, reserved: true };
 
-/** Work without a place. */
-interface Waiting {
-  start: () => void;
-  started: boolean;
-}
+/** Work without a place: starts it, or ends its waiting. */
+type Waiting = (starts: boolean) => void;
 
 /**
  * Places that several holders (companies) share, so that nobody waits long because others hold all of them. Some places are
@@ -95,20 +92,21 @@ export class Shares {
   }
 
   async #enter(holder: string, patience?: () => AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const one: Waiting = { start: resolve, started: false };
-    const queue = this.#waiting.get(holder);
-    if (queue) queue.push(one);
-    else this.#waiting.set(holder, [one]);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const queue = this.#waiting.get(holder) ?? [];
+    queue.push(resolve);
+    this.#waiting.set(holder, queue);
     this.#queued += 1;
     this.#startNext();
-    if (one.started || !patience) return promise;
+    const waits = queue.at(-1) === resolve;
+    if (!waits || !patience) return void (await promise);
     const signal = patience();
-    const leave = () => this.#forget(holder, one);
+    const leave = () => this.#forget(holder, resolve);
     if (signal.aborted) leave();
     else signal.addEventListener('abort', leave, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', leave));
-    if (!one.started) throw signal.reason;
+    const starts = await promise;
+    signal.removeEventListener('abort', leave);
+    if (!starts) throw signal.reason;
   }
 
   #forget(holder: string, one: Waiting): void {
@@ -118,7 +116,7 @@ export class Shares {
     queue.splice(at, 1);
     if (queue.length === 0) this.#waiting.delete(holder);
     this.#queued -= 1;
-    one.start();
+    one(false);
   }
 
   #leave(holder: string): void {
@@ -137,8 +135,7 @@ export class Shares {
       if (queue.length > 0) this.#waiting.set(holder, queue);
       this.#queued -= 1;
       this.#take(holder);
-      one.started = true;
-      one.start();
+      one(true);
     }
   }
 

@@ -30,19 +30,13 @@ export async function inTurns<T>(
   return null;
 }
 
-interface Bounds {
-  most?: number;
-  /** Waited for before each batch, by the items that it has so far. */
-  pause?: (items: readonly unknown[]) => Promise<unknown> | undefined;
-}
-
 /**
- * A function that does `work` for batches, one after another: items that come while a batch is worked on, or during its `pause`, make
- * the next one. Each call resolves, or fails, with the batch of its item.
+ * A function that does `work` for batches, one after another: items that come while a batch is worked on, or during its `pause`
+ * (by the items so far), make the next one. Each call resolves, or fails, with the batch of its item.
  */
 export function batched<T>(
   work: (items: readonly T[]) => Promise<void>,
-  { most = Number.POSITIVE_INFINITY, pause = () => undefined }: Bounds = {},
+  { most = Number.POSITIVE_INFINITY, pause = (_: readonly T[]): Promise<unknown> | undefined => undefined } = {},
 ): (item: T) => Promise<void> {
   let next: { items: T[]; done: Promise<void> } | null = null;
   let last: Promise<unknown> = Promise.resolve();

@@ -2,17 +2,12 @@ import type { Logger } from 'pino';
 import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/followers.ts';
-import { type Step, traced } from '../telemetry/telemetry.ts';
+import { traced } from '../telemetry/telemetry.ts';
 import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job, type Tools } from './job.ts';
 import { publish } from './publish-events.ts';
 import { deleteFleets, upkeep } from './upkeep.ts';
 import { tellProviders, VerifyEligibility } from './verify-eligibility.ts';
-
-interface Runner {
-  /** Takes no new work, and resolves when what is under way has ended. */
-  stop(): Promise<void>;
-}
 
 interface Options {
   open: () => Context;
@@ -28,7 +23,7 @@ const LONGEST_PAUSE_SECONDS = 30;
 const CLAIM_PAUSE_MS = 1000;
 
 /** Runs every job whenever some of it is due, until stopped. */
-export function startRunner({ open, changes, log, activity }: Options): Runner {
+export function startRunner({ open, changes, log, activity }: Options) {
   const end = new AbortController();
   const backoff = new Backoff(activity);
   const toolsOf = (job: DueKind, longestPause?: number): Tools => ({
@@ -55,7 +50,8 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
     return { job, loop: keepRunning(kind, job, tools, changes, end.signal) };
   });
   return {
-    async stop() {
+    /** Takes no new work, and resolves when what is under way has ended. */
+    async stop(): Promise<void> {
       end.abort();
       // Work that a job began in its last turn is waited for, too.
       await Promise.all(running.map(({ job, loop }) => loop.then(() => job.stop?.())));
@@ -74,11 +70,13 @@ async function keepRunning(
   signal: AbortSignal,
 ): Promise<void> {
   const due = new Signal();
+  const labels = { 'fleet_gateway.job': kind };
+  const measured = { metric: 'fleet_gateway.job.duration', labels };
   changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, signal);
   for (let failures = 0; !signal.aborted; ) {
     try {
       const next = await traced(
-        () => turnOf(kind),
+        () => ({ name: `job ${kind}`, attributes: labels, measured }),
         () => job.run(signal),
       );
       failures = 0;
@@ -91,9 +89,4 @@ async function keepRunning(
       await due.wait({ ms: Math.min(2 ** failures / 2, LONGEST_PAUSE_SECONDS) * 1000, signal });
     }
   }
-}
-
-function turnOf(kind: string): Step {
-  const labels = { 'fleet_gateway.job': kind };
-  return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };
 }
