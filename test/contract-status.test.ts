@@ -85,10 +85,10 @@ test('the events of a contract’s start and end come at these very moments, not
   const vehicle = await addVehicle(acme);
   const { from, to, moments } = nextPeriod();
   const { id } = await createContract(acme, vehicle, { from, to });
-  const job = publish(
-    () => contextOf(gateway.services, 'job', null),
-    (step) => step(),
-  );
+  const job = publish({
+    open: () => contextOf(gateway.services, 'job', null),
+    withBackoff: (step) => step(),
+  });
   const ending = new AbortController().signal;
   for (const [now] of moments) {
     setClock(now);

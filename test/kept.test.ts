@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers());
 /** Runs the upkeep with a clock that stands still. */
 async function runUpkeep(): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now });
-  await upkeep(() => contextOf(gateway.services, 'job', null)).run(new AbortController().signal);
+  await upkeep({ open: () => contextOf(gateway.services, 'job', null) }).run(new AbortController().signal);
 }
 
 const namesOf = async (select: string): Promise<string[]> =>

@@ -30,7 +30,7 @@ class Importer implements Provider {
   state(): ProviderState {
     return {
       ...{ breaker: 'CLOSED', since: null, probeAt: null, reason: null },
-      ...{ pausedSince: null, pausedUntil: null, brands: [], holds: [] },
+      ...{ pausedUntil: null, brands: [], holds: [] },
     };
   }
 

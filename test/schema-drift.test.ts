@@ -240,11 +240,11 @@ const lookups: Record<string, () => Promise<unknown>> = {
     '{ contracts(filter: { pack: "driving-log", status: SCHEDULED }) { totalCount nodes { id } } }',
   ),
   'vehicles that have come due': async () => {
-    const job = new VerifyEligibility(
-      () => contextOf(gateway.services, 'job', null),
-      () => {},
-      (step) => step(),
-    );
+    const job = new VerifyEligibility({
+      open: () => contextOf(gateway.services, 'job', null),
+      onError: () => {},
+      withBackoff: (step) => step(),
+    });
     await job.run(new AbortController().signal);
     await job.stop?.();
   },

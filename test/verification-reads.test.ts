@@ -35,7 +35,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
         read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(vehiclesIn(plan) / limit);
         return [];
       };
-      const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', data_delivery: [] }));
+      const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', dataDelivery: [] }));
       const hours = { ELIGIBLE: 720, INELIGIBLE: 168, UNSUPPORTED: 720, FAILED: 24 };
       await storeFacts(explain, {
         ...{
@@ -44,7 +44,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
           facts: JSON.stringify(facts),
           ids: claimed.map(({ id }) => id),
         },
-        ...{ now: ctx.now(), ...hours },
+        ...{ now: ctx.now(), hours: JSON.stringify(hours) },
       });
     }
   }

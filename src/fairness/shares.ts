@@ -14,20 +14,17 @@ export interface Appetite {
 const MOST_SERVED = 100_000;
 
 /** All that is free; the reserved places for holders that have none. */
-const AT_ONCE: Appetite = { leaves: 0, reserved: true };
+export const ALL: Appetite = { leaves: 0, reserved: true };
 
-/** Work without a place. */
-interface Waiting {
-  start: () => void;
-  started: boolean;
-}
+/** Work without a place: starts it, or ends its waiting. */
+type Waiting = (starts: boolean) => void;
 
 /**
  * Places that several holders (companies) share, so that nobody waits long because others hold all of them. Some places are
  * reserved for holders that have none. A place that comes free goes to the waiting holder that has the fewest.
  */
 export class Shares {
-  readonly #capacity: number;
+  readonly capacity: number;
   readonly #reserve: number;
   readonly #running = new Map<string, number>();
   /** Waiting work by holder; the holder that was served last comes last. */
@@ -39,12 +36,12 @@ export class Shares {
   #turn = 0;
 
   constructor({ capacity, reserve }: { capacity: number; reserve: number }) {
-    this.#capacity = capacity;
+    this.capacity = capacity;
     this.#reserve = reserve;
   }
 
   get free(): number {
-    return this.#capacity - this.#taken;
+    return this.capacity - this.#taken;
   }
 
   /** How much work waits for a place, of all holders. */
@@ -62,7 +59,7 @@ export class Shares {
     const held = this.held(holder);
     const open = this.free - this.#reserve - this.#queued + (queue ?? 0);
     const share = Math.floor((open - leaves * held) / (leaves + 1));
-    const mayBegin = queue === undefined ? this.free > 0 : this.#queued < queue + this.#capacity;
+    const mayBegin = queue === undefined ? this.free > 0 : this.#queued < queue + this.capacity;
     return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
   }
 
@@ -78,7 +75,7 @@ export class Shares {
 
   /** Takes a place at once and returns what gives it back; null where the holder has `most` of them, or none is free for it. */
   take(holder: string, most: number): (() => void) | null {
-    if (this.held(holder) >= most || this.room(holder, AT_ONCE) === 0) return null;
+    if (this.held(holder) >= most || this.room(holder, ALL) === 0) return null;
     this.#take(holder);
     let isTaken = true;
     return () => {
@@ -95,20 +92,21 @@ export class Shares {
   }
 
   async #enter(holder: string, patience?: () => AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const one: Waiting = { start: resolve, started: false };
-    const queue = this.#waiting.get(holder);
-    if (queue) queue.push(one);
-    else this.#waiting.set(holder, [one]);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const queue = this.#waiting.get(holder) ?? [];
+    queue.push(resolve);
+    this.#waiting.set(holder, queue);
     this.#queued += 1;
     this.#startNext();
-    if (one.started || !patience) return promise;
+    const waits = queue.at(-1) === resolve;
+    if (!waits || !patience) return void (await promise);
     const signal = patience();
-    const leave = () => this.#forget(holder, one);
+    const leave = () => this.#forget(holder, resolve);
     if (signal.aborted) leave();
     else signal.addEventListener('abort', leave, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', leave));
-    if (!one.started) throw signal.reason;
+    const starts = await promise;
+    signal.removeEventListener('abort', leave);
+    if (!starts) throw signal.reason;
   }
 
   #forget(holder: string, one: Waiting): void {
@@ -118,7 +116,7 @@ export class Shares {
     queue.splice(at, 1);
     if (queue.length === 0) this.#waiting.delete(holder);
     this.#queued -= 1;
-    one.start();
+    one(false);
   }
 
   #leave(holder: string): void {
@@ -137,8 +135,7 @@ export class Shares {
       if (queue.length > 0) this.#waiting.set(holder, queue);
       this.#queued -= 1;
       this.#take(holder);
-      one.started = true;
-      one.start();
+      one(true);
     }
   }
 

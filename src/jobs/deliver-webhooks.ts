@@ -11,7 +11,7 @@ import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.t
 import { openSender } from '../core/webhooks/sender.ts';
 import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { type Appetite, Shares } from '../fairness/shares.ts';
-import { batched, type Job, type Steps } from './job.ts';
+import { batched, inTurns, type Job, type Tools } from './job.ts';
 
 /** Deliveries under way at a time in this process; the reserve is for parties that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
@@ -26,9 +26,7 @@ const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
 export class DeliverWebhooks implements Job {
-  readonly #open: () => Context;
-  readonly #onError: (error: unknown) => void;
-  readonly #withBackoff: Steps;
+  readonly #tools: Tools;
   readonly #sender: ReturnType<typeof openSender>;
   readonly #shares = new Shares(PLACES);
   /** How many each webhook has under way. */
@@ -40,17 +38,15 @@ export class DeliverWebhooks implements Job {
   #waiting = false;
   #cut = false;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, withBackoff: Steps) {
-    this.#open = open;
-    this.#onError = onError;
-    this.#withBackoff = withBackoff;
-    this.#sender = openSender({ loopback: open().services.config.WEBHOOK_LOOPBACK });
+  constructor(tools: Tools) {
+    this.#tools = tools;
+    this.#sender = openSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
-    const ctx = this.#open();
+    const ctx = this.#tools.open();
     for (;;) {
-      const { started, next } = await this.#withBackoff(() => this.#startDue(ctx, signal));
+      const { started, next } = await this.#tools.withBackoff(() => this.#startDue(ctx, signal));
       if (started === 0 || signal.aborted) return next;
     }
   }
@@ -84,7 +80,7 @@ export class DeliverWebhooks implements Job {
     const id = claimed.webhook_id;
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
     // A delivery that could not be stored comes due again when its claim ends.
-    const one = this.#shares.run(party, () => this.#deliver(party, claimed)).catch(this.#onError);
+    const one = this.#shares.run(party, () => this.#deliver(party, claimed)).catch(this.#tools.onError);
     this.#sending.add(one);
     void one.then(() => {
       this.#sending.delete(one);
@@ -97,27 +93,27 @@ export class DeliverWebhooks implements Job {
   }
 
   async #deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
-    const sent = await sendDelivery(this.#open(), this.#sender, claimed);
+    const sent = await sendDelivery(this.#tools.open(), this.#sender, claimed);
     // An attempt that this process cuts off does not count against the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
     const { company } = claimed;
-    const store = this.#stores.get(party) ?? batched((attempted) => storeAttempts(this.#open(), company, attempted));
+    const store =
+      this.#stores.get(party) ?? batched((attempted) => storeAttempts(this.#tools.open(), company, attempted));
     this.#stores.set(party, store);
     await store({ claimed, sent });
   }
 }
 
-/** Gives webhooks that are active again what has waited for them: a step each in turn, so that none waits for another. */
-export function resumeWebhooks(open: () => Context, withBackoff: Steps): Job {
+/** Gives webhooks that are active again what has waited for them. */
+export function resumeWebhooks({ open, withBackoff }: Tools): Job {
   return {
-    async run(signal) {
+    run(signal) {
       const ctx = open();
-      for (let left = true; left && !signal.aborted; ) {
-        left = false;
-        for (const webhook of await webhooksToResume(ctx))
-          left = (await withBackoff(() => resumeStep(ctx, webhook))) || left;
-      }
-      return null;
+      return inTurns(
+        signal,
+        () => webhooksToResume(ctx),
+        (webhook) => withBackoff(() => resumeStep(ctx, webhook)),
+      );
     },
   };
 }

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Context } from '../core/context.ts';
 
 /** Work that comes due by itself. What it does may be done twice: a killed process's share is done again. */
 export interface Job {
@@ -9,19 +10,33 @@ export interface Job {
   stop?(): Promise<void>;
 }
 
-interface Bounds {
-  most?: number;
-  /** Waited for before each batch, by the items that it has so far. */
-  pause?: (items: readonly unknown[]) => Promise<unknown> | undefined;
+/** What a job works with: `withBackoff` lets requests go first. */
+export interface Tools {
+  open: () => Context;
+  onError: (error: unknown) => void;
+  withBackoff: Steps;
+}
+
+/** Does a step of each in turn, so that none waits for another, until none has more to do. */
+export async function inTurns<T>(
+  signal: AbortSignal,
+  find: () => Promise<readonly T[]>,
+  step: (one: T) => Promise<boolean>,
+): Promise<null> {
+  for (let left = true; left && !signal.aborted; ) {
+    left = false;
+    for (const one of await find()) left = (!signal.aborted && (await step(one))) || left;
+  }
+  return null;
 }
 
 /**
- * A function that does `work` for batches, one after another: items that come while a batch is worked on, or during its `pause`, make
- * the next one. Each call resolves, or fails, with the batch of its item.
+ * A function that does `work` for batches, one after another: items that come while a batch is worked on, or during its `pause`
+ * (by the items so far), make the next one. Each call resolves, or fails, with the batch of its item.
  */
 export function batched<T>(
   work: (items: readonly T[]) => Promise<void>,
-  { most = Number.POSITIVE_INFINITY, pause = () => undefined }: Bounds = {},
+  { most = Number.POSITIVE_INFINITY, pause = (_: readonly T[]): Promise<unknown> | undefined => undefined } = {},
 ): (item: T) => Promise<void> {
   let next: { items: T[]; done: Promise<void> } | null = null;
   let last: Promise<unknown> = Promise.resolve();

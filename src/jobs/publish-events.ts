@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import { contractSchedule, recordContractPeriods } from '../core/contracts/contracts.ts';
 import { companiesToPublish, publishEventsOf } from '../core/events/log.ts';
-import type { Job, Steps } from './job.ts';
+import type { Job, Tools } from './job.ts';
 
 const PAUSE_MS = 40;
 
 /** Puts recorded events into the log, and records those that the clock brings about: contracts start and end. */
-export function publish(open: () => Context, withBackoff: Steps): Job {
+export function publish({ open, withBackoff }: Pick<Tools, 'open' | 'withBackoff'>): Job {
   /** Companies take turns in the order of their names; the one after this has the next. */
   let last = '';
   async function turn(ctx: Context, companies: readonly string[], signal: AbortSignal) {

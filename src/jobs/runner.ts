@@ -2,17 +2,12 @@ import type { Logger } from 'pino';
 import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { Signal } from '../core/followers.ts';
-import { type Step, traced } from '../telemetry/telemetry.ts';
+import { traced } from '../telemetry/telemetry.ts';
 import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
-import { type Activity, Backoff, type Job } from './job.ts';
+import { type Activity, Backoff, type Job, type Tools } from './job.ts';
 import { publish } from './publish-events.ts';
 import { deleteFleets, upkeep } from './upkeep.ts';
 import { tellProviders, VerifyEligibility } from './verify-eligibility.ts';
-
-interface Runner {
-  /** Takes no new work, and resolves when what is under way has ended. */
-  stop(): Promise<void>;
-}
 
 interface Options {
   open: () => Context;
@@ -28,30 +23,38 @@ const LONGEST_PAUSE_SECONDS = 30;
 const CLAIM_PAUSE_MS = 1000;
 
 /** Runs every job whenever some of it is due, until stopped. */
-export function startRunner({ open, changes, log, activity }: Options): Runner {
+export function startRunner({ open, changes, log, activity }: Options) {
   const end = new AbortController();
-  const onErrorOf = (job: DueKind) => (error: unknown) => {
-    if (waitedInVain(error)) {
-      log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
-    } else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
-  };
   const backoff = new Backoff(activity);
-  const byKind: Record<DueKind, Job> = {
-    vehicle: new VerifyEligibility(open, onErrorOf('vehicle'), backoff.steps(CLAIM_PAUSE_MS)),
-    event: publish(open, backoff.steps()),
-    delivery: new DeliverWebhooks(open, onErrorOf('delivery'), backoff.steps()),
-    webhook: resumeWebhooks(open, backoff.steps()),
-    fleet: deleteFleets(open, backoff.steps()),
-    upkeep: upkeep(open),
-    provider: tellProviders(open),
+  const toolsOf = (job: DueKind, longestPause?: number): Tools => ({
+    open,
+    onError(error) {
+      if (waitedInVain(error)) {
+        log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
+      } else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
+    },
+    withBackoff: backoff.steps(longestPause),
+  });
+  const byKind: Record<DueKind, (tools: Tools) => Job> = {
+    vehicle: (tools) => new VerifyEligibility(tools),
+    event: publish,
+    delivery: (tools) => new DeliverWebhooks(tools),
+    webhook: resumeWebhooks,
+    fleet: deleteFleets,
+    upkeep,
+    provider: tellProviders,
   };
-  const jobs = Object.entries(byKind) as [DueKind, Job][];
-  const loops = jobs.map(([kind, job]) => keepRunning(kind, job, open, changes, end.signal, onErrorOf(kind)));
+  const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
+    const tools = toolsOf(kind, kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const job = byKind[kind](tools);
+    return { job, loop: keepRunning(kind, job, tools, changes, end.signal) };
+  });
   return {
-    async stop() {
+    /** Takes no new work, and resolves when what is under way has ended. */
+    async stop(): Promise<void> {
       end.abort();
       // Work that a job began in its last turn is waited for, too.
-      await Promise.all(jobs.map(([, job], at) => loops[at]?.then(() => job.stop?.())));
+      await Promise.all(running.map(({ job, loop }) => loop.then(() => job.stop?.())));
     },
   };
 }
@@ -60,19 +63,20 @@ export function startRunner({ open, changes, log, activity }: Options): Runner {
 const waitedInVain = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
 
 async function keepRunning(
-  kind: string,
+  kind: DueKind,
   job: Job,
-  open: () => Context,
+  { open, onError }: Tools,
   changes: ChangeFeed,
   signal: AbortSignal,
-  onError: (error: unknown) => void,
 ): Promise<void> {
   const due = new Signal();
+  const labels = { 'fleet_gateway.job': kind };
+  const measured = { metric: 'fleet_gateway.job.duration', labels };
   changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, signal);
   for (let failures = 0; !signal.aborted; ) {
     try {
       const next = await traced(
-        () => turnOf(kind),
+        () => ({ name: `job ${kind}`, attributes: labels, measured }),
         () => job.run(signal),
       );
       failures = 0;
@@ -85,9 +89,4 @@ async function keepRunning(
       await due.wait({ ms: Math.min(2 ** failures / 2, LONGEST_PAUSE_SECONDS) * 1000, signal });
     }
   }
-}
-
-function turnOf(kind: string): Step {
-  const labels = { 'fleet_gateway.job': kind };
-  return { name: `job ${kind}`, attributes: labels, measured: { metric: 'fleet_gateway.job.duration', labels } };
 }

@@ -5,7 +5,7 @@ import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets
 import { foldTallies, forgetAnswers, forgetRateUse } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
-import type { Job, Steps } from './job.ts';
+import { inTurns, type Job, type Tools } from './job.ts';
 
 /** Each gives whether there is more to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
@@ -20,7 +20,7 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
 ];
 
 /** Ends uploads whose process has gone, keeps statistics and tallies, and forgets all that is past its time. */
-export function upkeep(open: () => Context): Job {
+export function upkeep({ open }: Pick<Tools, 'open'>): Job {
   return {
     async run(signal) {
       const ctx = open();
@@ -39,23 +39,21 @@ export function upkeep(open: () => Context): Job {
   };
 }
 
-/** Deletes what large fleets leave behind: a step of each in turn, so that none waits for another. */
-export function deleteFleets(open: () => Context, withBackoff: Steps): Job {
+/** Deletes what large fleets leave behind. */
+export function deleteFleets({ open, withBackoff }: Tools): Job {
   return {
-    async run(signal) {
+    run(signal) {
       const ctx = open();
       const places = new Map<string, string>();
-      for (let left = true; left && !signal.aborted; ) {
-        left = false;
-        for (const fleet of await fleetsBeingDeleted(ctx)) {
-          if (signal.aborted) break;
+      return inTurns(
+        signal,
+        () => fleetsBeingDeleted(ctx),
+        async (fleet) => {
           const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id)));
-          if (after === null) continue;
-          left = true;
-          places.set(fleet.id, after);
-        }
-      }
-      return null;
+          if (after !== null) places.set(fleet.id, after);
+          return after !== null;
+        },
+      );
     },
   };
 }

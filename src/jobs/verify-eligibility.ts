@@ -4,7 +4,6 @@ import type { CompaniesDue } from '../core/schedule.ts';
 import {
   type ClaimedVehicle,
   claimDueVehicles,
-  claimsEnd,
   HEARTBEAT_SECONDS,
   postponeVehicles,
   retire,
@@ -14,7 +13,7 @@ import {
 } from '../core/vehicles/due-vehicles.ts';
 import { TOLD_EVERY_SECONDS, tellOfProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
-import { batched, type Job, type Steps } from './job.ts';
+import { batched, type Job, type Tools } from './job.ts';
 
 type Lane = Context['services']['manufacturers']['lanes'][number];
 
@@ -41,11 +40,9 @@ interface Look extends CompaniesDue {
  * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
  */
 export class VerifyEligibility implements Job {
-  readonly #open: () => Context;
-  readonly #onError: (error: unknown) => void;
-  readonly #withBackoff: Steps;
+  readonly #tools: Tools;
   readonly #asking = new Set<Promise<void>>();
-  readonly #store = batched<Verified>((answers) => storeVerifications(this.#open(), answers), {
+  readonly #store = batched<Verified>((answers) => storeVerifications(this.#tools.open(), answers), {
     most: STORED_AT_ONCE,
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
@@ -57,14 +54,12 @@ export class VerifyEligibility implements Job {
   /** Something is due for which there was no place. */
   #waiting = false;
 
-  constructor(open: () => Context, onError: (error: unknown) => void, withBackoff: Steps) {
-    this.#open = open;
-    this.#onError = onError;
-    this.#withBackoff = withBackoff;
+  constructor(tools: Tools) {
+    this.#tools = tools;
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
-    const ctx = this.#open();
+    const ctx = this.#tools.open();
     this.#waiting = false;
     if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) await this.#renewOrRetire(ctx);
     const known = this.#look;
@@ -80,7 +75,7 @@ export class VerifyEligibility implements Job {
 
   async stop(): Promise<void> {
     await Promise.all(this.#asking);
-    if (this.#heartbeatAt !== null) await retire(this.#open()).catch(this.#onError);
+    if (this.#heartbeatAt !== null) await retire(this.#tools.open()).catch(this.#tools.onError);
   }
 
   async #renewOrRetire(ctx: Context): Promise<void> {
@@ -98,7 +93,7 @@ export class VerifyEligibility implements Job {
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
-    const dead = await takeOverClaims(ctx, claimsEnd(ctx));
+    const dead = await takeOverClaims(ctx);
     const found = await vehicleSchedule.companiesDue(ctx);
     this.#spent(at);
     return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
@@ -118,7 +113,8 @@ export class VerifyEligibility implements Job {
     const done = found.done.get(lane) ?? new Set();
     found.done.set(lane, done);
     let turn = found.companies.filter((one) => !done.has(one));
-    while (turn.length > 0 && !signal.aborted) turn = await this.#withBackoff(() => this.#take(ctx, lane, turn, done));
+    while (turn.length > 0 && !signal.aborted)
+      turn = await this.#tools.withBackoff(() => this.#take(ctx, lane, turn, done));
   }
 
   /** One turn: a share for each of these companies; gives those that may have more. */
@@ -126,7 +122,7 @@ export class VerifyEligibility implements Job {
     const { capacity } = lane;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
-    for (const company of capacity.inTurn(turn)) {
+    for (const company of capacity.inTurn(turn, String)) {
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
       if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
@@ -152,7 +148,7 @@ export class VerifyEligibility implements Job {
 
   #begin(ctx: Context, vehicle: ClaimedVehicle): void {
     // A vehicle that could not be stored comes due again when its claim ends.
-    const one = this.#ask(ctx, vehicle).catch(this.#onError);
+    const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
     this.#asking.add(one);
     void one.then(() => this.#asking.delete(one));
   }
@@ -174,7 +170,7 @@ const inTime = (ctx: Context, at: number): string =>
   new Date(ctx.now().getTime() + Math.max(0, at - performance.now())).toISOString();
 
 /** Lets processes that ask nobody know how the providers fare. */
-export function tellProviders(open: () => Context): Job {
+export function tellProviders({ open }: Pick<Tools, 'open'>): Job {
   let told = false;
   return {
     async run() {

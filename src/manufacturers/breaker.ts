@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorKind } from './provider.ts';
+import { type CircuitState, ProviderError, type ProviderErrorKind, type ProviderState, reasonOf } from './provider.ts';
 
 export interface BreakerOptions {
   /** Errors in a row that open the circuit. */
@@ -10,17 +10,9 @@ export interface BreakerOptions {
 }
 
 /** Why and until when (ms since 1970) nothing is sent. */
-export interface Hold {
+interface Hold {
   until: number;
   kind: ProviderErrorKind;
-}
-
-/** `since` is when calls stopped going through; times are in ms since 1970. */
-export interface BreakerState {
-  state: 'CLOSED' | 'OPEN' | 'PROBING';
-  since: number | null;
-  probeAt: number | null;
-  kind: ProviderErrorKind | null;
 }
 
 const LONGEST_BREAK_MS = 60_000;
@@ -60,7 +52,11 @@ export class Breaker {
 
   /** Calls that were under way when the circuit opened say nothing new. */
   failed(kind: ProviderErrorKind, probe: boolean): void {
-    if (this.#open ? probe : ++this.#errors >= this.#options.breakAfter) this.open(kind);
+    if (this.#open ? !probe : ++this.#errors < this.#options.breakAfter) return;
+    const now = this.#options.clock();
+    const breakMs = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
+    this.#open = { since: this.#open?.since ?? now, probeAt: now + breakMs, breakMs, kind };
+    this.#probing = false;
   }
 
   /** A probe that found out nothing: the next call is one. */
@@ -68,26 +64,16 @@ export class Breaker {
     if (probe) this.#probing = false;
   }
 
-  open(kind: ProviderErrorKind): void {
-    const now = this.#options.clock();
-    const breakMs = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
-    this.#open = { since: this.#open?.since ?? now, probeAt: now + breakMs, breakMs, kind };
-    this.#probing = false;
-  }
-
-  get state(): BreakerState {
-    if (!this.#open) return { state: 'CLOSED', since: null, probeAt: null, kind: null };
+  get state(): CircuitState {
+    if (!this.#open) return { breaker: 'CLOSED', since: null, probeAt: null, reason: null };
     const { since, probeAt, kind } = this.#open;
     const waits = !this.#probing && probeAt > this.#options.clock();
-    return { state: this.#probing ? 'PROBING' : 'OPEN', since, probeAt: waits ? probeAt : null, kind };
-  }
-}
-
-export class Held extends Error {
-  readonly hold: Hold;
-  constructor(hold: Hold) {
-    super('held back');
-    this.hold = hold;
+    return {
+      breaker: this.#probing ? 'PROBING' : 'OPEN',
+      since: new Date(since),
+      probeAt: waits ? new Date(probeAt) : null,
+      reason: reasonOf(kind),
+    };
   }
 }
 
@@ -102,14 +88,16 @@ export class Breakers {
     this.#provider = new Breaker(options);
   }
 
-  hold(brand: string): Hold | null {
-    return this.#provider.hold() ?? this.#brands.get(brand)?.hold() ?? null;
+  /** For how many seconds nothing is sent about a brand, and why; null where a call may go through now. */
+  hold(brand: string): { seconds: number; kind: ProviderErrorKind } | null {
+    const hold = this.#provider.hold() ?? this.#brands.get(brand)?.hold();
+    return hold ? { seconds: secondsUntil(hold.until, this.#options.clock()), kind: hold.kind } : null;
   }
 
-  /** Does `work` unless the brand is held back: throws Held then. Learns from what comes of it. */
+  /** Does `work` unless the brand is held back, and learns from what comes of it. Throws the error that opened the circuit. */
   async watch<T>(brand: string, work: () => Promise<T>): Promise<T> {
     const hold = this.hold(brand);
-    if (hold) throw new Held(hold);
+    if (hold) throw new ProviderError(hold.kind, { retryAfter: hold.seconds, asked: false });
     const probes = { provider: this.#provider.enter(), brand: this.#of(brand).enter() };
     try {
       const reply = await work();
@@ -123,25 +111,24 @@ export class Breakers {
   }
 
   /** The provider's state; where every brand that is asked about is held back, that of the first to be probed. */
-  get provider(): BreakerState {
-    const brands = this.brands;
-    const [first] = brands.toSorted((a, b) => (a.probeAt ?? 0) - (b.probeAt ?? 0));
-    return this.#provider.state.state === 'CLOSED' && first && brands.length === this.#brands.size
-      ? first
-      : this.#provider.state;
+  get provider(): CircuitState {
+    const { state } = this.#provider;
+    const { brands } = this;
+    if (state.breaker !== 'CLOSED' || brands.length === 0 || brands.length < this.#brands.size) return state;
+    const { id: _, ...first } = brands.reduce((a, b) => (Number(a.probeAt) <= Number(b.probeAt) ? a : b));
+    return first;
   }
 
   /** The brands whose calls do not go through, though the provider's may. */
-  get brands(): ({ id: string } & BreakerState)[] {
-    return [...this.#brands].map(([id, one]) => ({ id, ...one.state })).filter(({ state }) => state !== 'CLOSED');
+  get brands(): ProviderState['brands'] {
+    return [...this.#brands].map(([id, one]) => ({ id, ...one.state })).filter(({ breaker }) => breaker !== 'CLOSED');
   }
 
-  get holds(): ({ brand: string | null } & Hold)[] {
-    const all = this.#provider.hold();
-    if (all) return [{ brand: null, ...all }];
-    return [...this.#brands].flatMap(([brand, one]) => {
-      const hold = one.hold();
-      return hold ? [{ brand, ...hold }] : [];
+  get holds(): ProviderState['holds'] {
+    const brands = this.#provider.hold() ? [null] : [...this.#brands.keys()];
+    return brands.flatMap((brand) => {
+      const hold = this.hold(brand ?? '');
+      return hold ? [{ brand, seconds: hold.seconds, reason: reasonOf(hold.kind) }] : [];
     });
   }
 
@@ -152,14 +139,18 @@ export class Breakers {
   }
 
   #failed(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
-    const concerns = error instanceof ProviderError ? error.concerns : 'CALL';
-    const kind = error instanceof ProviderError ? error.kind : 'UNREACHABLE';
+    const { concerns, kind } = error instanceof ProviderError ? error : UNKNOWN;
     if (concerns === 'BRAND') this.#of(brand).failed(kind, probes.brand);
     else this.#of(brand).inconclusive(probes.brand);
     if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider)) {
       this.#provider.failed(kind, probes.provider);
     } else this.#provider.inconclusive(probes.provider);
     // The provider's faults are not held against a brand.
-    if (this.#provider.state.state !== 'CLOSED') this.#brands.clear();
+    if (this.#provider.state.breaker !== 'CLOSED') this.#brands.clear();
   }
 }
+
+const UNKNOWN = { concerns: 'CALL', kind: 'UNREACHABLE' } as const;
+
+/** At least 1. */
+export const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));

@@ -1,17 +1,17 @@
 import { type Dispatcher, request } from 'undici';
+import { z } from 'zod';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 import { ProviderError } from './provider.ts';
 
-/** At most one of `json` and `form` is its body. */
 export interface UpstreamRequest {
   method: 'GET' | 'POST';
   url: string;
   headers?: Record<string, string>;
-  json?: unknown;
-  form?: Record<string, string>;
+  /** A form is sent as one, anything else as JSON. */
+  body?: unknown;
 }
 
-/** An answer that is the protocol's business: 2xx, 3xx or 4xx other than 429. `body` is parsed JSON where it was JSON. */
+/** 2xx, 3xx or 4xx other than 429. `body` is parsed JSON where it was JSON. */
 export interface Reply {
   outcome: 'REPLY';
   status: number;
@@ -50,19 +50,13 @@ function stepOf({ method, url }: UpstreamRequest): Step {
 
 async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
   const signal = AbortSignal.timeout(timeoutMs);
-  let status: number;
-  let headers: Record<string, string | string[] | undefined>;
-  let text: string;
-  try {
-    const response = await request(call.url, { dispatcher, signal, ...encoded(call) });
-    status = response.statusCode;
-    headers = response.headers;
-    text = await response.body.text();
-  } catch (error) {
-    const code = codeOf(error);
-    const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
-    throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
-  }
+  const { status, headers, text } = await request(call.url, { dispatcher, signal, ...encoded(call) })
+    .then(async ({ statusCode, headers, body }) => ({ status: statusCode, headers, text: await body.text() }))
+    .catch((error) => {
+      const code = codeOf(error);
+      const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
+      throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
+    });
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;
   const raw = { status, body };
@@ -74,16 +68,12 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
   return { outcome: 'REPLY', status, body };
 }
 
-function encoded({ method, headers, json, form }: UpstreamRequest) {
+function encoded({ method, headers, body }: UpstreamRequest) {
   const accept = { accept: 'application/json', ...headers };
-  if (json !== undefined) {
-    return { method, headers: { ...accept, 'content-type': 'application/json' }, body: JSON.stringify(json) };
-  }
-  if (form) {
-    const type = 'application/x-www-form-urlencoded';
-    return { method, headers: { ...accept, 'content-type': type }, body: new URLSearchParams(form).toString() };
-  }
-  return { method, headers: accept };
+  if (body === undefined) return { method, headers: accept };
+  const isForm = body instanceof URLSearchParams;
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+  return { method, headers: { ...accept, 'content-type': type }, body: isForm ? `${body}` : JSON.stringify(body) };
 }
 
 /** Writing and storing an answer recurses for each level, so a deep one would overflow the stack. */
@@ -110,10 +100,8 @@ function codeOf(error: unknown): string {
 }
 
 /** A token as an OAuth token endpoint issues it; `expires_in` is in seconds. */
-export interface IssuedToken {
-  access_token: string;
-  expires_in: number;
-}
+export const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
+export type IssuedToken = z.output<typeof issuedToken>;
 
 const RENEW_EARLY_MS = 30_000;
 
@@ -150,31 +138,6 @@ export class AccessToken {
     return value;
   }
 }
-
-const SECONDS = 60;
-
-/** How often something happened within the last minute, to the second. */
-export class LastMinute {
-  readonly #counts = new Map<number, number>();
-
-  add(): void {
-    const second = now();
-    this.#counts.set(second, (this.#counts.get(second) ?? 0) + 1);
-    if (this.#counts.size > 2 * SECONDS) this.#forget();
-  }
-
-  get count(): number {
-    this.#forget();
-    return [...this.#counts.values()].reduce((sum, one) => sum + one, 0);
-  }
-
-  #forget(): void {
-    const first = now() - SECONDS;
-    for (const second of this.#counts.keys()) if (second <= first) this.#counts.delete(second);
-  }
-}
-
-const now = () => Math.floor(performance.now() / 1000);
 
 /** A service that names more than an hour is asked again after an hour. */
 const LONGEST_WAIT = 3600;

@@ -50,28 +50,20 @@ const deliveries = { pull: 'PULL', push: 'PUSH' } as const;
 const ineligible = {
   deactivated: reason(
     'CONNECTIVITY_DEACTIVATED',
-    'CUSTOMER',
     'The vehicle’s connectivity is deactivated. Its driver or holder can activate it in the vehicle or its app.',
   ),
   userMissing: reason(
     'PRIMARY_USER_MISSING',
-    'CUSTOMER',
     'The vehicle has no primary user. Its driver or holder can be assigned in the manufacturer’s app.',
   ),
-  unexplained: reason(
-    'NOT_ELIGIBLE',
-    'MANUFACTURER',
-    'The manufacturer says that this vehicle is not eligible, and gave no reason.',
-  ),
+  unexplained: reason('NOT_ELIGIBLE', 'The manufacturer says that this vehicle is not eligible, and gave no reason.'),
 };
 
 const vinRejected = reason(
   'VIN_REFUSED',
-  'CUSTOMER',
   'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
-  false,
 );
-const rejected = reason('REFUSED', 'MANUFACTURER', 'The manufacturer’s service refused to check this vehicle.', false);
+const rejected = reason('REFUSED', 'The manufacturer’s service refused to check this vehicle.');
 
 /** High Mobility's eligibility check: one VIN and brand per call, answered at once. */
 export class HighMobility extends Upstream implements Provider {
@@ -82,14 +74,14 @@ export class HighMobility extends Upstream implements Provider {
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
-    super({ method: 'POST', url: `${url}/v1/access_tokens`, json: credentials }, options);
+    super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;
     this.brands = new Set(brands);
     this.#url = url;
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
-    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, json: { vin, brand } } as const;
+    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body: { vin, brand } } as const;
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;

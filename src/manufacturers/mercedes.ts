@@ -17,23 +17,15 @@ const compatibility = z.object({
 
 const vinRejected = reason(
   'VIN_REFUSED',
-  'CUSTOMER',
   'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
-  false,
 );
 const notConnected = reason(
   'NOT_ELIGIBLE',
-  'MANUFACTURER',
   'Mercedes-Benz says that this vehicle offers no connectivity, and gave no reason.',
 );
-const noService = reason(
-  'NO_SERVICE_AVAILABLE',
-  'MANUFACTURER',
-  'Mercedes-Benz offers none of its data services for this vehicle.',
-);
+const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz offers none of its data services for this vehicle.');
 const notSettled = reason(
   'PROVIDER_ENROLMENT_PENDING',
-  'MANUFACTURER',
   'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
 );
 
@@ -51,7 +43,7 @@ export class Mercedes extends Upstream implements Provider {
         method: 'POST',
         url: tokenUrl,
         headers: { authorization: `Basic ${basic}` },
-        form: { grant_type: 'client_credentials', scope: 'openid' },
+        body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'openid' }),
       },
       options,
     );
@@ -63,7 +55,7 @@ export class Mercedes extends Upstream implements Provider {
     const compatibilities = { method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` } as const;
     const first = await ask(compatibilities);
     if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first, vin);
-    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, json: [vin] });
+    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, body: [vin] });
     if (added.outcome === 'NO_ANSWER' || added.status >= 300) return read(added, vin);
     const second = await ask(compatibilities);
     if (second.outcome === 'REPLY' && second.status === 404) {

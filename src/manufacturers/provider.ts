@@ -9,6 +9,13 @@ export const reasonCodes = [
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
+const ofCustomers: ReasonCode[] = [
+  ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'VIN_REFUSED', 'MANUFACTURER_UNKNOWN'] as const),
+];
+const ofOperators: ReasonCode[] = ['MANUFACTURER_NOT_SUPPORTED', 'PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'];
+/** Asking again does not change them. */
+const settled: ReasonCode[] = ['VIN_REFUSED', 'REFUSED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'];
+
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {
   code: ReasonCode;
@@ -17,12 +24,11 @@ export interface Reason {
   retryable: boolean;
 }
 
-export const reason = (code: ReasonCode, actor: Reason['actor'], message: string, retryable = true): Reason => ({
-  code,
-  message,
-  actor,
-  retryable,
-});
+export function reason(code: ReasonCode, message: string): Reason {
+  const others = ofOperators.includes(code) ? 'OPERATOR' : 'MANUFACTURER';
+  const actor = ofCustomers.includes(code) ? 'CUSTOMER' : others;
+  return { code, message, actor, retryable: !settled.includes(code) };
+}
 
 export type DataDelivery = 'PULL' | 'PUSH';
 export type ConnectivityStatus = 'ACTIVATED' | 'DEACTIVATED' | 'UNKNOWN';
@@ -66,9 +72,8 @@ export interface CircuitState {
   reason: Reason | null;
 }
 
+/** `since` may also be when a pause began that the provider asked for. */
 export interface ProviderState extends CircuitState {
-  /** From when until when the provider asked us to hold off. */
-  pausedSince: Date | null;
   pausedUntil: Date | null;
   /** The brands that are held back though the provider is not. */
   brands: ({ id: string } & CircuitState)[];
@@ -91,7 +96,7 @@ export interface Provider {
   readonly brands: ReadonlySet<string>;
   /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
-  readonly capacity: Pick<Slots, 'room' | 'inTurn' | 'wanting'>;
+  readonly capacity: Slots;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   state(): ProviderState;
   /** Ends the connections; calls still under way answer NO_ANSWER. */
@@ -111,30 +116,20 @@ type Concern = 'CALL' | 'BRAND' | 'PROVIDER';
  * provider, opens its circuit breaker.
  */
 const kinds = {
-  TIMEOUT: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service did not answer in time.'],
-  UNREACHABLE: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service could not be reached.'],
-  ERROR: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service reported a fault of its own.'],
-  BAD_ANSWER: ['MANUFACTURER', 'BRAND', 'The manufacturer’s service gave an unreadable answer.'],
-  BUSY: ['MANUFACTURER', 'CALL', 'The manufacturer’s service asked us to come back later.'],
-  CREDENTIALS: [
-    'OPERATOR',
-    'PROVIDER',
-    'The manufacturer’s service refused this gateway’s credentials; its operator must check them.',
-  ],
-  UNEXPECTED: [
-    'OPERATOR',
-    'CALL',
-    'The manufacturer’s service answered in a way this gateway does not know; its operator must look into it.',
-  ],
-} as const satisfies Record<string, readonly [actor: Reason['actor'], concerns: Concern, message: string]>;
+  TIMEOUT: ['BRAND', 'did not answer in time.'],
+  UNREACHABLE: ['BRAND', 'could not be reached.'],
+  ERROR: ['BRAND', 'reported a fault of its own.'],
+  BAD_ANSWER: ['BRAND', 'gave an unreadable answer.'],
+  BUSY: ['CALL', 'asked us to come back later.'],
+  CREDENTIALS: ['PROVIDER', 'refused this gateway’s credentials; its operator must check them.'],
+  UNEXPECTED: ['CALL', 'answered in a way this gateway does not know; its operator must look into it.'],
+} as const satisfies Record<string, readonly [concerns: Concern, did: string]>;
 
 export type ProviderErrorKind = keyof typeof kinds;
 
 /** The reason that a vehicle shows while this keeps it from being verified. */
-export function reasonOf(kind: ProviderErrorKind): Reason {
-  const [actor, , message] = kinds[kind];
-  return reason(`PROVIDER_${kind}`, actor, message);
-}
+export const reasonOf = (kind: ProviderErrorKind): Reason =>
+  reason(`PROVIDER_${kind}`, `The manufacturer’s service ${kinds[kind][1]}`);
 
 type Circumstances = Partial<Pick<NoAnswer, 'retryAfter' | 'asked' | 'raw'>> & { concerns?: Concern };
 
@@ -145,10 +140,10 @@ export class ProviderError extends Error {
   concerns: Concern;
 
   constructor(kind: ProviderErrorKind, { retryAfter, asked = true, raw = null, concerns }: Circumstances = {}) {
-    const [, usually, message] = kinds[kind];
-    super(message);
+    const reason = reasonOf(kind);
+    super(reason.message);
     this.kind = kind;
-    this.concerns = concerns ?? usually;
-    this.answer = { outcome: 'NO_ANSWER', reason: reasonOf(kind), retryAfter, asked, raw };
+    this.concerns = concerns ?? kinds[kind][0];
+    this.answer = { outcome: 'NO_ANSWER', reason, retryAfter, asked, raw };
   }
 }

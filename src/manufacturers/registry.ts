@@ -1,24 +1,15 @@
+import { LRUCache } from 'lru-cache';
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
-import { LastMinute } from './exchange.ts';
 import {
   type Answered,
   type Asker,
   type NoAnswer,
   type Provider,
   type ProviderAnswer,
-  type ProviderState,
   type Reason,
   reason,
 } from './provider.ts';
-
-interface Manufacturer {
-  id: string;
-  name: string;
-  provider: string | null;
-  supported: boolean;
-  wmis: string[];
-}
 
 /** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
 type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
@@ -29,41 +20,18 @@ type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
 
 export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
 
-/** A provider as seen by whoever chooses which vehicles to ask about next. Brands here are those that VINs tell first. */
-interface Lane {
-  capacity: Provider['capacity'];
-  /** Brands of vehicles that another provider is asked about. */
-  elsewhere: readonly string[];
-  /** Brands that nothing is sent about for so many seconds, and why. */
-  holds(): { brands: string[]; seconds: number; reason: Reason }[];
-}
+export type Manufacturers = ReturnType<typeof manufacturersOf>;
 
-/** Tells who makes a vehicle, and who can be asked about it. VINs are normalised already. */
-export interface Manufacturers {
-  list(): Manufacturer[];
-  supported: readonly BrandId[];
-  supports(vin: string): boolean;
-  /** The likeliest brand, or null when the VIN's maker is unknown. */
-  manufacturerOf(vin: string): string | null;
-  /** Why nobody can be asked about a vehicle of this brand (null: unknown), where `supports` is false. */
-  unsupported(brand: string | null): Reason;
-  /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
-  verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification>;
-  lanes: readonly Lane[];
-  /** How each provider fares here, and how many questions it was asked within the last minute. */
-  state(): ({ id: string; asked: number } & ProviderState)[];
-  close(): Promise<void>;
-}
-
-/** The registry over these providers; `onClose` runs after their connections are closed. */
-export function manufacturersOf(
-  providers: readonly Provider[],
-  onClose: () => Promise<void> = async () => {},
-): Manufacturers {
+/**
+ * Tells who makes a vehicle, and which of these providers can be asked about it. VINs are normalised already. `onClose` runs
+ * after the providers' connections are closed.
+ */
+export function manufacturersOf(providers: readonly Provider[], onClose = async (): Promise<void> => {}) {
   const byBrand = providerOfEach(providers);
   const all = brandsWith(byBrand);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
 
+  /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
   async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
     const candidates = candidateBrands(vin);
     const rejections: unknown[] = [];
@@ -76,19 +44,20 @@ export function manufacturersOf(
       rejections.push(answer.raw);
     }
     const [manufacturer = null] = candidates;
-    return rejections.length === 0
-      ? { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason: unsupported(manufacturer), raw: null }
-      : { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason: brandsRejected, raw: rejections };
+    const [reason, raw] = rejections.length > 0 ? [brandsRejected, rejections] : [unsupported(manufacturer), null];
+    return { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason, raw };
   }
 
   return {
     supported: [...byBrand.keys()],
     list: () => [...all],
-    supports: (vin) => candidateBrands(vin).some((id) => byBrand.has(id)),
-    manufacturerOf: (vin) => candidateBrands(vin)[0] ?? null,
+    supports: (vin: string) => candidateBrands(vin).some((id) => byBrand.has(id)),
+    /** The likeliest brand, or null when the VIN's maker is unknown. */
+    manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
     verify,
     lanes: lanesOf(providers, byBrand),
+    /** How each provider fares here, and how many questions it was asked within the last minute. */
     state: () =>
       providers.map((provider) => ({ id: provider.id, asked: asked.get(provider)?.count ?? 0, ...provider.state() })),
     async close() {
@@ -97,6 +66,25 @@ export function manufacturersOf(
     },
   };
 }
+
+const SECONDS = 60;
+
+/** How often something happened within the last minute, to the second. */
+class LastMinute {
+  readonly #counts = new LRUCache<number, number>({ max: SECONDS });
+
+  add(): void {
+    const second = currentSecond();
+    this.#counts.set(second, (this.#counts.get(second) ?? 0) + 1);
+  }
+
+  get count(): number {
+    const before = currentSecond() - SECONDS;
+    return [...this.#counts.entries()].reduce((sum, [second, count]) => (second > before ? sum + count : sum), 0);
+  }
+}
+
+const currentSecond = () => Math.floor(performance.now() / 1000);
 
 function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> {
   const byPreference = providers.toSorted((a, b) => b.preference - a.preference);
@@ -108,7 +96,7 @@ function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> 
   );
 }
 
-const brandsWith = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
+const brandsWith = (byBrand: ReadonlyMap<BrandId, Provider>) =>
   brandIds.map((id) => ({
     id,
     name: brands[id],
@@ -117,6 +105,7 @@ const brandsWith = (byBrand: ReadonlyMap<BrandId, Provider>): Manufacturer[] =>
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
 
+/** Why nobody can be asked about a vehicle of this brand (null: unknown). */
 const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
 
 /** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
@@ -143,23 +132,11 @@ function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): Pr
 
 const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
 
-const makerUnknown = reason(
-  'MANUFACTURER_UNKNOWN',
-  'CUSTOMER',
-  'The manufacturer cannot be told from this VIN.',
-  false,
-);
-const noProvider = reason(
-  'MANUFACTURER_NOT_SUPPORTED',
-  'OPERATOR',
-  'No configured provider answers for this manufacturer.',
-  false,
-);
+const makerUnknown = reason('MANUFACTURER_UNKNOWN', 'The manufacturer cannot be told from this VIN.');
+const noProvider = reason('MANUFACTURER_NOT_SUPPORTED', 'No configured provider answers for this manufacturer.');
 const brandsRejected = reason(
   'MANUFACTURER_NOT_SUPPORTED',
-  'OPERATOR',
   'The provider does not answer for the brands this VIN may be of.',
-  false,
 );
 
 function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>, brand: BrandId): Verification {
@@ -174,7 +151,8 @@ function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED'
   return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand };
 }
 
-function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>): Lane[] {
+/** Each provider as who chooses the vehicles to ask about next sees it. Brands here are those that VINs tell first. */
+function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>) {
   /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
   const askedFirst = new Map(
     brandIds.flatMap((id) => {
@@ -186,7 +164,9 @@ function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, P
   const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
   return providers.map((provider) => ({
     capacity: provider.capacity,
+    /** Brands of vehicles that another provider is asked about. */
     elsewhere: brandIds.filter((id) => (providerOf(id) ?? provider) !== provider),
+    /** Brands that nothing is sent about for so many seconds, and why. */
     holds: () =>
       provider.state().holds.map(({ brand, ...hold }) => ({
         ...hold,

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type BrandId, brandIds } from './brands.ts';
-
-/** Behaviours by the VIN's last character; with any other character the vehicle is eligible. */
-const behaviours = new Map([
-  ['7', 'INELIGIBLE'],
-  ['8', 'SLOW'],
-  ['9', 'FAILS_TWICE'],
-]);
 
 /** Sent with `retry-after: 0`, so that other vehicles do not wait. */
 const failures = [429, 503];
@@ -24,24 +17,23 @@ const question = z.object({ vin: z.string(), brand: z.string() });
 /** Two are missing, so that an unsupported manufacturer can be seen in development. */
 export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => id !== 'ferrari' && id !== 'porsche');
 
-export interface Sandbox {
-  url: string;
-  clientId: string;
-  clientSecret: string;
-  close(): Promise<void>;
-}
+export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 
 const SLOW_MS = 10_000;
 
-/** A local server that speaks High Mobility's protocol; its answers follow from the VIN's last character. */
+/**
+ * A local server that speaks High Mobility's protocol. A vehicle whose VIN ends in 7 is ineligible, the others are eligible:
+ * 8 is slow, 9 fails twice before.
+ */
 export async function openSandbox(
-  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, undefined, { signal }),
-): Promise<Sandbox> {
+  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal }),
+) {
   const stop = new AbortController();
   const answer = answersOf(() => beSlow(stop.signal));
   const server = createServer((request, response) => {
     answer(request).then(
-      (given) => send(response, given),
+      ([status, body, headers]) =>
+        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body)),
       () => response.destroy(),
     );
   });
@@ -82,18 +74,15 @@ function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) =
   }
 
   async function eligibility(vin: string): Promise<Answer> {
-    const behaviour = behaviours.get(vin.slice(-1));
-    if (behaviour === 'SLOW') await beSlow();
-    if (behaviour === 'FAILS_TWICE') {
-      const times = failed.get(vin) ?? 0;
-      const status = failures[times];
-      if (status) {
-        failed.set(vin, times + 1);
-        return [status, rejection('Try again'), { 'retry-after': '0' }];
-      }
-      failed.delete(vin);
+    if (vin.endsWith('8')) await beSlow();
+    const times = failed.get(vin) ?? 0;
+    const status = vin.endsWith('9') ? failures[times] : undefined;
+    if (status) {
+      failed.set(vin, times + 1);
+      return [status, rejection('Try again'), { 'retry-after': '0' }];
     }
-    if (behaviour === 'INELIGIBLE') return [200, { vin, eligible: false, data_delivery: [] }];
+    failed.delete(vin);
+    if (vin.endsWith('7')) return [200, { vin, eligible: false, data_delivery: [] }];
     const connected = { connectivity_status: 'activated', primary_user_assigned: true };
     return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
   }
@@ -103,9 +92,7 @@ function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) =
 
 type Answer = [status: number, body: unknown, headers?: Record<string, string>];
 
-function rejection(title: string, source?: string) {
-  return { errors: [{ title, source }] };
-}
+const rejection = (title: string, source?: string) => ({ errors: [{ title, source }] });
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   let text = '';
@@ -118,9 +105,4 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   } catch {
     return null;
   }
-}
-
-function send(response: ServerResponse, [status, body, headers]: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
 }

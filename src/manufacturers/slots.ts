@@ -1,4 +1,4 @@
-import { Shares } from '../fairness/shares.ts';
+import { ALL, type Appetite, Shares } from '../fairness/shares.ts';
 
 /** How far ahead of the free places calls may be claimed: as many as start within so long. */
 const AHEAD_MS = 250;
@@ -7,19 +7,11 @@ const MOST_AHEAD = 512;
 const RESERVE_ONE_OF = 16;
 
 /** Places for calls under way, shared by companies, and how many vehicles may be claimed for them. */
-export class Slots {
-  readonly #capacity: number;
-  readonly #shares: Shares;
+export class Slots extends Shares {
   #usualMs = Number.POSITIVE_INFINITY;
 
   constructor(capacity: number) {
-    this.#capacity = capacity;
-    const reserve = capacity < RESERVE_ONE_OF / 2 ? 0 : Math.ceil(capacity / RESERVE_ONE_OF);
-    this.#shares = new Shares({ capacity, reserve });
-  }
-
-  run<T>(company: string, work: () => Promise<T>): Promise<T> {
-    return this.#shares.run(company, work);
+    super({ capacity, reserve: capacity < RESERVE_ONE_OF / 2 ? 0 : Math.ceil(capacity / RESERVE_ONE_OF) });
   }
 
   /** Takes note of how long a call took: quick ones may be claimed further ahead. */
@@ -28,22 +20,16 @@ export class Slots {
   }
 
   /** Vehicles of this company that may be asked about now, with those that start within a moment. */
-  room(company: string): number {
-    return this.#shares.room(company, { leaves: 0, reserved: true, queue: this.#ahead });
-  }
-
-  /** Companies with the fewest vehicles under way come first. */
-  inTurn(companies: readonly string[]): string[] {
-    return this.#shares.inTurn(companies, String);
+  override room(company: string, appetite: Appetite = ALL): number {
+    return super.room(company, { ...appetite, queue: this.#ahead });
   }
 
   /** Whether it is time to claim more. */
   get wanting(): boolean {
-    const spare = this.#shares.room('', { leaves: 0, reserved: false, queue: this.#ahead });
-    return spare >= Math.max(1, this.#ahead / 2);
+    return this.room('', { leaves: 0, reserved: false }) >= Math.max(1, this.#ahead / 2);
   }
 
   get #ahead(): number {
-    return Math.min(MOST_AHEAD, Math.floor((this.#capacity * AHEAD_MS) / Math.max(1, this.#usualMs)));
+    return Math.min(MOST_AHEAD, Math.floor((this.capacity * AHEAD_MS) / Math.max(1, this.#usualMs)));
   }
 }

@@ -1,26 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { z } from 'zod';
-import { type BreakerOptions, type BreakerState, Breakers, Held, type Hold } from './breaker.ts';
-import { AccessToken, exchange, type IssuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
-import {
-  type Asker,
-  type CircuitState,
-  type NoAnswer,
-  ProviderError,
-  type ProviderState,
-  reasonOf,
-} from './provider.ts';
+import { Breakers, secondsUntil } from './breaker.ts';
+import { AccessToken, exchange, type IssuedToken, issuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
+import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
-export interface UpstreamOptions extends Partial<BreakerOptions> {
+const defaults = {
   /** Calls under way at the same time, and connections kept. */
-  concurrency?: number;
+  concurrency: 16,
   /** The time for one request and its answer. A call has up to four: token and question, each again after a 401. */
-  timeoutMs?: number;
+  timeoutMs: 30_000,
   /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
-  patienceMs?: number;
-}
+  patienceMs: 2_000,
+  breakAfter: 5,
+  probeAfterMs: 2_000,
+  clock: () => Date.now(),
+};
+export type UpstreamOptions = Partial<typeof defaults>;
 
 /** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
@@ -32,8 +28,6 @@ const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0
 
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
-const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
-
 /**
  * A manufacturer's service behind an OAuth client-credentials token: one shared token, bounded concurrency on kept
  * connections, a time-out per request, a pause for all when it asks for one, and circuit breakers. Providers read its answers.
@@ -43,24 +37,19 @@ export abstract class Upstream {
   readonly #agent: Agent;
   readonly #breakers: Breakers;
   readonly #token: AccessToken;
-  readonly #timeoutMs: number;
-  readonly #patienceMs: number;
-  readonly #clock: () => number;
+  readonly #options: typeof defaults;
   #pausedSince = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
   #closed = false;
 
-  constructor(token: UpstreamRequest, options: UpstreamOptions = {}) {
-    const { concurrency = 16, timeoutMs = 30_000, breakAfter = 5, probeAfterMs = 2_000 } = options;
-    const { patienceMs = 2_000, clock = () => Date.now() } = options;
+  constructor(token: UpstreamRequest, options: UpstreamOptions) {
+    this.#options = { ...defaults, ...options };
+    const { concurrency, clock } = this.#options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
-    this.#breakers = new Breakers({ breakAfter, probeAfterMs, clock });
+    this.#breakers = new Breakers(this.#options);
     this.#token = new AccessToken(() => this.#issue(token), clock);
-    this.#timeoutMs = timeoutMs;
-    this.#patienceMs = patienceMs;
-    this.#clock = clock;
   }
 
   /**
@@ -74,7 +63,7 @@ export abstract class Upstream {
   ): Promise<Reply | NoAnswer> {
     try {
       return await this.capacity.run(company, async () => {
-        if (this.#closed || deadline - this.#clock() < this.#timeoutMs) return notReached;
+        if (this.#closed || deadline - this.#options.clock() < this.#options.timeoutMs) return notReached;
         await this.#sitOutPause(deadline);
         return await this.#breakers.watch(brand, async () => {
           const start = performance.now();
@@ -88,18 +77,15 @@ export abstract class Upstream {
 
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers;
-    const pauseMs = this.#pausedUntil - this.#clock();
-    const pause = { brand: null, until: this.#pausedUntil, kind: 'BUSY' } as const;
+    const now = this.#options.clock();
+    const pauseMs = this.#pausedUntil - now;
+    const pause = { brand: null, seconds: secondsUntil(this.#pausedUntil, now), reason: reasonOf('BUSY') };
     return {
-      ...circuitOf(provider),
-      pausedSince: pauseMs > 0 ? new Date(this.#pausedSince) : null,
+      ...provider,
+      since: provider.since ?? (pauseMs > 0 ? new Date(this.#pausedSince) : null),
       pausedUntil: pauseMs > 0 ? new Date(this.#pausedUntil) : null,
-      brands: brands.map((brand) => ({ id: brand.id, ...circuitOf(brand) })),
-      holds: (pauseMs > this.#patienceMs ? [pause, ...holds] : holds).map((hold) => ({
-        brand: hold.brand,
-        seconds: secondsOf(hold, this.#clock()),
-        reason: reasonOf(hold.kind),
-      })),
+      brands,
+      holds: pauseMs > this.#options.patienceMs ? [pause, ...holds] : holds,
     };
   }
 
@@ -108,18 +94,13 @@ export abstract class Upstream {
     await this.#agent.destroy();
   }
 
-  async #authorised(request: UpstreamRequest, deadline: number): Promise<Reply> {
-    let reply: Reply | undefined;
-    for (let tries = 0; tries < 2; tries++) {
-      const token = await this.#token.get();
-      reply = await this.#send(
-        { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } },
-        deadline,
-      );
-      if (reply.status !== 401) return reply;
-      this.#token.drop(token);
-    }
-    throw new ProviderError('CREDENTIALS', { raw: reply && { status: reply.status, body: reply.body } });
+  async #authorised(request: UpstreamRequest, deadline: number, isRetry = false): Promise<Reply> {
+    const token = await this.#token.get();
+    const reply = await this.#send({ ...request, headers: { authorization: `Bearer ${token}` } }, deadline);
+    if (reply.status !== 401) return reply;
+    this.#token.drop(token);
+    if (isRetry) throw new ProviderError('CREDENTIALS', { raw: { status: reply.status, body: reply.body } });
+    return this.#authorised(request, deadline, true);
   }
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
@@ -138,8 +119,8 @@ export abstract class Upstream {
 
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
     try {
-      const leftMs = Math.max(0, deadline - this.#clock());
-      const reply = await exchange(this.#agent, request, Math.min(this.#timeoutMs, leftMs));
+      const leftMs = Math.max(0, deadline - this.#options.clock());
+      const reply = await exchange(this.#agent, request, Math.min(this.#options.timeoutMs, leftMs));
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {
@@ -149,7 +130,7 @@ export abstract class Upstream {
   }
 
   #pause(named: number | undefined): void {
-    const now = this.#clock();
+    const now = this.#options.clock();
     // Calls that were under way when the pause began do not lengthen it.
     if (named === undefined && now < this.#pausedUntil) return;
     if (now >= this.#pausedUntil) this.#pausedSince = now;
@@ -159,10 +140,10 @@ export abstract class Upstream {
 
   async #sitOutPause(deadline: number): Promise<void> {
     for (;;) {
-      const left = this.#pausedUntil - this.#clock();
+      const left = this.#pausedUntil - this.#options.clock();
       if (left <= 0) return;
-      const late = this.#pausedUntil > deadline - this.#timeoutMs;
-      if (left > this.#patienceMs || late) {
+      const late = this.#pausedUntil > deadline - this.#options.timeoutMs;
+      if (left > this.#options.patienceMs || late) {
         throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });
       }
       await sleep(left);
@@ -170,26 +151,9 @@ export abstract class Upstream {
   }
 
   #noAnswer(error: unknown, brand: string): NoAnswer {
-    // The reason is the one that opened the circuit: whoever must act on it should read it.
-    if (error instanceof Held) {
-      return new ProviderError(error.hold.kind, { retryAfter: secondsOf(error.hold, this.#clock()), asked: false })
-        .answer;
-    }
     if (!(error instanceof ProviderError)) throw error;
     const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
     if (!hold) return error.answer;
-    const retryAfter = Math.max(error.answer.retryAfter ?? 0, secondsOf(hold, this.#clock()) * BEHIND_OTHERS);
-    return { ...error.answer, retryAfter };
+    return { ...error.answer, retryAfter: Math.max(error.answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
   }
 }
-
-const secondsOf = ({ until }: Hold, now: number): number => Math.max(1, Math.ceil((until - now) / 1000));
-
-const dateOf = (at: number | null): Date | null => (at === null ? null : new Date(at));
-
-const circuitOf = ({ state, since, probeAt, kind }: BreakerState): CircuitState => ({
-  breaker: state,
-  since: dateOf(since),
-  probeAt: dateOf(probeAt),
-  reason: kind && reasonOf(kind),
-});

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../core/fleets/fleet.ts';
-import { fleetRows, getFleet, listFleets } from '../core/fleets/fleets.ts';
-import { createFleet, deleteFleet, updateFleet } from '../core/fleets/write-fleets.ts';
+import { createFleet, fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { readInput } from '../core/input.ts';
+import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';

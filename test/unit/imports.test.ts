@@ -50,7 +50,8 @@ const allowed: Record<string, readonly string[]> = {
   console: ['http', 'http/identity', 'http/observability', 'http/pages'],
   rest: [
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/operations', 'core/reads', 'core/sql', 'core/vehicles'],
+    'core/webhooks',
   ],
   'rest/openapi': [
     ...['rest', 'http', 'core', 'core/contracts', 'core/fleets', 'core/imports', 'core/reads', 'core/sql'],
@@ -59,7 +60,8 @@ const allowed: Record<string, readonly string[]> = {
   graphql: [...['graphql/execution', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
     ...['graphql/execution', 'graphql/transport', 'core', 'core/contracts', 'core/events', 'core/fleets'],
-    ...['core/following', 'core/imports', 'core/reads', 'core/sql', 'core/vehicles', 'core/webhooks'],
+    ...['core/following', 'core/imports', 'core/operations', 'core/reads', 'core/sql', 'core/vehicles'],
+    'core/webhooks',
   ],
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
@@ -90,8 +92,8 @@ const allowed: Record<string, readonly string[]> = {
   'http/identity': ['http', 'core'],
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/identity', 'http/observability'],
-  core: ['core/events', 'core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
-  'core/operations': ['core', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
+  core: ['core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
+  'core/operations': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [
     ...[
       'core',
@@ -117,7 +119,7 @@ const allowed: Record<string, readonly string[]> = {
     'manufacturers',
   ],
   'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
-  'core/vehicles': ['core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
+  'core/vehicles': ['core', 'core/contracts', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql', 'entities'],
   'core/sql': ['core', 'database', 'entities', 'fairness'],

@@ -36,7 +36,7 @@ test('a probe that finds out nothing neither doubles the pause nor closes the br
   breaker.failed('TIMEOUT', breaker.enter());
   now += 7_000;
   breaker.inconclusive(breaker.enter());
-  expect([breaker.hold(), breaker.state.state]).toEqual([null, 'OPEN']);
+  expect([breaker.hold(), breaker.state.breaker]).toEqual([null, 'OPEN']);
   const probe = breaker.enter();
   // Others wait as long as a failed probe would make them.
   expect(breaker.hold()).toMatchObject({ until: now + 7_000 });

@@ -1,16 +1,15 @@
-import { type QueryCreator, type Selectable, type SqlBool, sql } from 'kysely';
+import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
 import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
-import { itsFleetIsThere, ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { contractFacts, contractWhere, namesOf, removing } from '../remove-contracts.ts';
+import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonObject, jsonTable } from '../sql/selection.ts';
+import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, prepare, prepareVariants } from '../sql/sql.ts';
+import { isId, prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
@@ -21,26 +20,29 @@ export async function deleteContract(
   by: { id: string },
   expected?: Expected<Contract>,
 ): Promise<Contract> {
-  const company = authorizeContracts(ctx, 'contracts:write');
+  const caller = authorizeContracts(ctx, 'contracts:write');
   if (!isId(by.id)) throw new ContractNotFound();
+  const read = (company: string | null) => readOne<Contract>(ctx, contractRows, by, { company, newest: true });
   // A transaction also for one statement: its plan looks up the rows of a company that the planner has not seen.
   return transaction(ctx, async () => {
-    if (expected) await needAsExpected(ctx, by, company, expected);
-    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), ...by, company });
+    const key = { ...by, company: caller ?? (await read(null)).company };
+    if (expected) {
+      await lockContract(onPrimary(ctx), key);
+      needExpected(await read(key.company), expected);
+    }
+    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), ...key });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
   });
 }
 
-/** Holds the contract as it is expected to be. */
-async function needAsExpected(ctx: Context, by: { id: string }, company: string | null, expected: Expected<Contract>) {
-  const { company: owner } = await readOne<Contract>(ctx, contractRows, by, { company, newest: true });
-  await lockContract(onPrimary(ctx), { ...by, company: owner });
-  needExpected(await readOne<Contract>(ctx, contractRows, by, { company: owner, newest: true }), expected);
+interface ContractKey {
+  company: string;
+  id: string;
 }
 
-const lockContract = prepare((p: { id: string; company: string }) =>
+const lockContract = prepare((p: ContractKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
@@ -95,34 +97,61 @@ export const contractRows: Resource = {
   missing: () => new ContractNotFound(),
 };
 
-const removeContract = prepareVariants<By & { id: string; company: string | null }>()(['company'], (p, has) => {
-  const company = has.company ? p.company : null;
-  return removing(
-    p,
-    company,
-    contractWhere.and([contractWhere('c.id', '=', p.id), sql<SqlBool>`${sql.raw(itsFleetIsThere('c'))}`]),
-  )
-    .selectFrom('c')
-    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
-    .$if(company !== null, (v) => v.where('cv.company', '=', p.company))
-    .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
-    .select(jsonObject<Contract>(contractJson).as('json'));
-});
-
-const CONTRACTS_AT_ONCE = 500;
-
 const contractsOf = (company: string) =>
   db.selectFrom('contract as c').where('c.company', '=', company).where(ofFleetThatIsThere('c', company));
+
+type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
+type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
+
+const contractData = sql.raw<Record<string, unknown>>(
+  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
+);
+
+/** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
+export const contractFacts = (q: WithContracts, vehicles: AliasedExpression<VehicleName, 'v'>) =>
+  q
+    .selectFrom('c')
+    .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .select(({ ref }) => [
+      'c.company',
+      'c.fleet_id',
+      'c.id as contract_id',
+      sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
+      sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
+      contractData.as('data'),
+    ]);
+
+const namesOf = (company: string) =>
+  db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
+
+/** A contract that another transaction is deleting is reported by that transaction. */
+const removeContract = prepare((p: By & ContractKey) =>
+  db
+    .with('c', (q) =>
+      q
+        .deleteFrom('contract as c')
+        .where('c.company', '=', p.company)
+        .where('c.id', '=', p.id)
+        .where(ofFleetThatIsThere('c', p.company))
+        .returningAll('c'),
+    )
+    .with('told', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
+    .selectFrom('c')
+    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
+    .where('cv.company', '=', p.company)
+    .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
+    .select(jsonObject<Contract>(contractJson).as('json')),
+);
+
+const CONTRACTS_AT_ONCE = 500;
 
 /** Which companies have contracts that are to start or end. */
 export const contractSchedule = scheduleOf('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );
 
-type WithDue = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
-
 const recordDue = prepare((p: By & { company: string }) => {
-  const facts = (q: WithDue, since: 'c.starts_at' | 'c.ends_at') =>
+  const facts = (q: WithContracts, since: 'c.starts_at' | 'c.ends_at') =>
     contractFacts(q, namesOf(p.company)).whereRef('c.due_at', '=', since);
   return db
     .with('c', () =>

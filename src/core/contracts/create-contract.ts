@@ -5,14 +5,13 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
 import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractFacts } from '../remove-contracts.ts';
 import { scheduling } from '../schedule.ts';
 import { append, onPrimary, savepoint } from '../sql/send.ts';
 import { isId, newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { statusAt } from './contracts.ts';
+import { contractFacts, statusAt } from './contracts.ts';
 
 /**
  * Ties a vehicle to a pack for a period. Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed,
@@ -20,47 +19,32 @@ import { statusAt } from './contracts.ts';
  */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
-  const { fleetId, vin: vinAsGiven, from, to, ...fields } = readInput(createContractInput, input);
+  const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
   const { PACKS } = ctx.services.config;
-  if (PACKS.length > 0 && !PACKS.includes(fields.pack)) {
+  if (PACKS.length > 0 && !PACKS.includes(terms.pack)) {
     throw new ValidationFailed([
       { path: 'pack', code: 'INVALID_VALUE', message: `is none of the packs ${PACKS.join(', ')}` },
     ]);
   }
   const vin = vinOrNull(vinAsGiven);
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
-  try {
-    const made = await savepoint(ctx, () => insertContract(ctx, { company, fleetId, vin }, { from, to, ...fields }));
-    if (made) return made;
-  } catch (error) {
-    // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
-    if (brokenRule(error) !== 'contract_no_overlap') throw error;
-    const rows = await findOverlapping(onPrimary(ctx), { company, vin, pack: fields.pack, from, to });
-    throw new ContractOverlap(rows.map(({ id }) => id));
-  }
-  await needFleet(ctx, company, fleetId);
-  throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
-}
-
-type Terms = Pick<Contract, 'name' | 'description' | 'pack'> & { from: Date; to: Date };
-
-/** Null where the company has no such fleet, or this no such vehicle. */
-async function insertContract(
-  ctx: Context,
-  { company, fleetId, vin }: { company: string; fleetId: string; vin: string | null },
-  { from, to, ...terms }: Terms,
-): Promise<Contract | null> {
-  if (vin === null || !isId(fleetId)) return null;
   const by = byCaller(ctx);
-  const [id, period] = [newId(), { from: from.toISOString(), to: to.toISOString() }];
-  const [vehicle] = await insert(append(ctx), { ...by, id, company, fleetId, vin, ...terms, ...period });
-  if (!vehicle) return null;
+  const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
+  const given = { ...by, id: newId(), fleetId, ...shown };
+  const [vehicle] = await savepoint(ctx, async () => (isId(fleetId) ? insert(append(ctx), given) : [])).catch(
+    async (error) => {
+      // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
+      if (brokenRule(error) !== 'contract_no_overlap') throw error;
+      const rows = await findOverlapping(onPrimary(ctx), given);
+      throw new ContractOverlap(rows.map(({ id }) => id));
+    },
+  );
+  if (!vehicle) {
+    await needFleet(ctx, company, fleetId);
+    throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
+  }
   announceEvents(ctx);
-  return {
-    ...{ id, company, ...vehicle, vin, ...terms, ...period },
-    status: statusAt(new Date(by.at), from, to),
-    createdAt: by.at,
-  };
+  return { id: given.id, ...shown, ...vehicle, status: statusAt(new Date(by.at), from, to), createdAt: by.at };
 }
 
 type NewContract = By &
@@ -124,7 +108,7 @@ const columns = [
 ] as const;
 
 /** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
-const findOverlapping = prepare((p: { company: string; vin: string | null; pack: string; from: Date; to: Date }) =>
+const findOverlapping = prepare((p: NewContract) =>
   db
     .selectFrom('contract as c')
     .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')

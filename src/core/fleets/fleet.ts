@@ -58,9 +58,6 @@ export const fleetOrders = {
 
 // A large fleet that was deleted is gone at once, though its rows go in steps (core/operations/delete-fleets.ts).
 
-/** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
-export const DELETED_AT_ONCE = 5000;
-
 /** The company's fleets that are being deleted; looked up once for a statement. */
 const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
@@ -82,7 +79,7 @@ export function ofFleetThatIsThere(row: string, company: string | Expression<str
 }
 
 /** The condition looked up for each row: where the company is not known. */
-export const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
+const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
 /** Which rows of a resource are there: those of fleets that are there. */

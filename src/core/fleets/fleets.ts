@@ -1,16 +1,19 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import { eligibilityStatuses } from '../../entities/fleet.ts';
+import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
-import { FleetNotFound } from '../errors.ts';
+import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
+import { knowCompany } from '../events/log.ts';
+import { announceEvents, type By, byCaller, record, recording } from '../events/record-events.ts';
+import { readInput } from '../input.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { type JsonTable, json, jsonTable } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, anyOf, isId, type Prepared, prepare } from '../sql/sql.ts';
+import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
+import { append, onPrimary, transaction } from '../sql/send.ts';
+import { anyId, anyOf, isId, newId, type Prepared, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { type Fleet, fleet, fleetFilter, fleetOrders } from './fleet.ts';
+import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 /** One fleet of the caller's company; throws FleetNotFound. */
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
@@ -128,3 +131,80 @@ export const fleetRows: Resource = {
   orders: fleetOrders,
   missing: () => new FleetNotFound(),
 };
+
+/** Stores a new fleet of the caller's company; throws ValidationFailed with every wrong field. */
+export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
+  const company = authorize(ctx, 'fleets:write');
+  const fields = readInput(createFleetInput, input);
+  const by = byCaller(ctx);
+  const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
+  await insertFleet(append(ctx), { ...made, ...by, data: JSON.stringify(fields) });
+  announceEvents(ctx);
+  return made;
+}
+
+// One statement is a transaction by itself: a unit of work would take four round trips for the fleet and its event.
+const insertFleet = prepare((p: Fleet & By & { data: string }) => {
+  const texts = { name: p.name, company_address: p.companyAddress, email: p.email, vat: p.vat };
+  const row = { id: p.id, company: p.company, ...texts, created_at: p.at, updated_at: p.at };
+  return db
+    .with('made', (q) => q.insertInto('fleet').values(row).returning(['company', 'id']))
+    .with('known', knowCompany(p.company))
+    .with('recorded', (q) => {
+      const facts = q
+        .selectFrom('made')
+        .select([
+          'company',
+          'id as fleet_id',
+          sql<null>`null::uuid`.as('contract_id'),
+          sql<string[]>`'{}'::uuid[]`.as('vehicle_ids'),
+          sql<string[]>`'{}'::text[]`.as('vins'),
+          sql`${p.data}::jsonb`.as('data'),
+        ]);
+      return recording(q, p, { 'fleet.created': facts });
+    })
+    .selectNoFrom([]);
+});
+
+/**
+ * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,
+ * PreconditionFailed, or ValidationFailed when no field is named.
+ */
+export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
+  const company = authorize(ctx, 'fleets:write');
+  const { id, ...fields } = readInput(updateFleetInput, input);
+  return transaction(ctx, async (em) => {
+    const [row] = isId(id) ? await lockToChange(onPrimary(ctx), { id, company }) : [];
+    if (!row) throw new FleetNotFound();
+    const { json: before } = row;
+    needExpected(before, expected);
+    const named = Object.entries(fields).filter((one): one is [FleetText, string] => one[1] !== undefined);
+    if (named.length === 0) {
+      const names = Object.keys(createFleetInput.shape).join(', ');
+      throw new ValidationFailed([], `Nothing to change: name at least one of ${names}.`);
+    }
+    const changed = named.filter(([name, to]) => to !== before[name]);
+    if (changed.length === 0) return before;
+    const now = ctx.now();
+    await em.nativeUpdate(FleetEntity, { company, id: before.id }, { ...Object.fromEntries(changed), updatedAt: now });
+    const changes = Object.fromEntries(changed.map(([name, to]) => [name, { from: before[name], to }]));
+    await record(ctx, [{ type: 'fleet.updated', company, fleetId: before.id, data: { changes } }]);
+    return { ...before, ...Object.fromEntries(changed), updatedAt: now.toISOString() };
+  });
+}
+
+type FleetText = keyof z.output<typeof createFleetInput>;
+
+/** Locks a fleet against other changes, but not against new vehicles, which hold on to its id until they are committed. */
+const lockToChange = prepare((p: FleetKey) => {
+  const count =
+    '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
+  const members = jsonTable('fleet', 'f', fleet, { vehicleCount: json.number(count) });
+  return db
+    .selectFrom('fleet as f')
+    .select(jsonObject<Fleet>(members).as('json'))
+    .where('company', '=', p.company)
+    .where('id', '=', p.id)
+    .where('deletion', 'is', null)
+    .forNoKeyUpdate();
+});

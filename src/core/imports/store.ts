@@ -180,16 +180,11 @@ const createVehicles: Record<How, (ctx: Context, run: ImportRow, ids: Ids) => Pr
   refuse: async () => 0,
 };
 
-async function countCreated(
-  ctx: Context,
-  { company, fleet_id: fleetId }: ImportRow,
-  ids: Ids,
-  staged: number,
-): Promise<number> {
+async function countCreated(ctx: Context, { company, fleet_id }: ImportRow, ids: Ids, staged: number): Promise<number> {
   const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
   await countVehicles(
     ctx,
-    counts.map((one) => ({ ...one, company, fleetId })),
+    counts.map((one) => ({ ...one, company, fleet_id })),
   );
   return counts.reduce((sum, { delta }) => sum + delta, 0);
 }

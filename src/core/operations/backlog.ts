@@ -16,12 +16,21 @@ export interface Backlog {
 /** Counting further would cost more than the number is worth. */
 export const BACKLOG_COUNTED_MOST = 100_000;
 
-const count = sql<number>`count(*)::int`;
-const secondsSince = (now: Expression<string>, first: Expression<string | null>) =>
-  sql<number>`coalesce(extract(epoch from ${now} - ${first}), 0)::float8`;
+type Time = Expression<string>;
+type DueRows = AliasedExpression<{ due_at: string | null }, 'due'>;
+
+/** `oldest` finds when the first row came due, where it may not be among the rows that are counted. */
+const waiting = (kind: string, now: Time, due: DueRows, oldest?: Expression<{ due_at: string | null }>) =>
+  db
+    .selectFrom(due)
+    .select(({ fn }) => [
+      sql<string>`${sql.lit(kind)}::text`.as('kind'),
+      sql<number>`count(*)::int`.as('rows'),
+      sql<number>`coalesce(extract(epoch from ${now} - ${oldest ?? fn.min('due_at')}), 0)::float8`.as('oldestSeconds'),
+    ]);
 
 /** Due vehicles of companies with an entry in the schedule: all of them, or the first of each company. */
-const dueVehicles = (now: Expression<string>, { first = false } = {}) =>
+const dueVehicles = (now: Time, { first = false } = {}) =>
   db.selectFrom(companiesWithEntries('vehicle', now)).crossJoinLateral((of) =>
     of
       .selectFrom('vehicle')
@@ -33,34 +42,14 @@ const dueVehicles = (now: Expression<string>, { first = false } = {}) =>
       .as('own'),
   );
 
-const waitingVehicles = (now: Expression<string>) =>
-  db
-    .selectFrom([
-      db
-        .selectFrom(dueVehicles(now).select('own.due_at').limit(BACKLOG_COUNTED_MOST).as('due'))
-        .select(count.as('rows'))
-        .as('counted'),
-      dueVehicles(now, { first: true })
-        .select(({ fn }) => fn.min('own.due_at').as('due_at'))
-        .as('oldest'),
-    ])
-    .select(({ ref }) => [
-      sql<string>`'vehicle'::text`.as('kind'),
-      'counted.rows',
-      secondsSince(now, ref('oldest.due_at')).as('oldestSeconds'),
-    ]);
-
-const waiting = (kind: string, now: Expression<string>, due: AliasedExpression<{ due_at: string | null }, 'due'>) =>
-  db
-    .selectFrom(due)
-    .select(({ fn }) => [
-      sql<string>`${sql.lit(kind)}::text`.as('kind'),
-      count.as('rows'),
-      secondsSince(now, fn.min('due_at')).as('oldestSeconds'),
-    ]);
+function waitingVehicles(now: Time) {
+  const due = dueVehicles(now).select('own.due_at').limit(BACKLOG_COUNTED_MOST).as('due');
+  const oldest = dueVehicles(now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
+  return waiting('vehicle', now, due, oldest);
+}
 
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
-const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
+const waitingRows = (table: 'import' | 'webhook', now: Time) =>
   waiting(
     table,
     now,
@@ -74,7 +63,7 @@ const waitingRows = (table: 'import' | 'webhook', now: Expression<string>) =>
   );
 
 /** Counts active webhooks only: deliveries of a halted one wait, except the few that somebody asked for. */
-const waitingDeliveries = (now: Expression<string>) =>
+const waitingDeliveries = (now: Time) =>
   waiting(
     'delivery',
     now,

@@ -1,12 +1,67 @@
 import { sql } from 'kysely';
-import type { Context } from '../context.ts';
-import type { FleetKey } from '../fleets/fleets.ts';
-import { removeFleet } from '../fleets/write-fleets.ts';
+import { authorize, type Context } from '../context.ts';
+import { type Expected, needExpected } from '../errors.ts';
+import { byCaller, bySystem, record } from '../events/record-events.ts';
+import type { Fleet } from '../fleets/fleet.ts';
+import { type FleetKey, fleetRows, lockFleet } from '../fleets/fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
+import { readOne } from '../sql/read.ts';
+import { againAfterDeadlock, onPrimary, transaction } from '../sql/send.ts';
 import { FIRST_ID, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
-import { removeFromFleet } from '../vehicles/delete-vehicles.ts';
+import { removeVehicles } from '../vehicles/delete-vehicles.ts';
+
+/** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
+const DELETED_AT_ONCE = 5000;
+
+/**
+ * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed.
+ * The rows of a large one are deleted by deleteSome, which then records their events.
+ */
+export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
+  const company = authorize(caller, 'fleets:write');
+  // Writers lock a fleet before its vehicles. If a deadlock happens nevertheless, the deletion begins again.
+  return againAfterDeadlock(caller, async (ctx) => {
+    // Locked by a statement of its own: only the next one sees all that came before.
+    await lockFleet(ctx, company, input.id);
+    const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, newest: true });
+    needExpected(fleet, expected);
+    const { id, name, vehicleCount } = fleet;
+    if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
+    if (vehicleCount > DELETED_AT_ONCE) {
+      const { actor, request_id } = byCaller(ctx);
+      await markDeleted(onPrimary(ctx), { company, id, deletion: JSON.stringify({ actor, request_id }) });
+      ctx.services.changes.announce('due', 'fleet');
+    } else {
+      await removeVehicles(ctx, company, await lockAll(onPrimary(ctx), { company, id }));
+      // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
+      // is rolled back.
+      await remove(onPrimary(ctx), { company, id });
+    }
+    await record(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
+    return fleet;
+  });
+}
+
+/** Its vehicles count no more, though they are still there. */
+const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
+  db
+    .with('uncounted', (q) =>
+      q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
+    )
+    .updateTable('fleet')
+    .set({ deletion: p.deletion })
+    .where('company', '=', p.company)
+    .where('id', '=', p.id),
+);
+
+const vehiclesIn = (p: FleetKey) =>
+  db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
+
+/** In the order of the VINs, in which vehicles are locked to be asked about again: that holds no fleet. */
+const lockAll = prepare((p: FleetKey) => vehiclesIn(p).orderBy('vin'));
+
+const remove = prepare((p: FleetKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
 const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
@@ -30,15 +85,7 @@ const lock = prepare((p: FleetKey) =>
 const STEP_VEHICLES = 1000;
 
 const lockSome = prepare((p: FleetKey & { after: string }) =>
-  db
-    .selectFrom('vehicle')
-    .select(['id', 'vin'])
-    .where('company', '=', p.company)
-    .where('fleet_id', '=', p.id)
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(sql.lit(STEP_VEHICLES))
-    .forUpdate(),
+  vehiclesIn(p).where('id', '>', p.after).orderBy('id').limit(sql.lit(STEP_VEHICLES)),
 );
 
 /**
@@ -51,13 +98,14 @@ export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID
     const [fleet] = await lock(onPrimary(ctx), place);
     if (!fleet) return null;
     const vehicles = await lockSome(onPrimary(ctx), { ...place, after });
-    if (vehicles.length > 0) {
-      await removeFromFleet(ctx, place.company, { ...fleet, id: place.id }, vehicles);
-      return vehicles.at(-1)?.id ?? after;
+    const last = vehicles.at(-1);
+    if (last) {
+      await removeVehicles(ctx, place.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
+      return last.id;
     }
     if (after !== FIRST_ID) return FIRST_ID;
     if (await forgetImportsOf(ctx, place.company, place.id)) return after;
-    await removeFleet(onPrimary(ctx), place);
+    await remove(onPrimary(ctx), place);
     return null;
   });
 }

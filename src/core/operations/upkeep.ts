@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyText, firstIdOf, listRows, prepare } from '../sql/sql.ts';
+import { anyId, anyOf, firstIdOf, listRows, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
@@ -17,30 +17,21 @@ const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
 /** Companies that do nothing are not looked at, however many they are. */
-const findActive = prepare((p: { since: string }) =>
-  db
-    .selectFrom((of) =>
-      of
-        .selectFrom('event')
-        .select('company')
-        .where('id', '>=', p.since)
-        .orderBy('id', 'desc')
-        .limit(sql.lit(ACTIVE_EVENTS))
-        .as('latest'),
-    )
+const findGrown = prepare((p: { since: string; rows: number }) => {
+  const latest = db
+    .selectFrom('event')
     .select('company')
-    .distinct(),
-);
-
-const findGrown = prepare((p: { companies: readonly string[]; rows: number }) =>
-  db
+    .where('id', '>=', p.since)
+    .orderBy('id', 'desc')
+    .limit(sql.lit(ACTIVE_EVENTS));
+  return db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .where('company', '=', anyText(p.companies))
+    .where('company', '=', anyOf(db.selectFrom(latest.as('latest')).select('company').distinct()))
     .groupBy(['company', 'fleet_id'])
     .having((t) => t.fn.countAll(), '>', p.rows)
-    .limit(1000),
-);
+    .limit(1000);
+});
 
 const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
   db
@@ -83,15 +74,12 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
  */
 export async function foldTallies(ctx: Context): Promise<void> {
   const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const companies = (await findActive(onPrimary(ctx), { since })).map(({ company }) => company);
-  const grown = await findGrown(onPrimary(ctx), { companies, rows: TALLY_ROWS });
+  const grown = await findGrown(onPrimary(ctx), { since, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await transaction(ctx, async () => {
       const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
-      await countVehicles(
-        ctx,
-        sums.map(({ fleet_id: fleetId, status, delta }) => ({ company, fleetId, status, delta })),
-      );
+      const changes = sums.map((sum) => ({ company, ...sum }));
+      await countVehicles(ctx, changes);
     });
   }
 }

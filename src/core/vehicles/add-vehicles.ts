@@ -5,7 +5,7 @@ import { holdFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { isInTransaction, onNewest, savepoint, transaction } from '../sql/send.ts';
 import { anyText, prepare } from '../sql/sql.ts';
-import { readVin, type Vin, type VinError } from '../vin.ts';
+import { readVin, type Vin } from '../vin.ts';
 import { makeWay } from './delete-vehicles.ts';
 import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
 import { vehicleObject, vehiclesOf } from './vehicles.ts';
@@ -18,21 +18,15 @@ import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
-  const { vins, ...how } = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
-  const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
-  const add = () => addList(ctx, company, list, how);
+  const read = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  const add = () => addList(ctx, company, read);
   // An atomic list may have to be undone.
-  return how.mode === 'atomic' && !how.dryRun ? transaction(ctx, add) : add();
+  return read.mode === 'atomic' && !read.dryRun ? transaction(ctx, add) : add();
 }
 
-interface Value {
-  index: number;
-  value: string;
-  reading: Vin | VinError;
-}
-type How = Omit<z.output<typeof addVehiclesInput>, 'vins'>;
-
-async function addList(ctx: Context, company: string, list: Value[], { fleetId, mode, dryRun }: How) {
+async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {
+  const { vins, fleetId, mode, dryRun } = read;
+  const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const wanted = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
   const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...wanted.values()]);
   const report: AddedVehicles = {

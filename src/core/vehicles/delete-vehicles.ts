@@ -1,14 +1,15 @@
-import { type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
+import { contractFacts } from '../contracts/contracts.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
-import { announceEvents, type By, byCaller, bySystem, inBatches, record, recording } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, bySystem, inBatches, recording } from '../events/record-events.ts';
+import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { contractFacts, contractWhere, deletingContracts, removeContractsOfVehicles } from '../remove-contracts.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
 import { anyId, anyOf, anyText, isId, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db } from '../sql/tables.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
@@ -64,6 +65,7 @@ export async function deleteVehicle(
     }
     needExpected(row.json, expected);
     await removeVehicles(ctx, company, [row.json]);
+    ctx.services.changes.announceRemoval(company, [row.json]);
     return row.json;
   });
 }
@@ -88,14 +90,21 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   return transaction(ctx, async () => {
     const named = { ...namedBy(company, lists), fleetId };
     const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
-    if (deleted.length > 0) await removeVehicles(ctx, company, deleted);
-    else await needFleet(ctx, company, fleetId);
+    if (deleted.length === 0) await needFleet(ctx, company, fleetId);
+    else {
+      await removeVehicles(ctx, company, deleted);
+      ctx.services.changes.announceRemoval(company, deleted);
+    }
     return { deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)), notFound: notFoundOf(lists, deleted) };
   });
 }
 
+/** Vehicles of a fleet that is being deleted are counted no more. */
 const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
-  deletingContracts(p.company, contractWhere('c.vehicle_id', '=', anyId(p.ids)))
+  db
+    .with('c', (q) =>
+      q.deleteFrom('contract').where('company', '=', p.company).where('vehicle_id', '=', anyId(p.ids)).returningAll(),
+    )
     .with('gone', (q) =>
       q
         .deleteFrom('vehicle')
@@ -103,7 +112,10 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
         .where('id', '=', anyId(p.ids))
         .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
     )
-    .with('counted', (q) => counting(q, -1, q.selectFrom('gone').select(['company', 'fleet_id', 'status']).as('w')))
+    .with('counted', (q) => {
+      const counted = q.selectFrom('gone').select(['company', 'fleet_id', 'status']);
+      return counting(q, -1, counted.where(ofFleetThatIsThere('gone', p.company)).as('w'));
+    })
     .with('told', (q) => {
       const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
       return recording(q, p, { 'contract.deleted': contractFacts(q, gone), 'vehicle.removed': inBatches(gone) });
@@ -111,31 +123,18 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     .selectNoFrom([]),
 );
 
-/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
-async function removeVehicles(ctx: Context, company: string, vehicles: { id: string; vin: string }[]) {
-  await remove(onPrimary(ctx), { ...byCaller(ctx), company, ids: vehicles.map(({ id }) => id) });
-  announceEvents(ctx);
-  ctx.services.changes.announceRemoval(company, vehicles);
-}
-
-// Vehicles of fleets that are being deleted (core/operations/delete-fleets.ts).
-
-const deleteRows = prepare((p: { company: string; ids: readonly string[] }) =>
-  db.deleteFrom('vehicle').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
-);
-
-/** Deletes locked vehicles, which nobody counts any more, with their contracts. */
-export async function removeFromFleet(
+/**
+ * Deletes locked vehicles with their contracts, and records both; in a statement of its own, since only one that begins when the
+ * vehicles are locked sees all of their contracts.
+ */
+export async function removeVehicles(
   ctx: Context,
   company: string,
-  { id, deletion }: Pick<Selectable<Tables['fleet']>, 'id' | 'deletion'>,
-  vehicles: { id: string; vin: string }[],
+  vehicles: readonly { id: string }[],
+  by = byCaller(ctx),
 ): Promise<void> {
-  const by: By = { ...bySystem(ctx), ...deletion };
-  const ids = vehicles.map((one) => one.id);
-  await removeContractsOfVehicles(ctx, company, ids, by);
-  await deleteRows(onPrimary(ctx), { company, ids });
-  await record(ctx, [{ type: 'vehicle.removed', company, fleetId: id, vehicles }], by);
+  await remove(onPrimary(ctx), { ...by, company, ids: vehicles.map(({ id }) => id) });
+  announceEvents(ctx);
 }
 
 interface WithVins {
@@ -158,7 +157,7 @@ const lockTheirs = prepare((p: WithVins) =>
 );
 
 const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
-  withVins(p).select(['id', 'vin', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
+  withVins(p).select(['id', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
 );
 
 /** Deletes the vehicles with these VINs that stand in fleets that are being deleted. */
@@ -166,9 +165,8 @@ export async function makeWay(ctx: Context, company: string, vins: readonly stri
   const fleets = await lockTheirs(onPrimary(ctx), { company, vins });
   if (fleets.length === 0) return;
   const vehicles = await lockNamed(onPrimary(ctx), { company, vins, fleets: fleets.map(({ id }) => id) });
-  const byFleet = Map.groupBy(vehicles, ({ fleet_id }) => fleet_id);
-  for (const fleet of fleets) {
-    const own = byFleet.get(fleet.id);
-    if (own) await removeFromFleet(ctx, company, fleet, own);
+  for (const { id, deletion } of fleets) {
+    const own = vehicles.filter(({ fleet_id }) => fleet_id === id);
+    await removeVehicles(ctx, company, own, { ...bySystem(ctx), ...deletion });
   }
 }

@@ -13,29 +13,16 @@ export const vehicleSchedule = scheduleOf('vehicle', (company) =>
   vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
 );
 
-/** A vehicle whose manufacturer is to be asked, claimed by this process until `until`. */
-export interface ClaimedVehicle {
-  id: string;
-  vin: string;
-  company: string;
-  manufacturer: string | null;
-  /** The claim's end; whoever stores an answer shows by it that the claim is still theirs. */
-  until: string;
-}
-
 /** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
 const LEASE_TIMEOUTS = 4;
-/** Storing comes after the asking. */
-const STORING_TIMEOUTS = 1;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
-/** When (ms since 1970) the asking about a claimed vehicle must be over. */
-export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number =>
-  Date.parse(until) - STORING_TIMEOUTS * timeoutMs(ctx);
+/** When (ms since 1970) the asking about a claimed vehicle must be over. Storing comes after it. */
+export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
 
 /** When claims that are made now end at the latest. */
-export const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
+const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
 interface Wanted {
   company: string;
@@ -67,12 +54,15 @@ const claim = prepare((p: Wanted & { process: string; now: Date; until: string }
  * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of a fleet that is being
  * deleted. Rows that another process is claiming are skipped, so that any number of processes share the work.
  */
-export async function claimDueVehicles(ctx: Context, wanted: Wanted): Promise<ClaimedVehicle[]> {
+export async function claimDueVehicles(ctx: Context, wanted: Wanted) {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
   const claimed = await claim(onPrimary(ctx), { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
+
+/** A vehicle whose manufacturer is to be asked. Whoever stores an answer shows by `until` that the claim is still theirs. */
+export type ClaimedVehicle = Awaited<ReturnType<typeof claimDueVehicles>>[number];
 
 const POSTPONED_AT_ONCE = 1000;
 
@@ -82,8 +72,7 @@ interface Hold {
   seconds: number;
 }
 
-/** `since` is `now` in seconds since 1970. */
-const postpone = prepare((p: Hold & { reason: string; now: Date; since: number }) => {
+const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
   const now = sql<string>`${p.now}::timestamptz`;
   return db
     .with('first', () =>
@@ -108,7 +97,7 @@ const postpone = prepare((p: Hold & { reason: string; now: Date; since: number }
       claimed_by: null,
       due_at: ({ ref }) =>
         // Not by an interval, which is added by the session's time zone.
-        sql<string>`to_timestamp(${p.since}::float8 + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
+        sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
       reason: ({ ref }) =>
         sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
     })
@@ -121,9 +110,7 @@ const postpone = prepare((p: Hold & { reason: string; now: Date; since: number }
  * since nobody can be asked about them; those that have no answer yet show why.
  */
 export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
-  const now = ctx.now();
-  const since = now.getTime() / 1000;
-  await postpone(onPrimary(ctx), { ...hold, reason: JSON.stringify(reason), now, since });
+  await postpone(onPrimary(ctx), { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
 
 // A process says that it is alive in one row of its own, however many vehicles it has claimed.
@@ -200,11 +187,12 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
 );
 
 /**
- * Makes the vehicles due that dead processes have claimed until `last` at most; gives when (ISO 8601) another process will be
+ * Makes the vehicles due that dead processes have claimed; gives when (ISO 8601) another process will be
  * dead unless it gives a sign, null where there is none.
  */
-export async function takeOverClaims(ctx: Context, last: Date): Promise<string | null> {
+export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const now = ctx.now();
+  const last = claimsEnd(ctx);
   const others = await findOthers(onPrimary(ctx), { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {

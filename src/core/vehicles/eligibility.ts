@@ -199,5 +199,5 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
 }
 
 /** The time after which a vehicle is asked about again; spread over a tenth, so that a big upload does not come due at once. */
-export const recheckAfter = (hours: number, vin: Expression<string>) =>
+export const recheckAfter = (hours: number | Expression<number>, vin: Expression<string>) =>
   sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;

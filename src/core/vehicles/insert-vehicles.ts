@@ -5,43 +5,28 @@ import { holdingFleet } from '../fleets/fleets.ts';
 import { scheduling } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
-import { isId, listRows, newId, prepare } from '../sql/sql.ts';
+import { isId, newId, prepare } from '../sql/sql.ts';
 import { db } from '../sql/tables.ts';
 import { type Vin, warningsText } from '../vin.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import { counting } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
-/** A list of each column of some rows. */
-type ListsOf<Row> = { [Column in keyof Row]: readonly Row[Column][] };
-
 /**
  * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
  * two lists in opposite order cannot wait for each other.
  */
-const insertNew = prepare((p: NewVehicles & ListsOf<ReadVin & { id: string }> & By) =>
-  db
+const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
+  const rows = sql<ReadVin & { id: string }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
+    sql`r(id uuid, vin text, manufacturer text, warnings text, supported boolean)`,
+  );
+  return db
     .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('made', (q) =>
       q
         .insertInto('vehicle')
         .columns(newVehicleColumns)
-        .expression(
-          q
-            .selectFrom([
-              'held',
-              listRows('r', {
-                id: [p.id, 'uuid'],
-                vin: [p.vin, 'text'],
-                manufacturer: [p.manufacturer, 'text'],
-                warnings: [p.warnings, 'text'],
-                supported: [p.supported, 'boolean'],
-              }),
-            ])
-            .select('r.id')
-            .select(newVehicle(p))
-            .orderBy('r.vin'),
-        )
+        .expression(q.selectFrom(['held', rows]).select('r.id').select(newVehicle(p)).orderBy('r.vin'))
         .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
         .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
@@ -52,41 +37,32 @@ const insertNew = prepare((p: NewVehicles & ListsOf<ReadVin & { id: string }> & 
       return recording(q, p, { 'vehicle.added': facts });
     })
     .selectFrom('made')
-    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]),
-);
+    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]);
+});
 
 /** Vehicles of a statement on shared connections: more would hold up those behind it. */
 const MOST_SHARED = 50;
 
-/** Vehicles by their VINs. */
 export type Vehicles = ReadonlyMap<string, Vehicle>;
 
 /** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
-  const vehicles = wanted.map(({ vin, warnings }) => ({
+  const vehicles = wanted.map((read) => ({
     id: newId(),
-    vin,
-    manufacturer: manufacturers.manufacturerOf(vin),
-    supported: manufacturers.supports(vin),
-    warnings,
+    ...read,
+    manufacturer: manufacturers.manufacturerOf(read.vin),
+    supported: manufacturers.supports(read.vin),
   }));
-  const values = {
-    ...newVehiclesOf(ctx, company, fleetId),
-    ...byCaller(ctx),
-    id: vehicles.map(({ id }) => id),
-    vin: vehicles.map(({ vin }) => vin),
-    manufacturer: vehicles.map(({ manufacturer }) => manufacturer),
-    warnings: wanted.map(warningsText),
-    supported: vehicles.map(({ supported }) => supported),
-  };
+  const rows = JSON.stringify(vehicles.map((one) => ({ ...one, warnings: warningsText(one) })));
+  const values = { ...newVehiclesOf(ctx, company, fleetId), ...byCaller(ctx), rows };
   const send = wanted.length > MOST_SHARED ? onPrimary : append;
-  const rows = await insertNew(send(ctx), values);
-  if (rows.length === 0) return new Map();
+  const inserted = await insertNew(send(ctx), values);
+  if (inserted.length === 0) return new Map();
   announceEvents(ctx);
   ctx.services.changes.announce('due', 'vehicle');
-  const dueTimes = new Map(rows.map(({ vin, due }) => [vin, due]));
+  const dueTimes = new Map(inserted.map(({ vin, due }) => [vin, due]));
   const made = vehicles.filter(({ vin }) => dueTimes.has(vin));
   const at = values.now.toISOString();
   return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));

@@ -52,43 +52,32 @@ const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
 );
 type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
 
-interface Moving {
-  company: string;
-  fleetId: string;
-  ids: readonly string[];
-}
-
-const moveThem = prepare((p: Moving) =>
+/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly string[] }) =>
   db
+    .with('contracts', (q) =>
+      q
+        .updateTable('contract')
+        .set({ fleet_id: p.fleetId })
+        .where('company', '=', p.company)
+        .where('vehicle_id', '=', anyId(p.ids)),
+    )
     .updateTable('vehicle')
     .set({ fleet_id: p.fleetId })
     .where('company', '=', p.company)
     .where('id', '=', anyId(p.ids)),
 );
 
-/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
-const moveContracts = prepare((p: Moving) =>
-  db
-    .updateTable('contract')
-    .set({ fleet_id: p.fleetId })
-    .where('company', '=', p.company)
-    .where('vehicle_id', '=', anyId(p.ids)),
-);
-
 /** Moves those locked vehicles that are elsewhere, with an event of the fleet that each leaves and of the one that it joins. */
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;
-  const which = { company, fleetId: to, ids: moving.map(({ id }) => id) };
-  await moveThem(onPrimary(ctx), which);
-  await moveContracts(onPrimary(ctx), which);
-  await countVehicles(
-    ctx,
-    moving.flatMap(({ fleet_id: from, status }) => [
-      { company, fleetId: from, status, delta: -1 },
-      { company, fleetId: to, status, delta: 1 },
-    ]),
-  );
+  await moveThem(onPrimary(ctx), { company, fleetId: to, ids: moving.map(({ id }) => id) });
+  const changes = moving.flatMap(({ fleet_id, status }) => [
+    { company, fleet_id, status, delta: -1 },
+    { company, fleet_id: to, status, delta: 1 },
+  ]);
+  await countVehicles(ctx, changes);
   const facts = [...Map.groupBy(moving, ({ fleet_id: from }) => from)].flatMap(([from, vehicles]) =>
     [from, to].map((fleetId): Fact => ({ type: 'vehicle.moved', company, fleetId, vehicles, data: { from, to } })),
   );

@@ -53,10 +53,10 @@ function reportsOf(ctx: Context): ProviderReport[] {
 }
 
 function ownReport(ctx: Context): ProviderReport {
-  const providers = ctx.services.manufacturers.state().map(({ id, asked, breaker, since, pausedSince, brands }) => ({
+  const providers = ctx.services.manufacturers.state().map(({ id, asked, since, brands }) => ({
     id,
     asked,
-    heldSince: breaker === 'CLOSED' ? isoOrNull(pausedSince) : isoOrNull(since),
+    heldSince: isoOrNull(since),
     brands: brands.map((brand) => ({ id: brand.id, heldSince: isoOrNull(brand.since) })),
   }));
   return { process: ctx.services.changes.process, at: ctx.now().getTime(), providers };

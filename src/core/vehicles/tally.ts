@@ -1,13 +1,13 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
-import { listRows, prepare } from '../sql/sql.ts';
+import { prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 
 /** A change of the number of vehicles of a status in a fleet. */
 interface Change {
   company: string;
-  fleetId: string;
+  fleet_id: string;
   status: string;
   delta: number;
 }
@@ -17,42 +17,23 @@ interface Change {
  * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/imports.md).
  */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
-  const sums = [...Map.groupBy(changes, ({ fleetId, status }) => `${fleetId} ${status}`).values()]
-    .map((same) => ({ ...(same[0] as Change), delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
+  const sums = [...Map.groupBy(changes, ({ fleet_id, status }) => `${fleet_id} ${status}`).values()]
+    .map((same) => ({ ...same[0], delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
     .filter(({ delta }) => delta !== 0);
-  if (sums.length === 0) return;
-  await insertCounts(onPrimary(ctx), {
-    companies: sums.map(({ company }) => company),
-    fleets: sums.map(({ fleetId }) => fleetId),
-    statuses: sums.map(({ status }) => status),
-    deltas: sums.map(({ delta }) => delta),
-  });
+  if (sums.length > 0) await insertCounts(onPrimary(ctx), { sums: JSON.stringify(sums) });
 }
 
-interface Counts {
-  companies: readonly string[];
-  fleets: readonly string[];
-  statuses: readonly string[];
-  deltas: readonly number[];
-}
+const columns = ['company', 'fleet_id', 'status', 'delta'] as const;
 
-const insertCounts = prepare((p: Counts) =>
-  db
+const insertCounts = prepare((p: { sums: string }) => {
+  const rows = sql<Change>`jsonb_to_recordset(${p.sums}::jsonb)`;
+  return db
     .insertInto('vehicle_tally')
-    .columns(['company', 'fleet_id', 'status', 'delta'])
+    .columns(columns)
     .expression((q) =>
-      q
-        .selectFrom(
-          listRows('r', {
-            company: [p.companies, 'text'],
-            fleet_id: [p.fleets, 'uuid'],
-            status: [p.statuses, 'text'],
-            delta: [p.deltas, 'int'],
-          }),
-        )
-        .selectAll(),
-    ),
-);
+      q.selectFrom(rows.as<'r'>(sql`r(company text, fleet_id uuid, status text, delta int)`)).select(columns),
+    );
+});
 
 /** A `with` clause that counts the vehicles which another clause adds (1) or deletes (-1). */
 export const counting = (
@@ -62,7 +43,7 @@ export const counting = (
 ) =>
   q
     .insertInto('vehicle_tally')
-    .columns(['company', 'fleet_id', 'status', 'delta'])
+    .columns(columns)
     .expression(
       db
         .selectFrom(written)

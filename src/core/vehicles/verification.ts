@@ -62,37 +62,21 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
       company,
       process: ctx.services.changes.process,
       // Facts contain text of a provider.
-      facts: mendedJson(own.map(factOf)),
+      facts: mendedJson(own.map(({ vehicle: { id, until }, verification }) => ({ id, until, ...verification }))),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
-      ...recheckHours(ctx),
+      hours: JSON.stringify(recheckHours(ctx)),
     });
     stored.push(...rows);
   }
   return stored;
 }
 
-const factOf = ({ vehicle, verification: v }: Verified) => ({
-  id: vehicle.id,
-  until: vehicle.until,
-  status: v.status,
-  reason: v.reason,
-  raw_answer: v.raw ?? null,
-  ...(v.status === 'PENDING'
-    ? { asked: v.asked, retry_after: v.retryAfter ?? 0 }
-    : {
-        manufacturer: v.manufacturer,
-        data_delivery: v.dataDelivery,
-        connectivity_status: v.connectivityStatus,
-        primary_user_assigned: v.primaryUserAssigned,
-      }),
-});
-
 type StoredVehicle = Awaited<ReturnType<typeof storeFacts>>[number];
 
-const tallyChanges = ({ company, fleet_id: fleetId, was, status }: StoredVehicle) => [
-  { company, fleetId, status: was, delta: -1 },
-  { company, fleetId, status, delta: 1 },
+const tallyChanges = ({ company, fleet_id, was, status }: StoredVehicle) => [
+  { company, fleet_id, status: was, delta: -1 },
+  { company, fleet_id, status, delta: 1 },
 ];
 
 const eligibilityChanged = (row: StoredVehicle): Fact => ({
@@ -103,33 +87,33 @@ const eligibilityChanged = (row: StoredVehicle): Fact => ({
   data: { from: row.was, to: row.status, manufacturer: row.manufacturer, reason: row.reason },
 });
 
-/** A row of the JSON in `facts`. */
+/** A row of the JSON in `facts`: a vehicle's id, the end of its claim, and a Verification. */
 interface FactRow {
   id: string;
   until: string;
   status: EligibilityStatus;
   reason: string | null;
-  raw_answer: string | null;
+  raw: string | null;
   asked: boolean;
-  retry_after: number;
+  retryAfter: number | null;
   manufacturer: string | null;
-  data_delivery: string;
-  connectivity_status: ConnectivityStatus | null;
-  primary_user_assigned: boolean | null;
+  dataDelivery: DataDelivery[];
+  connectivityStatus: ConnectivityStatus | null;
+  primaryUserAssigned: boolean | null;
 }
 const factRows = (facts: string) =>
   sql<FactRow>`jsonb_to_recordset(${facts}::jsonb)`.as<'f'>(sql`f(
-    id uuid, until timestamptz, status text, reason jsonb, raw_answer jsonb, asked boolean,
-    retry_after real, manufacturer text, data_delivery jsonb, connectivity_status text, primary_user_assigned boolean)`);
+    id uuid, until timestamptz, status text, reason jsonb, raw jsonb, asked boolean, "retryAfter" real, manufacturer text,
+    "dataDelivery" text[], "connectivityStatus" text, "primaryUserAssigned" boolean)`);
 
-/** Beside the facts, for how many hours an answer of each status is trusted. */
-interface Facts extends Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
+interface Facts {
   company: string;
   process: string;
   facts: string;
-  /** The ids of the facts. */
   ids: readonly string[];
   now: Date;
+  /** JSON of recheckHours. */
+  hours: string;
 }
 
 /** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
@@ -175,28 +159,23 @@ const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
     .where('v.company', '=', p.company)
     .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
 
-/** An answer stands until it has aged. */
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
-  const of = (status: EligibilityStatus) => sql`${told.ref('fact.status')} = ${sql.lit(status)}`;
-  const after = (hours: number) => recheckAfter(hours, told.ref('v.vin'));
+  const hours = sql<number>`(${p.hours}::jsonb ->> ${told.ref('fact.status')})::int`;
   return storing(q, p)
     .set({
       status: ({ ref }) => ref('fact.status'),
       reason: ({ ref }) => ref('fact.reason'),
-      raw_answer: ({ ref }) => ref('fact.raw_answer'),
+      raw_answer: ({ ref }) => ref('fact.raw'),
       manufacturer: ({ fn }) => fn.coalesce('fact.manufacturer', 'v.manufacturer'),
-      data_delivery: ({ ref }) =>
-        sql<DataDelivery[]>`array(select jsonb_array_elements_text(${ref('fact.data_delivery')}))`,
-      connectivity_status: ({ ref }) => ref('fact.connectivity_status'),
-      primary_user_assigned: ({ ref }) => ref('fact.primary_user_assigned'),
+      data_delivery: ({ ref }) => ref('fact.dataDelivery'),
+      connectivity_status: ({ ref }) => ref('fact.connectivityStatus'),
+      primary_user_assigned: ({ ref }) => ref('fact.primaryUserAssigned'),
       attempts: (eb) => eb('v.faults', '+', sql.lit(1)),
       faults: 0,
       verified_at: now,
       claimed_by: null,
-      due_at: sql<Date>`${now} + case when ${of('ELIGIBLE')} then ${after(p.ELIGIBLE)}
-        when ${of('INELIGIBLE')} then ${after(p.INELIGIBLE)}
-        when ${of('UNSUPPORTED')} then ${after(p.UNSUPPORTED)} else ${after(p.FAILED)} end`,
+      due_at: sql<Date>`${now} + ${recheckAfter(hours, told.ref('v.vin'))}`,
     })
     .where('fact.status', '<>', sql.lit('PENDING'))
     .returning(['v.due_at', sql.lit(true).as('answered')]);
@@ -208,7 +187,7 @@ const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
   told.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
 
 function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
-  const [vin, retryAfter] = [told.ref('v.vin'), told.ref('fact.retry_after')];
+  const [vin, retryAfter] = [told.ref('v.vin'), sql`coalesce(${told.ref('fact.retryAfter')}, 0)`];
   const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${told.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;
   return storing(q, p)
     .set({

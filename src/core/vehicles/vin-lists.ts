@@ -16,7 +16,6 @@ const vinsMeaning = {
 export const addMode = z.enum(addModes, 'is partial or atomic');
 export type AddMode = z.output<typeof addMode>;
 
-/** Options of adding vehicles, by a list or by a file. */
 export const addOptions = {
   mode: addMode
     .nullish()
@@ -86,14 +85,16 @@ export type AddedVehicles = z.output<typeof addedVehicles>;
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
 const idsMeaning = { description: 'Ids of vehicles.', examples: [['019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c']] };
-const named = { ids: names.meta(idsMeaning), vins: names.meta(vinsMeaning) };
+const namedOf = (fleet: string) =>
+  z.object({
+    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: fleet }),
+    ids: names.meta(idsMeaning),
+    vins: names.meta(vinsMeaning),
+  });
 
-export const deleteVehiclesInput = z
-  .object({
-    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet; vehicles of others are left alone.' }),
-    ...named,
-  })
-  .describe('The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.');
+export const deleteVehiclesInput = namedOf('The fleet; vehicles of others are left alone.').describe(
+  'The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.',
+);
 
 export const deletedVehicle = vehicle.pick({ id: true, vin: true }).describe('A vehicle that is no more.');
 export const vehiclesNotFound = z
@@ -107,12 +108,9 @@ export const deletedVehicles = z
   .meta({ id: 'DeletedVehicles', description: 'What was deleted, and what was not there.' });
 export type DeletedVehicles = z.output<typeof deletedVehicles>;
 
-export const moveVehiclesInput = z
-  .object({
-    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet that they are to belong to.' }),
-    ...named,
-  })
-  .describe('The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.');
+export const moveVehiclesInput = namedOf('The fleet that they are to belong to.').describe(
+  'The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.',
+);
 
 export const movedVehicle = vehicle
   .pick({ id: true, vin: true })
@@ -136,7 +134,6 @@ export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
   .describe('Which vehicles to verify again.');
 
-/** Vehicles as a caller names them, by ids or VINs. */
 interface Lists {
   ids?: readonly string[] | null | undefined;
   vins?: readonly string[] | null | undefined;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
-import { createFleet, deleteFleet, updateFleet } from '../../core/fleets/write-fleets.ts';
+import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
+import { deleteFleet } from '../../core/operations/delete-fleets.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { addById, connectionType, pageArgs } from './connection.ts';
