@@ -9,6 +9,7 @@
 import { Readable } from 'node:stream';
 import { readCsv } from '../src/core/imports/table.ts';
 import { readVin } from '../src/core/vin.ts';
+import { median } from './support/measure.ts';
 
 const rows = Number(process.argv[2] ?? 1_000_000);
 const rounds = Number(process.argv[3] ?? 5);
@@ -61,7 +62,6 @@ for (let round = 0; round < rounds; round++) {
   for (const [name, run] of runs) seconds.get(name)?.push(await run());
 }
 
-const median = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 const base = median(seconds.get('one column') ?? []);
 console.table(
   Object.fromEntries(

@@ -7,8 +7,9 @@ import { READING } from './database.ts';
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
 /** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
-const FAULT = ['code', 'detail', 'hint', 'table', 'column', 'constraint', 'routine'] as const;
-type Fault = { message: string } & Partial<Record<(typeof FAULT)[number], string>>;
+const FAULT = ['message', 'code', 'detail', 'hint', 'table', 'column', 'constraint', 'routine'] as const;
+type Fault = Partial<Record<(typeof FAULT)[number], string>>;
+const faultOf = (error: Fault): Fault => Object.fromEntries(FAULT.map((name) => [name, error[name]]));
 
 export type Reply =
   | 'ready'
@@ -34,12 +35,6 @@ async function run(sql: string, parameters: readonly unknown[], asTexts: boolean
   const result =
     parameters.length > 0 ? await pg.query(sql, [...parameters], options) : (await pg.exec(sql, options)).at(-1);
   return { command: result?.command ?? '', rowCount: result?.rowCount ?? 0, rows: result?.rows ?? [] };
-}
-
-function faultOf(error: unknown): Fault {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const parts: Partial<Fault> = error;
-  return { message: error.message, ...Object.fromEntries(FAULT.map((name) => [name, parts[name]])) };
 }
 
 port.on('message', async (request: Request) => {

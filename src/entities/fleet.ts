@@ -75,12 +75,7 @@ export const Vehicle = defineEntity({
     connectivityStatus: p.enum(connectivityStatuses).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
     /** Why the answer is what it is; while there is none, why the last attempt gave none. */
-    reason: json<{
-      code: string;
-      message: string;
-      actor: (typeof actors)[number];
-      retryable: boolean;
-    }>().nullable(),
+    reason: json<{ code: string; message: string; actor: (typeof actors)[number]; retryable: boolean }>().nullable(),
     /** How often the manufacturer was asked for the present answer. */
     attempts: p.integer().default(0),
     /** How often in a row it was asked without an answer. */

@@ -45,6 +45,9 @@ export const Import = defineEntity({
   },
 });
 
+/** The import is a part of the key. */
+const ofImport = () => p.manyToOne(Import).ref().primary().joinColumns('company', 'import_id');
+
 /** Good rows of a running import, thousands at a time. Unlogged: a crash loses them, so that they are counted before they are stored. */
 export const ImportBatch = defineEntity({
   name: 'ImportBatch',
@@ -53,8 +56,7 @@ export const ImportBatch = defineEntity({
     company: p.text().persist(false),
     importId: p.uuid().persist(false),
     // No foreign key: forgetUnowned (core/imports/run.ts) deletes batches without a running import.
-    import: () =>
-      p.manyToOne(Import).ref().primary().joinColumns('company', 'import_id').createForeignKeyConstraint(false),
+    import: () => ofImport().createForeignKeyConstraint(false),
     firstRow: p.integer().primary(),
     rows: integers(),
     vins: texts(),
@@ -74,14 +76,7 @@ export const ImportRejection = defineEntity({
   properties: {
     company: p.text().persist(false),
     importId: p.uuid().persist(false),
-    import: () =>
-      p
-        .manyToOne(Import)
-        .ref()
-        .primary()
-        .joinColumns('company', 'import_id')
-        .deleteRule('cascade')
-        .updateRule('no action'),
+    import: () => ofImport().deleteRule('cascade').updateRule('no action'),
     row: p.integer().primary(),
     value: p.text(),
     code: p.text(),

@@ -33,12 +33,11 @@ export interface Step {
   place?: 'inside' | 'apart';
 }
 
-/** Facts that are known only after the answer; `labels` are attributes, too. */
+/** Facts that are known only after the answer; `labels` are attributes, too, with `error.type` if it failed. */
 interface Answered {
   name: string;
   attributes: Attributes;
   labels: Attributes;
-  failed: boolean;
 }
 
 interface Gauge {
@@ -126,8 +125,8 @@ export class Telemetry {
     const caller = propagation.extract(context.active(), headers);
     const start = performance.now();
     const serve = (span: Span) =>
-      work(({ name, attributes, labels, failed }) => {
-        if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+      work(({ name, attributes, labels }) => {
+        if (labels['error.type']) span.setStatus({ code: SpanStatusCode.ERROR });
         span.updateName(name).setAttributes(this.#masked({ ...attributes, ...labels }));
         span.end();
         this.#measure('http.server.request.duration', start, labels);

@@ -34,7 +34,6 @@ export const traces =
             ...(route && { 'http.route': route }),
             ...(failed && { 'error.type': code ?? String(status) }),
           },
-          failed,
         });
       });
       next();
