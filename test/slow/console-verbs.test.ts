@@ -109,7 +109,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
   test('vehicles are sorted by the heads of their columns, and the next page begins at the top', async () => {
     const fleet = await createFleet(demo, { name: 'Sorted' });
-    const vins = newVins(30);
+    const vins = newVins(60);
     await addVehicles(demo, vins, fleet);
     const page = await openConsole(`#/fleets/${fleet.id}`);
     await page.getByRole('link', { name: 'VIN' }).click();

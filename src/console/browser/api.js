@@ -55,7 +55,7 @@ export const askIfAllowed = (query, variables) =>
 
 /** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
 export function dataOf(text) {
-  const { data, errors } = readJson(text);
+  const { data, errors } = readJson(text) ?? {};
   if (!data && !errors?.length) throw unreachable();
   away.value = false;
   if (!errors?.length) return data;
@@ -64,11 +64,11 @@ export function dataOf(text) {
   throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);
 }
 
-function readJson(text) {
+/** What JSON says; nothing where a text is none, such as what a proxy answers. */
+export function readJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy before the gateway has answered.
-    return {};
+    return undefined;
   }
 }

@@ -1,11 +1,9 @@
 import { render } from 'preact';
 import { Activity } from './activity.js';
 import { Attention } from './attention.js';
-import { Contract } from './contract.js';
-import { Contracts } from './contracts.js';
+import { Contract, Contracts } from './contracts.js';
 import { Dialogs } from './dialog.js';
-import { Fleet } from './fleet.js';
-import { Fleets } from './fleets.js';
+import { Fleet, Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
 import { Manufacturers } from './manufacturers.js';
@@ -18,26 +16,21 @@ import { company, token } from './session.js';
 import { Shell } from './shell.js';
 import { Lapsed, SignIn } from './sign-in.js';
 import { Toast } from './toast.js';
-import { Vehicle } from './vehicle.js';
-import { Vehicles } from './vehicles.js';
-import { Webhook } from './webhook.js';
-import { Webhooks } from './webhooks.js';
+import { Vehicle, Vehicles } from './vehicles.js';
+import { Webhook, Webhooks } from './webhooks.js';
 
-/** By the first part of the address. */
+/** By the first part of the address: a page, and that of one of the things that it lists. */
 const pages = {
-  '': Overview,
-  fleets: Fleets,
-  vehicles: Vehicles,
-  contracts: Contracts,
-  attention: Attention,
-  activity: Activity,
-  webhooks: Webhooks,
-  manufacturers: Manufacturers,
-  search: SearchPage,
+  '': [Overview],
+  fleets: [Fleets, Fleet],
+  vehicles: [Vehicles, Vehicle],
+  contracts: [Contracts, Contract],
+  attention: [Attention],
+  activity: [Activity],
+  webhooks: [Webhooks, Webhook],
+  manufacturers: [Manufacturers],
+  search: [SearchPage],
 };
-
-/** One of those that a page lists. */
-const details = { fleets: Fleet, vehicles: Vehicle, contracts: Contract, webhooks: Webhook };
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">
@@ -46,8 +39,8 @@ function Nowhere() {
 }
 
 function pageAt(/** @type {any} */ [name = '', id, side]) {
-  const known = id && Object.hasOwn(details, name) ? details : pages;
-  const component = Object.hasOwn(known, name) && known[name];
+  const [list, detail = list] = Object.hasOwn(pages, name) ? pages[name] : [];
+  const component = id ? detail : list;
   return component
     ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
     : html`<${Nowhere} key="nowhere" />`;

@@ -1,7 +1,7 @@
 import { ask, fieldError } from './api.js';
 import { openDialog } from './dialog.js';
 import { counted, html, t } from './html.js';
-import { Table } from './table.js';
+import { RefusedTable } from './refused.js';
 import { localTime } from './time.js';
 import { explain } from './words.js';
 
@@ -69,16 +69,16 @@ export const createContracts = (vehicles, done) =>
     wide: true,
     send: async (values, run) => {
       const input = inputOf(values);
-      const outcomes = [];
+      const failed = [];
       for (const { id, vin, fleet } of vehicles) {
-        outcomes.push({ id, vin, error: await createOne({ ...input, vin, fleetId: fleet.id }, run, id) });
+        const error = await createOne({ ...input, vin, fleetId: fleet.id }, run, id);
+        if (error) failed.push({ id, value: vin, message: explain(error) });
       }
-      const failed = outcomes.filter(({ error }) => error);
       done();
       const made = t('{contracts} created', { contracts: counted(vehicles.length - failed.length, 'contract') });
       if (failed.length === 0) return `${made}.`;
       const without = t('{vehicles} got none', { vehicles: counted(failed.length, 'vehicle') });
-      return { title: `${made}; ${without}`, body: refusedTable(failed) };
+      return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${failed} />` };
     },
   });
 
@@ -92,13 +92,6 @@ async function createOne(input, run, part) {
     return error;
   }
 }
-
-const refusedColumns = [
-  { name: t('VIN'), kind: 'vin main', cell: ({ vin }) => vin },
-  { name: t('Why'), kind: 'note', cell: ({ error }) => explain(error) },
-];
-const refusedTable = (rows) =>
-  html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
 
 /** Another person may have deleted the contract meanwhile. */
 function unlessGone(error) {

@@ -6,9 +6,6 @@ export async function saveAnswer(address, name, accept = 'text/csv') {
   save(await answer.blob(), name);
 }
 
-/** The refused rows of an import, as the file that the gateway makes of them. Throws ApiError. */
-export const saveRefused = (importId, name) => saveAnswer(`/imports/${importId}/rejected.csv`, name);
-
 async function askFor(address, accept) {
   const answer = await fetch(address, { headers: { accept, ...authorization() } }).catch(() => {
     throw unreachable();

@@ -7,28 +7,16 @@ const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes
 export function DropZone({ name, take }) {
   const [over, setOver] = useState(false);
   useEffect(() => {
-    let inside = 0;
-    const listen = /** @type {Record<string, any>} */ ({
-      dragenter: (event) => {
-        if (!hasFiles(event)) return;
-        inside += 1;
-        setOver(true);
-      },
-      dragleave: (event) => {
-        if (!hasFiles(event)) return;
-        inside = Math.max(0, inside - 1);
-        if (inside === 0) setOver(false);
-      },
-      drop: ({ dataTransfer }) => {
-        inside = 0;
-        setOver(false);
-        if (dataTransfer?.files.length) take([...dataTransfer.files]);
-      },
+    const gone = new AbortController();
+    const on = (type, listener) => addEventListener(type, listener, { signal: gone.signal });
+    on('dragover', (event) => setOver(hasFiles(event)));
+    // It may only leave one element for another.
+    on('dragleave', ({ relatedTarget }) => relatedTarget || setOver(false));
+    on('drop', ({ dataTransfer }) => {
+      setOver(false);
+      if (dataTransfer?.files.length) take([...dataTransfer.files]);
     });
-    for (const [event, listener] of Object.entries(listen)) addEventListener(event, listener);
-    return () => {
-      for (const [event, listener] of Object.entries(listen)) removeEventListener(event, listener);
-    };
+    return () => gone.abort();
   }, []);
   return (
     over &&

@@ -5,7 +5,7 @@ import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
 import { route } from './router.js';
 import { Time } from './time.js';
-import { uploadForm } from './upload-form.js';
+import { uploadForm } from './upload-panel.js';
 
 const LAST = 50;
 

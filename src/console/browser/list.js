@@ -7,6 +7,8 @@ import { Search } from './search.js';
 import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
 
+const PAGE = 50;
+
 /**
  * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `filterOf` makes a filter of
  * the fields above it, `save` a file of the whole list. What is not named here is for the table, or for what is to `show` in its place.
@@ -16,7 +18,6 @@ export function List({
   wakes,
   filters,
   filterOf,
-  size = 25,
   what,
   verbs,
   empty,
@@ -27,7 +28,7 @@ export function List({
   ...table
 }) {
   const { parts, query } = route.value;
-  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, size) };
+  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, PAGE) };
   const { data, error, loading, reload } = useQuery(document, asked, wakes);
   const selection = useSelection();
   const [list] = Object.values(data ?? {});

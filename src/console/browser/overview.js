@@ -5,7 +5,7 @@ import { newFleet } from './fleet-verbs.js';
 import { Beginning } from './fleets.js';
 import { count, counted, html, t } from './html.js';
 import { Page } from './page.js';
-import { Failure, Summary } from './parts.js';
+import { Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Time } from './time.js';
@@ -37,14 +37,12 @@ const series = [
 export function Overview() {
   const first = Math.floor(Date.now() / DAY_MS) - DAYS + 1;
   const from = new Date(first * DAY_MS).toISOString();
-  const { data, error, reload } = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
-  const { company, providers = [] } = data ?? {};
-  const about = company && said(company);
-  return html`<${Page} title="Overview" about=${about ?? html`<span class="blank word" />`}
+  const asked = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
+  const { company, providers = [], fleets } = asked.data ?? {};
+  return html`<${Page} title="Overview" asked=${asked} about=${company && said(company)}
     actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
-    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${data.fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
+    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
     ${company?.fleetCount > 0 && html`<${Today} />`}
   <//>`;
 }

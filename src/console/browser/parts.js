@@ -61,7 +61,7 @@ export const Failure = ({ error, retry, about }) => html`<div class="failure" ro
 </div>`;
 
 /** A link to a page of the console. */
-export const link = (parts, text) => html`<a href=${hrefOf(parts)}>${text}</a>`;
+export const link = (parts, text, query = {}) => html`<a href=${hrefOf(parts, query)}>${text}</a>`;
 
 /** Something in place of rows that are on their way. */
 export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
@@ -78,8 +78,8 @@ export function Pager({ info, total, what, parts, query, children }) {
     ${
       (hasPreviousPage || hasNextPage) &&
       html`<nav aria-label="Pages">
-      <${Step} href=${hasPreviousPage && hrefOf(parts, { ...rest, before: startCursor })}>Previous<//>
-      <${Step} href=${hasNextPage && hrefOf(parts, { ...rest, after: endCursor })}>Next<//>
+      ${hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...rest, before: startCursor })}>Previous</a>`}
+      ${hasNextPage && html`<a class="button" href=${hrefOf(parts, { ...rest, after: endCursor })}>Next</a>`}
     </nav>`
     }
   </div>`;
@@ -94,11 +94,6 @@ export function Earlier({ info, parts, query, children }) {
     ${more && html`<a class="button" href=${hrefOf(parts, { ...rest, ...more })}>Earlier</a>`}
   </div>`;
 }
-
-const Step = ({ href, children }) =>
-  href
-    ? html`<a class="button" href=${href}>${children}</a>`
-    : html`<span class="button off" aria-disabled="true" role="link">${children}</span>`;
 
 /** The number of a thing, and its name below. */
 export const Fact = ({ label, children }) => html`<div class="fact"><dt>${label}</dt><dd>${children}</dd></div>`;

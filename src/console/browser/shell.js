@@ -1,11 +1,11 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { away } from './api.js';
 import { html, t } from './html.js';
 import { leave } from './issuer.js';
+import { language, languages, speak } from './languages/language.js';
 import { live } from './live.js';
 import { route } from './router.js';
 import { company } from './session.js';
-import { LanguageSwitch, ThemeSwitch } from './switches.js';
 
 const places = [
   { name: t('Overview'), href: '#/', of: [''] },
@@ -65,3 +65,30 @@ export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden
   <rect x="7" y="14" width="12" height="4" rx="2" opacity=".8" />
   <rect x="7" y="20" width="7" height="4" rx="2" opacity=".6" />
 </svg>`;
+
+const KEY = 'fleet-gateway-theme';
+const themes = {
+  system: { name: t('Theme: that of your system'), sign: '◐', next: 'light' },
+  light: { name: t('Theme: light'), sign: '☀\ufe0e', next: 'dark' },
+  dark: { name: t('Theme: dark'), sign: '☾', next: 'system' },
+};
+const { dataset } = document.documentElement;
+
+/** Goes from one theme to the next; the browser keeps it, and theme.js sets it on the next visit. */
+export function ThemeSwitch() {
+  const [theme, setTheme] = useState((dataset.theme ?? '') in themes ? dataset.theme : 'system');
+  const { name, sign, next } = themes[theme];
+  const change = () => {
+    dataset.theme = next;
+    if (next === 'system') localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, next);
+    setTheme(next);
+  };
+  return html`<button type="button" class="quiet" aria-label=${name} title=${name} onClick=${change}>${sign}</button>`;
+}
+
+/** All languages, each in its own words; the page is shown anew in the chosen one. */
+export const LanguageSwitch = () =>
+  html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
+    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003${name}`}</option>`)}
+  </select>`;

@@ -1,6 +1,8 @@
+import { fieldError } from './api.js';
+import { openDialog } from './dialog.js';
 import { count, counted, html, t } from './html.js';
 import { RefusedTable, SaveRefused } from './refused.js';
-import { dismiss, sendAgain, uploads } from './uploads.js';
+import { dismiss, sendAgain, startUpload, uploads } from './uploads.js';
 import { bytes, explain } from './words.js';
 
 /** The files of a fleet that are on their way, or have just arrived. */
@@ -63,3 +65,24 @@ function Report({ id, name, summary, rejected, sheet, options }) {
 
 const Count = ({ label, value, bad }) =>
   html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${count(value)}</dd></div>`;
+
+/** The files that choosers offer. */
+export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';
+
+const fields = [
+  { name: 'file', label: t('File'), type: 'file', accept: accepted },
+  { name: 'dryRun', label: t('Only check it, and store nothing'), type: 'check', value: true },
+  { name: 'atomic', label: t('Add none if a row is refused'), type: 'check' },
+];
+
+/** Asks for a file, and whether it is to be stored. */
+export const uploadForm = (fleetId) =>
+  openDialog({
+    title: t('Check a file'),
+    fields,
+    verb: t('Send'),
+    send: ({ file, dryRun, atomic }) => {
+      if (!file.name) throw fieldError('file', t('Choose a file.'));
+      startUpload(fleetId, file, { dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' });
+    },
+  });
