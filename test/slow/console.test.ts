@@ -91,20 +91,20 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.goBack();
     await row(page, refused).waitFor();
 
-    await page.getByLabel('Order').selectOption('Newest first');
+    await page.getByRole('combobox', { name: 'Order' }).selectOption('Newest first');
     await rows(page).first().getByText(unsupported).waitFor();
     await page.getByRole('link', { name: 'Next' }).click();
     await rows(page)
       .first()
       .getByText(vins[11] ?? '')
       .waitFor();
-    await page.getByLabel('Order').selectOption('Oldest first');
+    await page.getByRole('combobox', { name: 'Order' }).selectOption('Oldest first');
     await rows(page)
       .first()
       .getByText(vins[0] ?? '')
       .waitFor();
 
-    await page.getByLabel('Status').selectOption('Not eligible');
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('Not eligible');
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     expect(await row(page, refused).innerText()).toMatch(
       /The manufacturer says that this vehicle is not eligible.*Manufacturer’s turn/s,

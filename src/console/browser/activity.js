@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
 import { count, counted, html, locale, t } from './html.js';
 import { Listing } from './list.js';
-import { Page } from './page.js';
-import { Earlier, Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Failure, Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
 import { Search } from './search.js';
 import { sentenceOf } from './sentences.js';
-import { Time } from './time.js';
 import { eventTypes } from './words.js';
 
 /** More vehicles of an event are only counted. */

@@ -3,15 +3,14 @@ import { Activity } from './activity.js';
 import { Attention } from './attention.js';
 import { Contract, Contracts } from './contracts.js';
 import { Dialogs } from './dialog.js';
+import { Finder } from './finder.js';
 import { Fleet, Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
 import { Manufacturers } from './manufacturers.js';
 import { Overview } from './overview.js';
-import { Page } from './page.js';
-import { Empty } from './parts.js';
+import { Empty, Page } from './parts.js';
 import { route } from './router.js';
-import { SearchPage } from './search-page.js';
 import { company, token } from './session.js';
 import { Shell } from './shell.js';
 import { Lapsed, SignIn } from './sign-in.js';
@@ -29,7 +28,7 @@ const pages = {
   activity: [Activity],
   webhooks: [Webhooks, Webhook],
   manufacturers: [Manufacturers],
-  search: [SearchPage],
+  search: [Overview],
 };
 
 function Nowhere() {
@@ -48,7 +47,7 @@ function pageAt(/** @type {any} */ [name = '', id, side]) {
 
 function App() {
   if (!token.value) return html`<${SignIn} /><${Toast} />`;
-  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Lapsed} /><${Toast} />`;
+  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} /><${Lapsed} /><${Toast} />`;
 }
 
 // A file that misses its place must not take the page away.

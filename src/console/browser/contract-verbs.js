@@ -1,8 +1,8 @@
-import { ask, fieldError } from './api.js';
+import { ask, fieldError, unless } from './api.js';
 import { openDialog } from './dialog.js';
 import { counted, html, t } from './html.js';
+import { localTime } from './parts.js';
 import { RefusedTable } from './refused.js';
-import { localTime } from './time.js';
 import { explain } from './words.js';
 
 const createContract =
@@ -13,12 +13,14 @@ const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vi
 
 const YEAR_MS = 365 * 86_400_000;
 
+const onePack = t('A vehicle has one contract for a pack at a time.');
+
 function contractFields() {
   const from = new Date();
   from.setHours(24, 0, 0, 0);
   return [
     { name: 'name', label: t('Name') },
-    { name: 'pack', label: t('Pack of data services'), hint: t('A vehicle has one contract for a pack at a time.') },
+    { name: 'pack', label: t('Pack of data services'), hint: onePack },
     { name: 'description', label: t('What it is for'), type: 'area', rows: 2 },
     { name: 'from', label: t('From'), type: 'datetime-local', value: localTime(from) },
     { name: 'to', label: t('To'), type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
@@ -67,12 +69,14 @@ export const createContracts = (vehicles, done) =>
     fields: contractFields(),
     verb: t('Create contracts'),
     wide: true,
-    send: async (values, run) => {
+    send: async (values, run, tell) => {
       const input = inputOf(values);
       const failed = [];
-      for (const { id, vin, fleet } of vehicles) {
-        const error = await createOne({ ...input, vin, fleetId: fleet.id }, run, id);
+      for (const [at, { id, vin, fleet }] of vehicles.entries()) {
+        const own = { ...input, vin, fleetId: fleet.id };
+        const { error } = await run(createContract, { input: own }, id).catch(ofOne);
         if (error) failed.push({ id, value: vin, message: explain(error) });
+        tell(at + 1, vehicles.length);
       }
       done();
       const made = t('{contracts} created', { contracts: counted(vehicles.length - failed.length, 'contract') });
@@ -82,21 +86,8 @@ export const createContracts = (vehicles, done) =>
     },
   });
 
-/** Gives the error of a vehicle alone; one of the form or of the gateway concerns all, and is thrown. */
-async function createOne(input, run, part) {
-  try {
-    await run(createContract, { input }, part);
-    return null;
-  } catch (error) {
-    if (!['CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND'].includes(error.code)) throw error;
-    return error;
-  }
-}
-
-/** Another person may have deleted the contract meanwhile. */
-function unlessGone(error) {
-  if (error.code !== 'CONTRACT_NOT_FOUND') throw error;
-}
+/** Errors of a vehicle alone; one of the form or of the gateway concerns all. */
+const ofOne = unless('CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND');
 
 /** Asks whether contracts are to be deleted; `done` is called when they are. */
 export function removeContracts(contracts, done = () => {}) {
@@ -109,8 +100,12 @@ export function removeContracts(contracts, done = () => {}) {
     about: `${one ? `${t('It is that of {vin}.', vehicle)} ` : ''}${t('This cannot be undone.')}`,
     verb: t('Delete'),
     danger: true,
-    send: async (_, run) => {
-      for (const { id } of contracts) await run(deleteContract, { id }, id).catch(unlessGone);
+    send: async (_, run, tell) => {
+      for (const [at, { id }] of contracts.entries()) {
+        // Another person may have deleted it meanwhile.
+        await run(deleteContract, { id }, id).catch(unless('CONTRACT_NOT_FOUND'));
+        tell(at + 1, contracts.length);
+      }
       done();
       return `${t('{things} deleted', { things: counted(contracts.length, 'contract') })}.`;
     },

@@ -1,19 +1,17 @@
 import { EventList } from './activity.js';
 import { ContractBadge, contractColumns, contractStates, Period } from './columns.js';
 import { newContract, removeContracts } from './contract-verbs.js';
-import { useFleetOptions } from './fleet-choice.js';
+import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
-import { Page } from './page.js';
-import { Empty, Fact, Waiting } from './parts.js';
+import { Day, Empty, Fact, Page, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
-import { Day } from './time.js';
 import { byCreation } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount
+    totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes { id name pack status from to vehicle { id vin } fleet { id name } }
   }
@@ -33,6 +31,8 @@ const filterOf = (query) => ({
   ...(query.fleet && { fleetId: query.fleet }),
 });
 
+const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
+
 /** The contracts of all vehicles. */
 export function Contracts() {
   const filters = [
@@ -42,8 +42,7 @@ export function Contracts() {
   ];
   const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
   return html`<${Page} title="Contracts" about="What ties your vehicles to packs of data services." actions=${make}>
-    <${List} label="Contracts" what="contract" document=${contractsQuery}
-      wakes=${({ type }) => /^(contract|vehicle|fleet)/i.test(type)} filters=${filters} filterOf=${filterOf}
+    <${List} label="Contracts" what="contract" filters=${filters} asks=${asks}
       columns=${[name, vehicle, fleet, pack, from, to, status]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
       verbs=${[{ name: t('Delete …'), run: removeContracts, danger: true }]} empty=${nothing} />
   <//>`;

@@ -1,16 +1,13 @@
 import { useRef } from 'preact/hooks';
 import { Runs } from './activity.js';
-import { addVins } from './add-vins.js';
-import { DropZone } from './drop-zone.js';
-import { editFleet, newFleet, removeFleet } from './fleet-verbs.js';
+import { addVins, editFleet, newFleet, removeFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
 import { Imports } from './imports.js';
 import { List } from './list.js';
-import { Page, Sides } from './page.js';
-import { Bar, Empty, Legend, link, Summary } from './parts.js';
+import { Bar, Empty, Legend, link, Page, Sides, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
-import { accepted, UploadPanel } from './upload-panel.js';
+import { accepted, DropZone, UploadPanel } from './upload-panel.js';
 import { startUpload } from './uploads.js';
 import { VehicleList } from './vehicles.js';
 import { byCreation } from './words.js';
@@ -35,8 +32,8 @@ const fields = [
 /** All fleets, each with its bar. */
 export const Fleets = () =>
   html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
-    <${List} label="Fleets" what="fleet" document=${fleetsQuery} filters=${fields}
-      filterOf=${({ name }) => (name ? { name } : {})} empty=${nothing} show=${Cards} waiting="card" />
+    <${List} label="Fleets" what="fleet" filters=${fields} empty=${nothing} show=${Cards}
+      asks=${{ document: fleetsQuery, filterOf: ({ name }) => (name ? { name } : {}) }} />
   <//>`;
 
 const make = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;

@@ -1,9 +1,7 @@
 import { html, t } from './html.js';
-import { Page } from './page.js';
-import { Waiting } from './parts.js';
+import { Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
-import { Time } from './time.js';
 
 const manufacturersQuery = `query Manufacturers {
   manufacturers { id name provider supported }

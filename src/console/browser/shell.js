@@ -1,23 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { away } from './api.js';
+import { openFinder, places } from './finder.js';
 import { html, t } from './html.js';
 import { leave } from './issuer.js';
 import { language, languages, speak } from './languages/language.js';
 import { live } from './live.js';
-import { route } from './router.js';
+import { hrefOf, route } from './router.js';
 import { company } from './session.js';
-
-const places = [
-  { name: t('Overview'), href: '#/', of: [''] },
-  { name: t('Fleets'), href: '#/fleets', of: ['fleets'] },
-  { name: t('Vehicles'), href: '#/vehicles', of: ['vehicles'] },
-  { name: t('Contracts'), href: '#/contracts', of: ['contracts'] },
-  { name: t('Attention'), href: '#/attention', of: ['attention'] },
-  { name: t('Activity'), href: '#/activity', of: ['activity'] },
-  { name: t('Webhooks'), href: '#/webhooks', of: ['webhooks'] },
-  { name: t('Manufacturers'), href: '#/manufacturers', of: ['manufacturers'] },
-  { name: t('Search'), href: '#/search', of: ['search'] },
-];
 
 /** The head and the frame of every page. */
 export function Shell({ children }) {
@@ -29,12 +18,10 @@ export function Shell({ children }) {
       <div class="inner">
         <a class="brand" href="#/"><${Mark} />Fleet Gateway</a>
         <nav aria-label="Console">
-          ${places.map(
-            ({ name, href, of }) =>
-              html`<a key=${name} href=${href} aria-current=${of.includes(here) ? 'page' : undefined}>${name}</a>`,
-          )}
+          ${places.map(([path, name]) => html`<a key=${path} href=${hrefOf([path])} aria-current=${path === here ? 'page' : undefined}>${name}</a>`)}
         </nav>
         <div class="who">
+          <button type="button" class="quiet" aria-keyshortcuts="/ Control+K Meta+K" onClick=${openFinder}>Search <kbd>/</kbd></button>
           <${Live} />
           ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
           <${LanguageSwitch} />

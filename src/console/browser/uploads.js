@@ -1,27 +1,21 @@
 import { effect, signal } from '@preact/signals';
-import { ApiError, authorization, dataOf, unreachable } from './api.js';
-import { newId } from './ids.js';
+import { ApiError, authorization, dataOf, newId, unreachable } from './api.js';
 import { t } from './languages/language.js';
+import { subscribe } from './live.js';
 import { changed } from './query.js';
-import { token } from './session.js';
-import { subscribe } from './stream.js';
+import { readJson, token } from './session.js';
 
 /** A JSON file of VINs, a list of texts or of objects with a `vin`, as the CSV file that the gateway reads. Throws ApiError. */
 export async function csvOf(file) {
   const list = listOf(readJson(await file.text()));
   const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
   if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
-    throw new ApiError('NO_VINS', t('This JSON has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'));
+    throw new ApiError(
+      'NO_VINS',
+      t('This is no JSON with a list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'),
+    );
   }
   return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
-}
-
-function readJson(text) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ApiError('NO_VINS', t('This file is not JSON: {message}.', error));
-  }
 }
 
 function listOf(value) {

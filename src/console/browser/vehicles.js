@@ -1,21 +1,19 @@
 import { EventList } from './activity.js';
 import { contractColumns, vehicleColumns } from './columns.js';
 import { newContract } from './contract-verbs.js';
-import { useFleetOptions } from './fleet-choice.js';
+import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
-import { Page } from './page.js';
-import { Badge, Empty, Fact, Failure, Turn, Waiting } from './parts.js';
+import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
 import { Table } from './table.js';
-import { Day, Time } from './time.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
 import { byCreation, statusNames } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount
+    totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
       id vin fleet { id name } manufacturer { name }
@@ -57,8 +55,8 @@ function useVehicleFields(fleetId) {
 export function VehicleList({ fleetId }) {
   const filters = useVehicleFields(fleetId);
   const all = hrefOf(fleetId ? ['fleets', fleetId] : ['vehicles']);
-  return html`<${List} label="Vehicles" what="vehicle" document=${vehiclesQuery}
-    wakes=${(event) => !fleetId || event.fleetId === fleetId} filters=${filters} filterOf=${filterOf(fleetId)}
+  return html`<${List} label="Vehicles" what="vehicle" filters=${filters}
+    asks=${{ document: vehiclesQuery, filterOf: filterOf(fleetId), wakes: (event) => !fleetId || event.fleetId === fleetId }}
     columns=${[vin, ...(fleetId ? [] : [fleet]), manufacturer, status, why, checked]} nameOf=${(one) => one.vin}
     verbs=${vehicleVerbs} empty=${(query) => html`<${Nothing} query=${query} all=${all} />`}
     save=${(query) => saveVehicles({ ...query, fleetId: fleetId ?? query.fleet })} />`;

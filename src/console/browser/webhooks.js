@@ -1,15 +1,14 @@
-import { useEffect, useState } from 'preact/hooks';
-import { ask, readJson } from './api.js';
+import { useEffect } from 'preact/hooks';
+import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { Listing } from './list.js';
-import { Page, Sides } from './page.js';
-import { Earlier, Empty, Waiting } from './parts.js';
-import { useQuery } from './query.js';
+import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
+import { carryOut, useQuery } from './query.js';
 import { go, hrefOf, route } from './router.js';
-import { Time } from './time.js';
+import { readJson } from './session.js';
 import { toast } from './toast.js';
 import { editWebhook, newWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
-import { explain, wireType } from './words.js';
+import { wireType } from './words.js';
 
 const webhooksQuery = `{
   webhooks(first: 100) {
@@ -49,7 +48,7 @@ function Row({ id, url, description, types, state, reason, failed, pending }) {
       <p class="dim">${about.filter(Boolean).join(' · ')}</p>
       ${reason && html`<p class="dim">${reason}</p>`}
     </div>
-    <p class="tallies">
+    <p class="row">
       ${failed.totalCount > 0 && html`<span class="badge failed">${failed.totalCount} failed</span>`}
       ${pending.totalCount > 0 && html`<span class="badge pending">${pending.totalCount} waiting</span>`}
       <span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
@@ -128,16 +127,11 @@ function Deliveries({ webhook, loading, reload, query }) {
 
 function Delivery({ webhookId, delivery, done }) {
   const { id, type, state, attempts, status, error, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
-  const [busy, setBusy] = useState(false);
-  const again = async () => {
-    setBusy(true);
-    await ask(redeliver, { webhookId, deliveryId: id }).then(
-      () => toast(t('It is being sent again.')),
-      (reason) => toast(explain(reason)),
-    );
-    setBusy(false);
+  const again = attempt(async () => {
+    await carryOut(redeliver, { webhookId, deliveryId: id });
+    toast(t('It is being sent again.'));
     done();
-  };
+  });
   const outcome = [
     status && t('answered {status}', { status }),
     error,
@@ -150,7 +144,7 @@ function Delivery({ webhookId, delivery, done }) {
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${wireType(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
         <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
       </div>
-      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} disabled=${busy} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
     </div>
     ${request && html`<details><summary>What was sent</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;
