@@ -243,6 +243,25 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
+  test('columns are chosen by a click, and stay so', async () => {
+    const fleet = await createFleet(demo, { name: 'In columns' });
+    await addVehicles(demo, newVins(2), fleet);
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    const heads = () => page.locator('thead th:not(.pick)').allInnerTexts();
+    await page.getByText('Columns', { exact: true }).click();
+    expect(await page.getByRole('group', { name: 'Columns' }).getByRole('checkbox').count()).toBe(4);
+    await page.getByLabel('Manufacturer', { exact: true }).and(page.getByRole('checkbox')).uncheck();
+    await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor({ state: 'detached' });
+    expect(await axeFindings(page)).toEqual([]);
+    await page.getByRole('heading', { name: 'In columns' }).click();
+    await page.getByLabel('Why', { exact: true }).waitFor({ state: 'hidden' });
+    await page.reload();
+    await row(page, 'WBA').first().waitFor();
+    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Why', 'Checked']);
+    await page.getByRole('link', { name: 'Vehicles', exact: true }).first().click();
+    await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor();
+  });
+
   test('one field finds fleets, vehicles, contracts, pages and actions, by keyboard alone', async () => {
     const fleet = await createFleet(demo, { name: 'Zanzibar' });
     const [vehicle] = await addVehicles(demo, [newVin()], fleet);

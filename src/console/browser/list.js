@@ -29,7 +29,7 @@ export function List({ asks, filters, what, verbs, empty, save, show = Table, ..
     ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="Nothing is left here"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>To the first page</a></p><//>`}
     ${
       list?.nodes.length > 0 &&
-      html`<${show} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
+      html`<${show} ...${table} rows=${list.nodes} place=${parts[0]} dim=${loading} selection=${verbs && selection} />
         <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
           ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}
         <//>`

@@ -59,6 +59,7 @@ export const sentences = {
   'Choose a day and a time.': 'Wählen Sie Tag und Uhrzeit.',
   'Choose a file.': 'Wählen Sie eine Datei.',
   Clear: 'Auswahl aufheben',
+  Columns: 'Spalten',
   'Company address': 'Firmenadresse',
   Completed: 'Abgeschlossen',
   Connected: 'Verbunden',

@@ -58,6 +58,7 @@ export const sentences = {
   'Choose a day and a time.': 'Elija un día y una hora.',
   'Choose a file.': 'Elija un archivo.',
   Clear: 'Deseleccionar',
+  Columns: 'Columnas',
   'Company address': 'Dirección de la empresa',
   Completed: 'Completado',
   Connected: 'Conectado',

@@ -58,6 +58,7 @@ export const sentences = {
   'Choose a day and a time.': 'Choisissez un jour et une heure.',
   'Choose a file.': 'Choisissez un fichier.',
   Clear: 'Désélectionner',
+  Columns: 'Colonnes',
   'Company address': 'Adresse de l’entreprise',
   Completed: 'Terminé',
   Connected: 'Connecté',

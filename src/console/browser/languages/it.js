@@ -58,6 +58,7 @@ export const sentences = {
   'Choose a day and a time.': 'Scegliete un giorno e un’ora.',
   'Choose a file.': 'Scegliete un file.',
   Clear: 'Deseleziona',
+  Columns: 'Colonne',
   'Company address': 'Indirizzo dell’azienda',
   Completed: 'Completato',
   Connected: 'Connesso',

@@ -59,6 +59,7 @@ export const sentences = {
   'Choose a day and a time.': 'Kies een dag en een tijd.',
   'Choose a file.': 'Kies een bestand.',
   Clear: 'Deselecteren',
+  Columns: 'Kolommen',
   'Company address': 'Bedrijfsadres',
   Completed: 'Voltooid',
   Connected: 'Verbonden',
