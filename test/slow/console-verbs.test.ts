@@ -7,6 +7,8 @@ import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
+const openapi = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+
 describe.skipIf(!inBrowser)('the verbs of the console', async () => {
   const gateway = await startGateway({ workers: true });
   const receiver = await WebhookReceiver.start();
@@ -141,6 +143,29 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('link', { name: 'Fleets', exact: true }).click();
     await page.getByRole('searchbox').fill('somewhere');
     await page.getByText('1 fleet', { exact: true }).waitFor();
+  });
+
+  test('the bounds of forms are those of the API', async () => {
+    const bounds = async (place: string, verb: string, path: string) => {
+      const page = await openConsole(place);
+      await button(page, verb).first().click();
+      const { properties, required } = openapi.paths[path].post.requestBody.content['application/json'].schema;
+      const fields = dialog(page).locator('[name]:not([type=checkbox])');
+      await fields.first().waitFor();
+      const found = await fields.evaluateAll((all) =>
+        all.map((one) => [one.getAttribute('name'), one.hasAttribute('required'), one.getAttribute('maxlength')]),
+      );
+      const wanted = found.map(([name]) => [
+        name,
+        required.includes(name),
+        properties[String(name)].maxLength?.toString() ?? null,
+      ]);
+      expect(found).toEqual(wanted);
+      return found.length;
+    };
+    expect(await bounds('#/fleets', 'New fleet', '/fleets')).toBe(4);
+    expect(await bounds('#/contracts', 'New contract', '/contracts')).toBe(6);
+    expect(await bounds('#/webhooks', 'New webhook', '/webhooks')).toBe(2);
   });
 
   test('all vehicles that fit a filter are chosen, moved, moved back, asked about and deleted', async () => {

@@ -19,12 +19,12 @@ function contractFields() {
   const from = new Date();
   from.setHours(24, 0, 0, 0);
   return [
-    { name: 'name', label: t('Name') },
-    { name: 'pack', label: t('Pack of data services'), hint: onePack },
-    { name: 'description', label: t('What it is for'), type: 'area', rows: 2 },
+    { name: 'name', label: t('Name'), maxlength: 255 },
+    { name: 'pack', label: t('Pack of data services'), hint: onePack, maxlength: 255 },
+    { name: 'description', label: t('What it is for'), type: 'area', rows: 2, maxlength: 2000 },
     { name: 'from', label: t('From'), type: 'datetime-local', value: localTime(from) },
     { name: 'to', label: t('To'), type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
-  ];
+  ].map((field) => ({ required: true, ...field }));
 }
 
 /** Times of a form are those of this place. Throws ApiError where one is missing. */
@@ -41,7 +41,7 @@ export const newContract = (vehicle) =>
   openDialog({
     title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
     fields: [
-      ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false }]),
+      ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false, required: true }]),
       ...contractFields(),
     ],
     verb: t('Create contract'),

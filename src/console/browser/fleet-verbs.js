@@ -18,9 +18,9 @@ const fieldsOf = (fleet = {}) =>
   [
     { name: 'name', label: t('Name') },
     { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
-    { name: 'email', label: t('E-mail of who answers for it'), type: 'email', autocomplete: 'email' },
+    { name: 'email', label: t('E-mail of who answers for it'), type: 'email', autocomplete: 'email', maxlength: 254 },
     { name: 'vat', label: t('VAT number') },
-  ].map((field) => ({ ...field, value: fleet[field.name] }));
+  ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 
 /** Asks for a new fleet, and goes there. */
 export const newFleet = () =>

@@ -18,7 +18,7 @@ const deleteWebhook = 'mutation DeleteWebhook($id: ID!) { deleteWebhook(input: {
 const hint = t('Each event is posted there, from now on.');
 const events = Object.entries(eventTypes);
 const fieldsOf = (/** @type {any} */ { url, description, types } = {}) => [
-  { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint },
+  { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint, required: true },
   { name: 'description', label: t('Description (optional)'), value: description },
   { name: 'types', label: t('Events (none ticked: all)'), type: 'checks', options: events, value: types },
 ];
