@@ -7,6 +7,8 @@ import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
+const openapi = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+
 describe.skipIf(!inBrowser)('the verbs of the console', async () => {
   const gateway = await startGateway({ workers: true });
   const receiver = await WebhookReceiver.start();
@@ -66,11 +68,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await createContract(demo, { ...vehicle, fleetId: fleet.id }, { pack: 'basic' });
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await page.getByLabel('Select this page').check();
-    await page.getByText('4 selected').waitFor();
+    await page.getByText('4 of 4 selected').waitFor();
 
     await button(page, 'New contracts …').click();
     await page.getByLabel('Name', { exact: true }).fill('Basic');
-    await page.getByLabel('Pack').fill('basic');
+    await page.getByLabel('Pack of data services').fill('basic');
     await page.getByLabel('What it is for').fill('A test');
     await page.getByLabel('From').fill('2030-06-01T00:00');
     await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
@@ -78,7 +80,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await dialog(page).getByText('3 contracts created; 1 vehicle got none').waitFor();
     expect(await row(page, first).last().innerText()).toMatch(/contract/);
     await answer(page, 'Done');
-    await page.getByText('4 selected').waitFor({ state: 'detached' });
+    await page.getByText('4 of 4 selected').waitFor({ state: 'detached' });
 
     await select(page, second);
     await select(page, third);
@@ -109,7 +111,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
   test('vehicles are sorted by the heads of their columns, and the next page begins at the top', async () => {
     const fleet = await createFleet(demo, { name: 'Sorted' });
-    const vins = newVins(30);
+    const vins = newVins(60);
     await addVehicles(demo, vins, fleet);
     const page = await openConsole(`#/fleets/${fleet.id}`);
     await page.getByRole('link', { name: 'VIN' }).click();
@@ -136,17 +138,212 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await row(page, other).waitFor({ state: 'detached' });
     await row(page, vin).getByRole('link', { name: 'Somewhere' }).waitFor();
     await page.getByRole('searchbox').fill('');
-    await page.getByLabel('Fleet').selectOption('Somewhere');
+    await page.getByRole('combobox', { name: 'Fleet' }).selectOption('Somewhere');
     await page.getByText('2 vehicles', { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Search', exact: true }).click();
-    await page.getByRole('searchbox').fill(vin.slice(-8));
-    await row(page, vin).getByText('in Somewhere').waitFor();
-    await page.getByRole('searchbox').fill('omewher');
-    await row(page, '2 vehicles').getByRole('link', { name: 'Somewhere' }).click();
-    await page.getByRole('heading', { name: 'Somewhere' }).waitFor();
-    await page.locator('a.back').click();
+    await page.getByRole('link', { name: 'Fleets', exact: true }).click();
     await page.getByRole('searchbox').fill('somewhere');
     await page.getByText('1 fleet', { exact: true }).waitFor();
+  });
+
+  test('the bounds of forms are those of the API', async () => {
+    const bounds = async (place: string, verb: string, path: string) => {
+      const page = await openConsole(place);
+      await button(page, verb).first().click();
+      const { properties, required } = openapi.paths[path].post.requestBody.content['application/json'].schema;
+      const fields = dialog(page).locator('[name]:not([type=checkbox])');
+      await fields.first().waitFor();
+      const found = await fields.evaluateAll((all) =>
+        all.map((one) => [one.getAttribute('name'), one.hasAttribute('required'), one.getAttribute('maxlength')]),
+      );
+      const wanted = found.map(([name]) => [
+        name,
+        required.includes(name),
+        properties[String(name)].maxLength?.toString() ?? null,
+      ]);
+      expect(found).toEqual(wanted);
+      return found.length;
+    };
+    expect(await bounds('#/fleets', 'New fleet', '/fleets')).toBe(4);
+    expect(await bounds('#/contracts', 'New contract', '/contracts')).toBe(6);
+    expect(await bounds('#/webhooks', 'New webhook', '/webhooks')).toBe(2);
+  });
+
+  test('all vehicles that fit a filter are chosen, moved, moved back, asked about and deleted', async () => {
+    const fleet = await createFleet(demo, { name: 'Of very many' });
+    const other = await createFleet(demo, { name: 'For very many' });
+    const [first = ''] = newVins(1);
+    await addVehicles(demo, [first], other);
+    await addVehicles(demo, newVins(1_050, 0), fleet);
+    const countOf = async ({ id }: { id: string }) => (await demo.get(`/fleets/${id}`)).body.vehicleCount;
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    const selected = page.getByRole('region', { name: 'Selected' });
+    const selectAll = async () => {
+      await page.getByLabel('Select this page').check();
+      await selected.getByText('50 of 1,050 selected').waitFor();
+      await button(page, 'Select all 1,050 that fit').click();
+      await selected.getByText('1,050 of 1,050 selected').waitFor();
+    };
+    await selectAll();
+    await page.getByRole('link', { name: 'Next' }).click();
+    await page.getByRole('link', { name: 'Previous' }).waitFor();
+    const boxes = page.locator('tbody input[type=checkbox]');
+    expect(await boxes.evaluateAll((all) => all.every((one) => (one as unknown as { checked: boolean }).checked))).toBe(
+      true,
+    );
+    await boxes.first().uncheck();
+    await selected.getByText('50 of 1,050 selected').waitFor();
+    await button(page, 'Clear').click();
+
+    await selectAll();
+    await button(page, 'Move …').click();
+    await dialog(page).getByText('Move 1,050 vehicles').waitFor();
+    await page.getByLabel('To the fleet').selectOption('For very many');
+    await answer(page, 'Move');
+    await page.getByText('1,050 vehicles moved to “For very many”.').waitFor();
+    expect(await countOf(other)).toBe(1_051);
+    await button(page, 'Undo').click();
+    await page.getByText('1,050 vehicles moved back.').waitFor();
+    expect([await countOf(fleet), await countOf(other)]).toEqual([1_050, 1]);
+
+    await selectAll();
+    await button(page, 'Ask again').click();
+    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await selectAll();
+    await selected.getByRole('button', { name: 'Delete …' }).click();
+    await dialog(page).getByText('Delete 1,050 vehicles and their contracts?').waitFor();
+    await answer(page, 'Delete');
+    await page.getByText('1,050 vehicles deleted.').waitFor();
+    expect(await countOf(fleet)).toBe(0);
+  });
+
+  test('all contracts that fit are deleted; of too many, none are offered', async () => {
+    const fleet = await createFleet(demo, { name: 'Under many contracts' });
+    const vehicles = await addVehicles(demo, newVins(60, 0), fleet);
+    for (const vehicle of vehicles) await createContract(demo, { ...vehicle, fleetId: fleet.id });
+    const page = await openConsole('#/contracts', { mayFail: true });
+    await page.getByRole('combobox', { name: 'Fleet' }).selectOption('Under many contracts');
+    await page.getByText('60 contracts', { exact: true }).waitFor();
+    await page.getByLabel('Select this page').check();
+    await button(page, 'Select all 60 that fit').click();
+    await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
+    await dialog(page).getByText('Delete 60 contracts?').waitFor();
+    await answer(page, 'Delete');
+    await page.getByText('60 contracts deleted.').waitFor();
+    await page.getByText('No contract fits').waitFor();
+
+    await page.route('**/graphql', async (route) => {
+      if (!route.request().postData()?.includes('query Vehicles')) return route.fallback();
+      const response = await route.fetch();
+      const json = await response.json();
+      Object.assign(json.data.vehicles, { totalCount: 10_000, totalCountIsExact: false });
+      return route.fulfill({ response, json });
+    });
+    await page.goto(`${gateway.url}/console#/fleets/${fleet.id}`);
+    await page.getByLabel('Select this page').check();
+    await page.getByText('More than 10,000 cannot be selected at once: filter the list.').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
+  test('what is done to many stops when its question is left', async () => {
+    const fleet = await createFleet(demo, { name: 'Stopped' });
+    await addVehicles(demo, newVins(40, 0), fleet);
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    await page.getByLabel('Select this page').check();
+    await button(page, 'New contracts …').click();
+    for (const label of ['Name', 'Pack of data services', 'What it is for'])
+      await dialog(page).getByLabel(label).fill('Stopped');
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('createContract')) await new Promise((go) => setTimeout(go, 200));
+      return route.fallback();
+    });
+    await answer(page, 'Create contracts');
+    await dialog(page)
+      .getByRole('button', { name: /^[2-9] of 40$/ })
+      .waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('You have stopped it. What was done before stays.').waitFor();
+    const { body } = await demo.get(`/contracts?conditions=${encodeURIComponent('{"company":"demo"}')}&limit=1000`);
+    const made = body.filter(({ fleetId }: { fleetId: string }) => fleetId === fleet.id);
+    expect([made.length > 0, made.length < 20]).toEqual([true, true]);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
+  test('columns are chosen by a click, and stay so', async () => {
+    const fleet = await createFleet(demo, { name: 'In columns' });
+    await addVehicles(demo, newVins(2), fleet);
+    const page = await openConsole(`#/fleets/${fleet.id}`);
+    const heads = () => page.locator('thead th:not(.pick)').allInnerTexts();
+    await page.getByText('Columns', { exact: true }).click();
+    expect(await page.getByRole('group', { name: 'Columns' }).getByRole('checkbox').count()).toBe(4);
+    await page.getByLabel('Manufacturer', { exact: true }).and(page.getByRole('checkbox')).uncheck();
+    await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor({ state: 'detached' });
+    expect(await axeFindings(page)).toEqual([]);
+    await page.getByRole('heading', { name: 'In columns' }).click();
+    await page.getByLabel('Why', { exact: true }).waitFor({ state: 'hidden' });
+    await page.reload();
+    await row(page, 'WBA').first().waitFor();
+    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Why', 'Checked']);
+    await page.getByRole('link', { name: 'Vehicles', exact: true }).first().click();
+    await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor();
+  });
+
+  test('one field finds fleets, vehicles, contracts, pages and actions, by keyboard alone', async () => {
+    const fleet = await createFleet(demo, { name: 'Zanzibar' });
+    const [vehicle] = await addVehicles(demo, [newVin()], fleet);
+    await createContract(demo, { ...vehicle, fleetId: fleet.id }, { name: 'Zanzibar basic' });
+    const page = await openConsole('#/vehicles');
+    const { keyboard } = page;
+    const field = page.getByRole('combobox', { name: 'Search' });
+    const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    await page.getByRole('searchbox').fill('/');
+    expect(await field.count()).toBe(0);
+    await page.getByRole('searchbox').fill('');
+    await page.getByRole('heading', { name: 'Vehicles' }).focus();
+    await keyboard.press('/');
+    await field.waitFor();
+    await keyboard.type('zanzi');
+    await options.nth(1).waitFor();
+    expect((await options.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '))).toEqual([
+      'Zanzibar Fleet · 1 vehicle',
+      expect.stringMatching(/^Zanzibar basic Contract · /),
+    ]);
+    for (const width of [390, 820, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await axeFindings(page), `at ${width}`).toEqual([]);
+    }
+    await keyboard.press('ArrowDown');
+    expect(await page.locator('[aria-selected=true]').innerText()).toMatch(/Zanzibar basic/);
+    await keyboard.press('ArrowUp');
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Zanzibar' }).waitFor();
+    await until(async () => (await focused()) === 'Zanzibar');
+
+    await keyboard.press('Control+k');
+    await options.first().getByText('Zanzibar').waitFor();
+    await keyboard.type(vehicle?.vin.slice(-8) ?? '');
+    await options.filter({ hasText: vehicle?.vin }).waitFor();
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: vehicle?.vin }).waitFor();
+    await button(page, 'Search /').click();
+    expect((await options.allInnerTexts()).slice(0, 2)).toEqual([
+      expect.stringContaining(vehicle?.vin ?? ''),
+      expect.stringContaining('Zanzibar'),
+    ]);
+    await keyboard.type('nothing like that');
+    await page.getByText('Nothing is called so').waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await keyboard.press('Escape');
+    await field.waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Search /');
+    await keyboard.press('Control+k');
+    await keyboard.type('new web');
+    await keyboard.press('Enter');
+    await dialog(page).getByLabel('Address').waitFor();
+    await keyboard.press('Escape');
+    await page.goto(`${gateway.url}/console#/search?text=Zanzi`);
+    await options.filter({ hasText: 'Zanzibar basic' }).click();
+    await page.getByRole('heading', { name: 'Zanzibar basic' }).waitFor();
   });
 
   test('contracts are created by a VIN, filtered and deleted', async () => {
@@ -157,7 +354,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await button(page, 'New contract').click();
     await page.getByLabel('VIN', { exact: true }).fill(unknown ?? '');
     await page.getByLabel('Name', { exact: true }).fill('By VIN');
-    await page.getByLabel('Pack').fill('charging');
+    await page.getByLabel('Pack of data services').fill('charging');
     await answer(page, 'Create contract');
     await page.locator('#vin-wrong').waitFor();
     await page.getByLabel('VIN', { exact: true }).fill(vin ?? '');
@@ -166,11 +363,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByLabel('What it is for').fill('A test');
     await answer(page, 'Create contract');
     await page.getByText('“By VIN” is there.').waitFor();
-    await page.getByLabel('Fleet').selectOption('Under contract');
+    await page.getByRole('combobox', { name: 'Fleet' }).selectOption('Under contract');
     await page.getByText('1 contract', { exact: true }).waitFor();
-    await page.getByLabel('Status').selectOption('Ended');
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('Ended');
     await page.getByText('No contract fits').waitFor();
-    await page.getByLabel('Status').selectOption('Scheduled');
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('Scheduled');
     await row(page, vin ?? '')
       .getByRole('link', { name: 'By VIN' })
       .click();
@@ -188,7 +385,8 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const page = await openConsole(`#/vehicles/${vehicle?.id}`, { mayFail: true });
     const make = async () => {
       await button(page, 'New contract').click();
-      for (const label of ['Name', 'Pack', 'What it is for']) await dialog(page).getByLabel(label).fill('Basic');
+      for (const label of ['Name', 'Pack of data services', 'What it is for'])
+        await dialog(page).getByLabel(label).fill('Basic');
       await answer(page, 'Create contract');
     };
     await make();
@@ -290,7 +488,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.textContent')).toBe('New fleet');
-    await page.getByRole('link', { name: 'Contracts' }).click();
+    await page.getByRole('link', { name: 'Contracts', exact: true }).click();
     await button(page, 'New contract').click();
     await page.goBack();
     await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();

@@ -1,6 +1,15 @@
 import { signal } from '@preact/signals';
 import { t } from './languages/language.js';
-import { token, turnedAway } from './session.js';
+import { readJson, token, turnedAway } from './session.js';
+
+/** A new UUID; unlike crypto.randomUUID it is there on pages that came by plain http, too. */
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
 
 /** Whether the last request got no answer of the gateway. */
 export const away = signal(false);
@@ -46,29 +55,25 @@ export async function ask(query, variables, options) {
   return dataOf(text);
 }
 
-/** The data of a query; null where the token may not read it. Throws ApiError. */
-export const askIfAllowed = (query, variables) =>
-  ask(query, variables).catch((error) => {
-    if (error.code !== 'FORBIDDEN') throw error;
-    return null;
-  });
+/** Takes an error with one of these codes as an answer that has an `error`; others stay errors. */
+export const unless =
+  (...codes) =>
+  (error) => {
+    if (!codes.includes(error.code)) throw error;
+    return { error };
+  };
+
+/** Parts of a list, as long as the gateway takes them. */
+export const partsOf = (list, size = 1_000) =>
+  Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 
 /** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
 export function dataOf(text) {
-  const { data, errors } = readJson(text);
+  const { data, errors } = readJson(text) ?? {};
   if (!data && !errors?.length) throw unreachable();
   away.value = false;
   if (!errors?.length) return data;
   const [{ message, extensions = {} }] = errors;
   if (extensions.code === 'UNAUTHENTICATED' && token.value) turnedAway(message);
   throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);
-}
-
-function readJson(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // A proxy before the gateway has answered.
-    return {};
-  }
 }

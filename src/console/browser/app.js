@@ -1,43 +1,35 @@
 import { render } from 'preact';
 import { Activity } from './activity.js';
 import { Attention } from './attention.js';
-import { Contract } from './contract.js';
-import { Contracts } from './contracts.js';
+import { Contract, Contracts } from './contracts.js';
 import { Dialogs } from './dialog.js';
-import { Fleet } from './fleet.js';
-import { Fleets } from './fleets.js';
+import { Finder } from './finder.js';
+import { Fleet, Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
 import { Manufacturers } from './manufacturers.js';
 import { Overview } from './overview.js';
-import { Page } from './page.js';
-import { Empty } from './parts.js';
+import { Empty, Page } from './parts.js';
 import { route } from './router.js';
-import { SearchPage } from './search-page.js';
 import { company, token } from './session.js';
 import { Shell } from './shell.js';
 import { Lapsed, SignIn } from './sign-in.js';
 import { Toast } from './toast.js';
-import { Vehicle } from './vehicle.js';
-import { Vehicles } from './vehicles.js';
-import { Webhook } from './webhook.js';
-import { Webhooks } from './webhooks.js';
+import { Vehicle, Vehicles } from './vehicles.js';
+import { Webhook, Webhooks } from './webhooks.js';
 
-/** By the first part of the address. */
+/** By the first part of the address: a page, and that of one of the things that it lists. */
 const pages = {
-  '': Overview,
-  fleets: Fleets,
-  vehicles: Vehicles,
-  contracts: Contracts,
-  attention: Attention,
-  activity: Activity,
-  webhooks: Webhooks,
-  manufacturers: Manufacturers,
-  search: SearchPage,
+  '': [Overview],
+  fleets: [Fleets, Fleet],
+  vehicles: [Vehicles, Vehicle],
+  contracts: [Contracts, Contract],
+  attention: [Attention],
+  activity: [Activity],
+  webhooks: [Webhooks, Webhook],
+  manufacturers: [Manufacturers],
+  search: [Overview],
 };
-
-/** One of those that a page lists. */
-const details = { fleets: Fleet, vehicles: Vehicle, contracts: Contract, webhooks: Webhook };
 
 function Nowhere() {
   return html`<${Page} title="Nothing here">
@@ -46,8 +38,8 @@ function Nowhere() {
 }
 
 function pageAt(/** @type {any} */ [name = '', id, side]) {
-  const known = id && Object.hasOwn(details, name) ? details : pages;
-  const component = Object.hasOwn(known, name) && known[name];
+  const [list, detail = list] = Object.hasOwn(pages, name) ? pages[name] : [];
+  const component = id ? detail : list;
   return component
     ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
     : html`<${Nowhere} key="nowhere" />`;
@@ -55,7 +47,7 @@ function pageAt(/** @type {any} */ [name = '', id, side]) {
 
 function App() {
   if (!token.value) return html`<${SignIn} /><${Toast} />`;
-  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Lapsed} /><${Toast} />`;
+  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} /><${Lapsed} /><${Toast} />`;
 }
 
 // A file that misses its place must not take the page away.

@@ -1,8 +1,7 @@
 import { vehicleColumns } from './columns.js';
 import { counted, html, t } from './html.js';
 import { List } from './list.js';
-import { Page, Sides } from './page.js';
-import { Empty, Turn } from './parts.js';
+import { Empty, Page, Sides, Turn } from './parts.js';
 import { hrefOf, route } from './router.js';
 import { vehicleVerbs } from './vehicle-verbs.js';
 import { vehiclesQuery } from './vehicles.js';
@@ -40,14 +39,9 @@ function reasonOf({ eligibility: { reason } }, group) {
 /** The vehicles of all fleets whose data cannot be had, by whose turn it is and why. */
 export function Attention() {
   const { query } = route.value;
-  const sides = actors.map(([actor, name]) => ({
-    name,
-    href: hrefOf(['attention'], { actor }),
-    here: actor === (query.actor ?? ''),
-  }));
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">
-    <${Sides} label="Whose turn" sides=${sides} />
-    <${List} label="Vehicles" what="vehicle" size=${50} document=${vehiclesQuery} filterOf=${filterOf} order="-VERIFIED_AT"
+    <${Sides} label="Whose turn" sides=${actors} present=${query.actor} hrefFor=${(actor) => hrefOf(['attention'], { actor })} />
+    <${List} label="Vehicles" what="vehicle" asks=${{ document: vehiclesQuery, filterOf, order: '-VERIFIED_AT' }}
       columns=${[vin, fleet, manufacturer, status, checked]} nameOf=${(one) => one.vin}
       groupOf=${reasonOf} verbs=${vehicleVerbs}
       empty=${() => html`<${Empty} title="All is well"><p>No vehicle waits for anybody here.</p><//>`} />

@@ -1,6 +1,5 @@
 import { html, t } from './html.js';
-import { Badge, link, Why } from './parts.js';
-import { Day, Time } from './time.js';
+import { Badge, Day, link, Time, Why } from './parts.js';
 
 const checkedAt = ({ eligibility: { verifiedAt: at } }) => at && html`<${Time} at=${at} />`;
 const unknown = html`<span class="dim">Unknown</span>`;

@@ -1,8 +1,8 @@
-import { ask, fieldError } from './api.js';
+import { ask, fieldError, unless } from './api.js';
 import { openDialog } from './dialog.js';
 import { counted, html, t } from './html.js';
-import { Table } from './table.js';
-import { localTime } from './time.js';
+import { localTime } from './parts.js';
+import { RefusedTable } from './refused.js';
 import { explain } from './words.js';
 
 const createContract =
@@ -13,16 +13,18 @@ const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vi
 
 const YEAR_MS = 365 * 86_400_000;
 
+const onePack = t('A vehicle has one contract for a pack at a time.');
+
 function contractFields() {
   const from = new Date();
   from.setHours(24, 0, 0, 0);
   return [
-    { name: 'name', label: t('Name') },
-    { name: 'pack', label: t('Pack of data services'), hint: t('A vehicle has one contract for a pack at a time.') },
-    { name: 'description', label: t('What it is for'), type: 'area', rows: 2 },
+    { name: 'name', label: t('Name'), maxlength: 255 },
+    { name: 'pack', label: t('Pack of data services'), hint: onePack, maxlength: 255 },
+    { name: 'description', label: t('What it is for'), type: 'area', rows: 2, maxlength: 2000 },
     { name: 'from', label: t('From'), type: 'datetime-local', value: localTime(from) },
     { name: 'to', label: t('To'), type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
-  ];
+  ].map((field) => ({ required: true, ...field }));
 }
 
 /** Times of a form are those of this place. Throws ApiError where one is missing. */
@@ -39,7 +41,7 @@ export const newContract = (vehicle) =>
   openDialog({
     title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
     fields: [
-      ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false }]),
+      ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false, required: true }]),
       ...contractFields(),
     ],
     verb: t('Create contract'),
@@ -67,43 +69,25 @@ export const createContracts = (vehicles, done) =>
     fields: contractFields(),
     verb: t('Create contracts'),
     wide: true,
-    send: async (values, run) => {
+    send: async (values, run, tell) => {
       const input = inputOf(values);
-      const outcomes = [];
-      for (const { id, vin, fleet } of vehicles) {
-        outcomes.push({ id, vin, error: await createOne({ ...input, vin, fleetId: fleet.id }, run, id) });
+      const failed = [];
+      for (const [at, { id, vin, fleet }] of vehicles.entries()) {
+        const own = { ...input, vin, fleetId: fleet.id };
+        const { error } = await run(createContract, { input: own }, id).catch(ofOne);
+        if (error) failed.push({ id, value: vin, message: explain(error) });
+        tell(at + 1, vehicles.length);
       }
-      const failed = outcomes.filter(({ error }) => error);
       done();
       const made = t('{contracts} created', { contracts: counted(vehicles.length - failed.length, 'contract') });
       if (failed.length === 0) return `${made}.`;
       const without = t('{vehicles} got none', { vehicles: counted(failed.length, 'vehicle') });
-      return { title: `${made}; ${without}`, body: refusedTable(failed) };
+      return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${failed} />` };
     },
   });
 
-/** Gives the error of a vehicle alone; one of the form or of the gateway concerns all, and is thrown. */
-async function createOne(input, run, part) {
-  try {
-    await run(createContract, { input }, part);
-    return null;
-  } catch (error) {
-    if (!['CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND'].includes(error.code)) throw error;
-    return error;
-  }
-}
-
-const refusedColumns = [
-  { name: t('VIN'), kind: 'vin main', cell: ({ vin }) => vin },
-  { name: t('Why'), kind: 'note', cell: ({ error }) => explain(error) },
-];
-const refusedTable = (rows) =>
-  html`<div class="scroll" tabindex="0"><${Table} label="Without a contract" columns=${refusedColumns} rows=${rows} /></div>`;
-
-/** Another person may have deleted the contract meanwhile. */
-function unlessGone(error) {
-  if (error.code !== 'CONTRACT_NOT_FOUND') throw error;
-}
+/** Errors of a vehicle alone; one of the form or of the gateway concerns all. */
+const ofOne = unless('CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND');
 
 /** Asks whether contracts are to be deleted; `done` is called when they are. */
 export function removeContracts(contracts, done = () => {}) {
@@ -116,8 +100,12 @@ export function removeContracts(contracts, done = () => {}) {
     about: `${one ? `${t('It is that of {vin}.', vehicle)} ` : ''}${t('This cannot be undone.')}`,
     verb: t('Delete'),
     danger: true,
-    send: async (_, run) => {
-      for (const { id } of contracts) await run(deleteContract, { id }, id).catch(unlessGone);
+    send: async (_, run, tell) => {
+      for (const [at, { id }] of contracts.entries()) {
+        // Another person may have deleted it meanwhile.
+        await run(deleteContract, { id }, id).catch(unless('CONTRACT_NOT_FOUND'));
+        tell(at + 1, contracts.length);
+      }
       done();
       return `${t('{things} deleted', { things: counted(contracts.length, 'contract') })}.`;
     },

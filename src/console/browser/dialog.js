@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { changesOf } from './field.js';
 import { Form } from './form.js';
 import { html, t } from './html.js';
 import { route } from './router.js';
@@ -12,13 +13,27 @@ const question = signal(/** @type {any} */ (null));
 let questions = 0;
 
 /**
- * Asks for something to be done: `title`, `about`, `fields` and `verb` say what, `send` does it as in form.js. A text that
- * `send` returns is told when the dialog has gone; an object with `title`, `body` and `verb` is shown in its place.
+ * Asks for something to be done: `title`, `about`, `fields` and `verb` say what, `send` does it as in form.js. What it returns is
+ * told when the dialog has gone: a text, or a `title` with what can `undo` it; one with a `body` is shown in the form's place.
  */
 export function openDialog(asked) {
   questions += 1;
   question.value = { ...asked, at: questions };
 }
+
+/** Asks what is to be changed of a thing as it was `before`, and sends that alone. */
+export const openEditor = (title, fields, before, document) =>
+  openDialog({
+    title,
+    fields,
+    verb: t('Save'),
+    send: async (values, run) => {
+      const changes = changesOf(values, before);
+      if (Object.keys(changes).length === 0) return t('Nothing was changed.');
+      await run(document, { input: { id: before.id, ...changes } });
+      return t('Saved.');
+    },
+  });
 
 const close = (/** @type {any[]} */ ..._) => {
   question.value = null;
@@ -28,24 +43,26 @@ const close = (/** @type {any[]} */ ..._) => {
 effect(() => close(route.value, company.value));
 
 /** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */
-export const attempt = (deed) => async () => {
-  try {
-    await deed();
-  } catch (error) {
-    toast(explain(error));
-  }
-};
+export const attempt =
+  (deed) =>
+  async (/** @type {any[]} */ ...given) => {
+    try {
+      await deed(...given);
+    } catch (error) {
+      toast(explain(error));
+    }
+  };
 
 export const Dialogs = () => question.value && html`<${Asked} key=${question.value.at} asked=${question.value} />`;
 
 function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }) {
   const [result, setResult] = useState(/** @type {any} */ (null));
-  const sent = async (values, run) => {
-    const outcome = await send(values, run);
+  const sent = async (...given) => {
+    const outcome = await send(...given);
     const left = question.peek()?.at !== at;
     if (outcome?.body && !left) return setResult(outcome);
     if (!left) close();
-    if (outcome) toast(outcome.title ?? outcome);
+    if (outcome) toast(outcome.title ?? outcome, outcome.undo);
   };
   return html`<${Dialog} title=${result?.title ?? title} wide=${wide} close=${close}>
     ${

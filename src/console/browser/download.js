@@ -1,19 +1,11 @@
 import { ApiError, authorization, unreachable } from './api.js';
 
 /** Saves what the gateway answers at an address of REST, such as a list as CSV. Throws ApiError. */
-export async function saveAnswer(address, name, accept = 'text/csv') {
-  const answer = await askFor(address, accept);
-  save(await answer.blob(), name);
-}
-
-/** The refused rows of an import, as the file that the gateway makes of them. Throws ApiError. */
-export const saveRefused = (importId, name) => saveAnswer(`/imports/${importId}/rejected.csv`, name);
-
-async function askFor(address, accept) {
-  const answer = await fetch(address, { headers: { accept, ...authorization() } }).catch(() => {
+export async function saveAnswer(address, name) {
+  const answer = await fetch(address, { headers: { accept: 'text/csv', ...authorization() } }).catch(() => {
     throw unreachable();
   });
-  if (answer.ok) return answer;
+  if (answer.ok) return save(await answer.blob(), name);
   const { code, detail } = await answer.json().catch(() => ({}));
   throw code ? new ApiError(code, detail) : unreachable();
 }

@@ -1,7 +1,8 @@
-import { ask, askIfAllowed, fieldError } from './api.js';
-import { attempt, openDialog } from './dialog.js';
-import { changesOf } from './field.js';
-import { counted, t } from './languages/language.js';
+import { ask, fieldError, unless } from './api.js';
+import { attempt, openDialog, openEditor } from './dialog.js';
+import { counted, html, t } from './html.js';
+import { useQuery } from './query.js';
+import { RefusedTable } from './refused.js';
 import { go, hrefOf } from './router.js';
 
 const createFleet =
@@ -17,9 +18,9 @@ const fieldsOf = (fleet = {}) =>
   [
     { name: 'name', label: t('Name') },
     { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
-    { name: 'email', label: t('E-mail of who answers for it'), type: 'email', autocomplete: 'email' },
+    { name: 'email', label: t('E-mail of who answers for it'), type: 'email', autocomplete: 'email', maxlength: 254 },
     { name: 'vat', label: t('VAT number') },
-  ].map((field) => ({ ...field, value: fleet[field.name] }));
+  ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 
 /** Asks for a new fleet, and goes there. */
 export const newFleet = () =>
@@ -35,25 +36,14 @@ export const newFleet = () =>
   });
 
 /** Asks what is to be changed of a fleet, and sends that alone. */
-export const editFleet = (fleet) =>
-  openDialog({
-    title: t('Edit fleet'),
-    fields: fieldsOf(fleet),
-    verb: t('Save'),
-    send: async (values, run) => {
-      const changes = changesOf(values, fleet);
-      if (Object.keys(changes).length === 0) return t('Nothing was changed.');
-      await run(updateFleet, { input: { id: fleet.id, ...changes } });
-      return t('Saved.');
-    },
-  });
+export const editFleet = (fleet) => openEditor(t('Edit fleet'), fieldsOf(fleet), fleet, updateFleet);
 
 /** Asks whether a fleet is to be deleted, and for its name where vehicles go with it. */
 export const removeFleet = (id) =>
   attempt(async () => {
     const { fleet } = await ask(contentsQuery, { id });
     const { name, vehicleCount } = fleet;
-    const contracts = (await askIfAllowed(contractsQuery, { id }))?.fleet.contracts.totalCount;
+    const contracts = (await ask(contractsQuery, { id }).catch(unless('FORBIDDEN'))).fleet?.contracts.totalCount;
     const known = contracts === undefined ? t('their contracts') : counted(contracts, 'contract');
     const goes = { vehicles: counted(vehicleCount, 'vehicle'), contracts: known };
     const all = t('{vehicles} and {contracts} are deleted with it. This cannot be undone.', goes);
@@ -71,3 +61,69 @@ export const removeFleet = (id) =>
       },
     });
   })();
+
+/** 1,000 is the most that a page of a list has. */
+const fleetsQuery = '{ fleets(first: 1000, orderBy: { field: NAME }) { nodes { id name } } }';
+const pairs = (data) => (data?.fleets.nodes ?? []).map(({ id, name }) => [id, name]);
+
+/** All fleets by name, as options of a field. Throws ApiError. */
+export const fleetOptions = async () => pairs(await ask(fleetsQuery, {}));
+
+/** All fleets by name, as options of a filter that follows changes. */
+export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) => type.startsWith('FLEET_')).data);
+
+const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
+  addVehicles(input: $input) {
+    summary { created existing rejected }
+    rejected { index value message }
+    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+  }
+}`;
+
+const typing = { spellcheck: false, autocapitalize: 'characters' };
+const hint = t('One on each line. Spaces and dashes do not matter.');
+const fields = [
+  { name: 'vins', label: t('VINs'), type: 'area', rows: 6, class: 'vin', ...typing, hint },
+  { name: 'atomic', label: t('Add none if one is refused'), type: 'check' },
+  { name: 'dryRun', label: t('Only try it, and store nothing'), type: 'check' },
+];
+
+/** Takes VINs as people have them: one on a line, or parted by commas. Those that are refused are shown, with why. */
+export const addVins = (fleetId) =>
+  openDialog({
+    title: t('Add VINs'),
+    fields,
+    verb: t('Add vehicles'),
+    send: async ({ vins: text, atomic, dryRun }, run) => {
+      const vins = text
+        .split(/[\n,;\t]+/)
+        .map((vin) => vin.trim())
+        .filter(Boolean);
+      if (vins.length === 0) throw fieldError('vins', t('Type or paste at least one VIN.'));
+      const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
+      const { summary, rejected } = (await run(addVehicles, { input }).catch(reportOf)).addVehicles;
+      const created = added(summary.created, dryRun);
+      if (rejected.length === 0) {
+        const known = summary.existing > 0 && t('{count} already there', { count: summary.existing });
+        return `${[created, known].filter(Boolean).join(', ')}.`;
+      }
+      const rows = rejected.map(({ index, value, message }) => ({ row: index + 1, value, message }));
+      throw Object.assign(fieldError('vins', refusal(summary, dryRun)), {
+        report: html`<${RefusedTable} rows=${rows} />`,
+      });
+    },
+  });
+
+/** The gateway answers with an error if it refuses all VINs; its details hold the report. */
+function reportOf(error) {
+  if (!error.details?.rejected) throw error;
+  return { addVehicles: error.details };
+}
+
+const added = (number, dryRun) =>
+  t(dryRun ? '{vehicles} would be added' : '{vehicles} added', { vehicles: counted(number, 'vehicle') });
+
+const refusal = ({ created, rejected }, dryRun) => {
+  const refused = t('{values} refused', { values: counted(rejected, 'VIN') });
+  return `${refused}; ${created > 0 ? added(created, dryRun) : t('nothing was added')}.`;
+};

@@ -1,9 +1,15 @@
-import { newFleet } from './fleet-verbs.js';
+import { useRef } from 'preact/hooks';
+import { Runs } from './activity.js';
+import { addVins, editFleet, newFleet, removeFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
+import { Imports } from './imports.js';
 import { List } from './list.js';
-import { Page } from './page.js';
-import { Bar, Empty, Legend } from './parts.js';
-import { hrefOf } from './router.js';
+import { Bar, Empty, Legend, link, Page, Sides, Summary } from './parts.js';
+import { useQuery } from './query.js';
+import { hrefOf, route } from './router.js';
+import { accepted, DropZone, UploadPanel } from './upload-panel.js';
+import { startUpload } from './uploads.js';
+import { VehicleList } from './vehicles.js';
 import { byCreation } from './words.js';
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
@@ -26,8 +32,8 @@ const fields = [
 /** All fleets, each with its bar. */
 export const Fleets = () =>
   html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
-    <${List} label="Fleets" what="fleet" size=${24} document=${fleetsQuery} filters=${fields}
-      filterOf=${({ name }) => (name ? { name } : {})} empty=${nothing} show=${Cards} waiting="card" />
+    <${List} label="Fleets" what="fleet" filters=${fields} empty=${nothing} show=${Cards}
+      asks=${{ document: fleetsQuery, filterOf: ({ name }) => (name ? { name } : {}) }} />
   <//>`;
 
 const make = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
@@ -64,3 +70,50 @@ export const Beginning = ({ fleet }) =>
         <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or upload a file of them.</p>
         <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
       <//>`;
+
+const fleetQuery = `query Fleet($id: ID!) {
+  fleet(id: $id) {
+    id name companyAddress email vat vehicleCount
+    eligibilitySummary { eligible ineligible pending unsupported failed }
+  }
+}`;
+
+const back = { href: '#/fleets', name: t('Fleets') };
+const sides = [
+  ['', t('Vehicles')],
+  ['uploads', t('Uploads')],
+  ['activity', t('Activity')],
+];
+
+/** One fleet: its vehicles, its uploads, and what happened to it. */
+export function Fleet({ id, side = '' }) {
+  const asked = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
+  const chooser = useRef(/** @type {any} */ (null));
+  const fleet = asked.data?.fleet;
+  const take = (files) => {
+    for (const file of files) startUpload(id, file);
+  };
+  const actions = html`<button type="button" disabled=${!fleet} onClick=${() => editFleet(fleet)}>Edit</button>
+    <button type="button" onClick=${() => removeFleet(id)}>Delete …</button>
+    <button type="button" onClick=${() => addVins(id)}>Add VINs</button>
+    <button type="button" class="primary" onClick=${() => chooser.current.click()}>Upload a file</button>
+    <input ref=${chooser} type="file" accept=${accepted} hidden multiple
+      onChange=${({ currentTarget }) => {
+        take([...currentTarget.files]);
+        currentTarget.value = '';
+      }} />`;
+  const { status, ...rest } = route.value.query;
+  const pick = (one) => hrefOf(['fleets', id], { ...rest, after: '', before: '', status: one === status ? '' : one });
+  const about = fleet && [fleet.companyAddress, fleet.email, fleet.vat].join(' · ');
+  return html`<${Page} label="Fleet" asked=${asked} title=${fleet?.name} back=${back} actions=${actions} about=${about}>
+    <${DropZone} name=${fleet?.name} take=${take} />
+    <${Summary} summary=${fleet?.eligibilitySummary} status=${status} hrefFor=${pick} />
+    <${UploadPanel} fleetId=${id} />
+    <${Sides} label="Fleet" sides=${sides} present=${side} hrefFor=${(path) => hrefOf(['fleets', id, path].filter(Boolean))}>
+      ${link(['contracts'], t('Contracts'), { fleet: id })}
+    <//>
+    ${side === '' && html`<${VehicleList} fleetId=${id} />`}
+    ${side === 'uploads' && html`<${Imports} fleetId=${id} />`}
+    ${side === 'activity' && html`<${Runs} fleetId=${id} />`}
+  <//>`;
+}

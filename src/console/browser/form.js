@@ -1,19 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask } from './api.js';
+import { ApiError, newId } from './api.js';
 import { Field, valuesOf, wrongIn } from './field.js';
 import { html, t } from './html.js';
-import { newId } from './ids.js';
 import { Failure } from './parts.js';
-import { changed } from './query.js';
+import { carryOut } from './query.js';
+import { toast } from './toast.js';
 
 /** While no answer comes, the same request is repeated at this pace. */
 const REPEAT_MS = 3_000;
 const repeated = ['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'IDEMPOTENCY_IN_PROGRESS'];
 
-/** The console's one form. `fields` are described as in field.js; `send` gets their values and a function that runs documents. */
+/** The console's one form. `fields` are described as in field.js; `send` gets their values, what runs documents, and what tells how far it is. */
 export function Form({ fields = [], send, verb, danger, close, children }) {
   const [error, setError] = useState(/** @type {any} */ (null));
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState('');
   const form = useRef(/** @type {any} */ (null));
   const gone = useRef(false);
   useEffect(() => () => (gone.current = true), []);
@@ -24,11 +24,12 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
     event.preventDefault();
     if (busy) return;
     const values = valuesOf(form.current, fields);
-    const run = runner();
-    setBusy(true);
+    const run = runner(gone);
+    const tell = (done, total) => setBusy(t('{done} of {total}', { done, total }));
+    setBusy(t('One moment …'));
     setError(null);
-    while (!gone.current && (await attempt(() => send(values, run), setError, gone))) await pause();
-    if (!gone.current) setBusy(false);
+    while (!gone.current && (await attempt(() => send(values, run, tell), setError, gone))) await pause();
+    if (!gone.current) setBusy('');
   };
   const wrongs = fields.map(({ name }) => wrongIn(error, name));
   return html`<form ref=${form} onSubmit=${submit} novalidate>
@@ -38,7 +39,7 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
     ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} about=${busy && kept} />`}
     <div class="row end">
       ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
-      <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy ? t('One moment …') : verb}</button>
+      <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy || verb}</button>
     </div>
   </form>`;
 }
@@ -52,6 +53,7 @@ async function attempt(once, setError, gone) {
     return false;
   } catch (error) {
     if (!gone.current) setError(error);
+    else if (error.code === 'CANCELLED') toast(error.message);
     return repeated.includes(error.code);
   }
 }
@@ -59,14 +61,13 @@ async function attempt(once, setError, gone) {
 const pause = () => new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
 
 /** Runs the documents of one submission, told apart by `part`: repetitions carry the same key, so that the gateway acts once. */
-function runner() {
+function runner(gone) {
   const key = newId();
   const answers = new Map();
   return async (document, variables, part = '') => {
     if (answers.has(part)) return answers.get(part);
-    const data = await ask(document, variables, { key: key + part });
-    answers.set(part, data);
-    changed(data);
-    return data;
+    if (gone.current) throw new ApiError('CANCELLED', t('You have stopped it. What was done before stays.'));
+    answers.set(part, await carryOut(document, variables, { key: key + part }));
+    return answers.get(part);
   };
 }

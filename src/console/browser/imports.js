@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import { counted, html, t } from './html.js';
-import { Earlier, Empty, Failure, Waiting } from './parts.js';
+import { Earlier, Empty, Failure, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
 import { route } from './router.js';
-import { Time } from './time.js';
-import { uploadForm } from './upload-form.js';
+import { uploadForm } from './upload-panel.js';
 
 const LAST = 50;
 
@@ -23,11 +22,8 @@ const states = { RUNNING: t('Under way'), STORING: t('Being stored'), COMPLETED:
 /** The files that a fleet was sent, the last one first. */
 export function Imports({ fleetId }) {
   const { parts, query } = route.value;
-  const { data, error, reload } = useQuery(
-    importsQuery,
-    { id: fleetId, last: LAST, before: query.before },
-    (event) => event.fleetId === fleetId,
-  );
+  const variables = { id: fleetId, last: LAST, before: query.before };
+  const { data, error, reload } = useQuery(importsQuery, variables, (event) => event.fleetId === fleetId);
   const { nodes, pageInfo } = data?.fleet.imports ?? {};
   const imports = nodes?.toReversed();
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;

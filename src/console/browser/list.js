@@ -1,55 +1,47 @@
-import { useEffect, useRef } from 'preact/hooks';
-import { html } from './html.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { attempt } from './dialog.js';
+import { count, html, t } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, orderOf, pageOf, route } from './router.js';
 import { Search } from './search.js';
-import { SelectionBar, useSelection } from './selection.js';
 import { Table } from './table.js';
 
+const PAGE = 50;
+
 /**
- * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `filterOf` makes a filter of
- * the fields above it, `save` a file of the whole list. What is not named here is for the table, or for what is to `show` in its place.
+ * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `asks` has its document, the
+ * events that wake it, and what makes a filter of the fields above it; `save` makes a file of it all. The rest is for what is to `show`.
  */
-export function List({
-  document,
-  wakes,
-  filters,
-  filterOf,
-  size = 25,
-  what,
-  verbs,
-  empty,
-  order,
-  save,
-  show = Table,
-  waiting = 'line',
-  ...table
-}) {
+export function List({ asks, filters, what, verbs, empty, save, show = Table, ...table }) {
+  const { document, wakes, filterOf, order } = asks;
   const { parts, query } = route.value;
-  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, size) };
+  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, PAGE) };
   const { data, error, loading, reload } = useQuery(document, asked, wakes);
-  const selection = useSelection();
+  const selection = useSelection(document, asked);
   const [list] = Object.values(data ?? {});
   return html`<${Listing} label=${table.label}>
     ${filters && html`<${Search} fields=${filters} parts=${parts} query=${query} />`}
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!list && !error && html`<${Waiting} rows=${8} kind=${waiting} />`}
+    ${!list && !error && html`<${Waiting} rows=${8} kind=${show === Table ? 'line' : 'card'} />`}
     ${list?.totalCount === 0 && empty(query)}
     ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="Nothing is left here"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>To the first page</a></p><//>`}
     ${
       list?.nodes.length > 0 &&
-      html`<${show} ...${table} rows=${list.nodes} dim=${loading} selection=${verbs && selection} />
+      html`<${show} ...${table} rows=${list.nodes} place=${parts[0]} dim=${loading} selection=${verbs && selection} />
         <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
           ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}
         <//>`
     }
-    ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} />`}
+    ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} list=${list} />`}
   <//>`;
 }
 
 /** Holds a list that has pages: another page is shown from its top, and has the focus. The address or `page` names it. */
-export function Listing({ label, page = pageOfAddress(), children }) {
+export function Listing({ label, page: named, children }) {
+  const { after = '', before = '' } = route.value.query;
+  const page = named ?? after + before;
   const top = useRef(/** @type {any} */ (null));
   const shown = useRef(page);
   useEffect(() => {
@@ -61,7 +53,81 @@ export function Listing({ label, page = pageOfAddress(), children }) {
   return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${label}>${children}</section>`;
 }
 
-function pageOfAddress() {
-  const { after = '', before = '' } = route.value.query;
-  return after + before;
+/** More rows are not chosen at once. */
+const MOST = 10_000;
+/** So many rows are read at a time. */
+const READ = 1_000;
+
+const none = /** @type {{ chosen: Map<string, any>, fitting?: string }} */ ({ chosen: new Map() });
+
+/** Rows of a list that the user has chosen: some, which stay chosen on other pages of it, or all that fit its filter. */
+export function useSelection(document, { filter, orderBy }) {
+  const [{ chosen, fitting }, choose] = useState(none);
+  const fits = JSON.stringify(filter);
+  const all = fitting === fits;
+  const set = (rows, on) => {
+    const next = new Map(chosen);
+    for (const row of rows) {
+      if (on) next.set(row.id, row);
+      else next.delete(row.id);
+    }
+    choose({ chosen: next });
+  };
+  const has = ({ id }) => all || chosen.has(id);
+  const setAll = () => choose({ chosen, fitting: fits });
+  const read = (tell) => (all ? allOf(document, { filter, orderBy }, tell) : [...chosen.values()]);
+  return { all, size: chosen.size, has, set, setAll, clear: () => choose(none), read };
 }
+
+async function allOf(document, variables, tell) {
+  const rows = [];
+  for (let after; rows.length < MOST && after !== null; ) {
+    const [{ nodes, pageInfo }] = Object.values(await ask(document, { ...variables, first: READ, after }));
+    rows.push(...nodes);
+    tell(rows.length);
+    after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+  }
+  return rows;
+}
+
+/** Actions on the chosen rows of a `list`: `verbs` have a `name` and a `run`, which gets the rows and what clears the selection. */
+export function SelectionBar({ selection, verbs, list }) {
+  const [read, setRead] = useState(/** @type {number | null} */ (null));
+  const { all, clear } = selection;
+  const { totalCount: total = 0 } = list ?? {};
+  const size = all ? total : selection.size;
+  // The pressed button is no longer there; focus goes to the list.
+  useEffect(() => {
+    if (size === 0 && document.activeElement === document.body) {
+      /** @type {any} */ (document.querySelector('.listing'))?.focus({ preventScroll: true });
+    }
+  }, [size === 0]);
+  if (size === 0) return null;
+  const act = (run) =>
+    attempt(async () => {
+      if (read !== null) return;
+      setRead(0);
+      try {
+        await run(await selection.read(setRead), clear);
+      } finally {
+        setRead(null);
+      }
+    });
+  const several = size > total ? t('{size} selected', { size }) : t('{size} of {total} selected', { size, total });
+  return html`<section class="selected" aria-label="Selected">
+    <div>
+      <b role="status">${read ? t('{read} of {total} read', { read, total }) : several}</b>
+      ${!all && total > size && list.nodes.every(selection.has) && html`<${Offer} list=${list} take=${selection.setAll} />`}
+    </div>
+    <div class="actions">
+      ${verbs.map(({ name, run, danger }) => html`<button key=${name} type="button" class=${danger ? 'dangerous' : ''} onClick=${act(run)}>${name}</button>`)}
+      <button type="button" class="quiet" onClick=${clear}>Clear</button>
+    </div>
+  </section>`;
+}
+
+/** All that fit, once a page of them is chosen. */
+const Offer = ({ list: { totalCount, totalCountIsExact }, take }) =>
+  totalCountIsExact && totalCount <= MOST
+    ? html`<button type="button" class="link" onClick=${take}>Select all ${count(totalCount)} that fit</button>`
+    : html`<p class="hint">More than ${count(MOST)} cannot be selected at once: filter the list.</p>`;

@@ -1,9 +1,7 @@
 import { html, t } from './html.js';
-import { Page } from './page.js';
-import { Failure, Waiting } from './parts.js';
+import { Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
-import { Time } from './time.js';
 
 const manufacturersQuery = `query Manufacturers {
   manufacturers { id name provider supported }
@@ -27,15 +25,12 @@ const columns = [
 
 /** Whether each manufacturer answers at all, for those who wonder why no answer comes. */
 export function Manufacturers() {
-  const { data, error, reload } = useQuery(manufacturersQuery, {}, () => false);
-  return html`<${Page} title="Manufacturers" about="Who is asked about vehicles, and whether it answers.">
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!data && !error && html`<${Waiting} rows=${8} />`}
-    ${
-      data &&
-      html`<${Providers} providers=${data.providers} />
-      <${Table} label="Manufacturers" columns=${columns} rows=${rowsOf(data)} />`
-    }
+  const asked = useQuery(manufacturersQuery, {}, () => false);
+  const { data } = asked;
+  return html`<${Page} title="Manufacturers" asked=${asked} about="Who is asked about vehicles, and whether it answers.">
+    ${!data && html`<${Waiting} rows=${8} />`}
+    ${data && html`<${Providers} providers=${data.providers} />`}
+    ${data && html`<${Table} label="Manufacturers" columns=${columns} rows=${rowsOf(data)} />`}
   <//>`;
 }
 

@@ -1,14 +1,12 @@
 import { History } from './activity.js';
 import { filterOf } from './attention.js';
-import { Bars } from './bars.js';
 import { newFleet } from './fleet-verbs.js';
 import { Beginning } from './fleets.js';
 import { count, counted, html, t } from './html.js';
-import { Page } from './page.js';
-import { Failure, Summary } from './parts.js';
+import { Day, Page, Summary, Time } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
-import { Time } from './time.js';
+import { Table } from './table.js';
 import { turns } from './words.js';
 
 const DAY_MS = 86_400_000;
@@ -37,14 +35,12 @@ const series = [
 export function Overview() {
   const first = Math.floor(Date.now() / DAY_MS) - DAYS + 1;
   const from = new Date(first * DAY_MS).toISOString();
-  const { data, error, reload } = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
-  const { company, providers = [] } = data ?? {};
-  const about = company && said(company);
-  return html`<${Page} title="Overview" about=${about ?? html`<span class="blank word" />`}
+  const asked = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
+  const { company, providers = [], fleets } = asked.data ?? {};
+  return html`<${Page} title="Overview" asked=${asked} about=${company && said(company)}
     actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
-    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${data.fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
+    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
     ${company?.fleetCount > 0 && html`<${Today} />`}
   <//>`;
 }
@@ -103,4 +99,41 @@ function Today() {
     <${History} variables=${{ first: 8 }} from=${from} empty=${nothing} />
     <p><a href="#/activity">All activity</a></p>
   </section>`;
+}
+
+const HEIGHT = 100;
+/** Of the place of a day, the bars take so much. */
+const TAKEN = 0.8;
+
+/** Numbers by the day as bars, and as a table for those who cannot see them. `series` have a `name` and `of(day)`. */
+export function Bars({ label, days, series }) {
+  const most = Math.max(1, ...days.flatMap((day) => series.map(({ of }) => of(day))));
+  const columns = [
+    { name: t('Day'), kind: 'main', cell: ({ id }) => html`<${Day} utc at=${id} />` },
+    ...series.map(({ name, of }) => ({ name, kind: 'named', cell: (day) => count(of(day)) })),
+  ];
+  return html`<figure class="bars">
+    <ul class="legend">
+      ${series.map(({ name }, at) => html`<li key=${name}><i class=${`dot series${at}`} />${name} <b>${count(days.reduce((sum, day) => sum + series[at].of(day), 0))}</b></li>`)}
+    </ul>
+    <p class="dim">${count(most)}</p>
+    <svg viewBox=${`0 0 ${days.length} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
+      ${days.map((day, at) => html`<${Group} key=${day.id} at=${at} values=${series.map(({ of }) => of(day))} most=${most} />`)}
+    </svg>
+    <p class="row apart dim"><${Day} utc at=${days[0].id} /><${Day} utc at=${days.at(-1).id} /></p>
+    <details><summary>As a table</summary>
+      <div class="scroll" tabindex="0" role="region" aria-label=${label}>
+        <${Table} label=${label} columns=${columns} rows=${days.toReversed()} />
+      </div>
+    </details>
+  </figure>`;
+}
+
+function Group({ at, values, most }) {
+  const width = TAKEN / values.length;
+  return values.map((value, which) => {
+    const height = (value / most) * HEIGHT;
+    const x = at + (1 - TAKEN) / 2 + which * width;
+    return html`<rect class=${`series${which}`} x=${x} y=${HEIGHT - height} width=${width} height=${height} />`;
+  });
 }

@@ -1,5 +1,8 @@
-import { count, counted, html, t } from './html.js';
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { count, counted, html, locale, t } from './html.js';
 import { hrefOf } from './router.js';
+import { remember } from './session.js';
 import { explain, statuses, statusNames, summarised, turns } from './words.js';
 
 /** A bar with a part for each status, as long as its number of vehicles. */
@@ -61,7 +64,7 @@ export const Failure = ({ error, retry, about }) => html`<div class="failure" ro
 </div>`;
 
 /** A link to a page of the console. */
-export const link = (parts, text) => html`<a href=${hrefOf(parts)}>${text}</a>`;
+export const link = (parts, text, query = {}) => html`<a href=${hrefOf(parts, query)}>${text}</a>`;
 
 /** Something in place of rows that are on their way. */
 export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
@@ -78,8 +81,8 @@ export function Pager({ info, total, what, parts, query, children }) {
     ${
       (hasPreviousPage || hasNextPage) &&
       html`<nav aria-label="Pages">
-      <${Step} href=${hasPreviousPage && hrefOf(parts, { ...rest, before: startCursor })}>Previous<//>
-      <${Step} href=${hasNextPage && hrefOf(parts, { ...rest, after: endCursor })}>Next<//>
+      ${hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...rest, before: startCursor })}>Previous</a>`}
+      ${hasNextPage && html`<a class="button" href=${hrefOf(parts, { ...rest, after: endCursor })}>Next</a>`}
     </nav>`
     }
   </div>`;
@@ -95,10 +98,88 @@ export function Earlier({ info, parts, query, children }) {
   </div>`;
 }
 
-const Step = ({ href, children }) =>
-  href
-    ? html`<a class="button" href=${href}>${children}</a>`
-    : html`<span class="button off" aria-disabled="true" role="link">${children}</span>`;
-
 /** The number of a thing, and its name below. */
-export const Fact = ({ label, children }) => html`<div class="fact"><dt>${label}</dt><dd>${children}</dd></div>`;
+export const Fact = ({ label, bad, children }) =>
+  html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${children}</dd></div>`;
+
+/** The heading has been told of once somebody has gone from one page to another: the first page is the browser's to tell of. */
+let shown = '';
+
+const blank = html`<span class="blank word" />`;
+
+/**
+ * A page: its title, what stands below it, what can be done, and where it lies. While what it has `asked` is on its way, parts are
+ * blank; if it cannot be read, the page says why, and `label` what it would have been.
+ */
+export function Page({ title, label, about, actions, back, asked, children }) {
+  const waits = asked && !asked.data;
+  const failed = waits && asked.error;
+  const heading = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
+    if (title && back) remember({ href: location.hash.split('?')[0], name: title, about: back.name });
+  }, [title]);
+  useEffect(() => {
+    const here = location.hash.split('?')[0];
+    if (shown && shown !== here) {
+      heading.current?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
+    shown = here || '#/';
+  }, []);
+  return html`<div class="page">
+    <header class="title">
+      <div>
+        ${back && html`<a class="back" href=${back.href}><span aria-hidden="true">←</span> ${back.name}</a>`}
+        <h1 ref=${heading} tabindex="-1">${title || (failed ? label : blank)}</h1>
+        ${!failed && (about || waits) && html`<p class="about">${about ?? blank}</p>`}
+      </div>
+      ${actions && !failed && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${failed ? html`<${Failure} error=${asked.error} retry=${asked.reload} />` : children}
+  </div>`;
+}
+
+/** The sides of one thing, pairs of value and name, as links. Where there is no room for all, `present` is scrolled to. */
+export function Sides({ label, sides, present = '', hrefFor, children }) {
+  const nav = useRef(/** @type {any} */ (null));
+  useEffect(() => nav.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [present]);
+  return html`<nav ref=${nav} class="sides" aria-label=${label}>
+    ${sides.map(([side, name]) => html`<a key=${side} href=${hrefFor(side)} aria-current=${side === present ? 'page' : undefined}>${name}</a>`)}
+    ${children}
+  </nav>`;
+}
+
+const now = signal(Date.now());
+setInterval(() => {
+  now.value = Date.now();
+}, 20_000);
+
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+const whole = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+const utcDay = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+const steps = /** @type {[any, number][]} */ ([
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]);
+
+/** A moment, as far away as it is; the exact one is its title. */
+export function Time({ at }) {
+  return html`<time dateTime=${at} title=${whole.format(new Date(at))}>${spoken(at)}</time>`;
+}
+
+/** A day; with `utc`, one of those that the gateway counts. */
+export const Day = ({ at, utc }) => html`<time dateTime=${at}>${(utc ? utcDay : day).format(new Date(at))}</time>`;
+
+function spoken(at) {
+  // `now` may be some seconds old; a recent moment must not appear to be in the future.
+  const seconds = (Date.parse(at) - Math.max(now.value, Date.now())) / 1000;
+  const [unit, size = 1] = steps.find(([, least]) => Math.abs(seconds) >= least) ?? [];
+  if (!unit) return seconds > 5 ? t('in a moment') : t('just now');
+  return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
+}
+
+/** A moment as fields for a day and a time take it: that of this place. */
+export const localTime = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

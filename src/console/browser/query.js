@@ -17,6 +17,13 @@ export function changed(answer) {
   for (const take of shown) take(known);
 }
 
+/** Carries out a mutation, and shows its answer. Throws ApiError. */
+export async function carryOut(document, variables, options) {
+  const data = await ask(document, variables, options);
+  changed(data);
+  return data;
+}
+
 function collect(value, known) {
   if (typeof value !== 'object' || value === null) return;
   if (value.id) known.set(value.id, value);

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { attempt } from './dialog.js';
-import { saveRefused } from './download.js';
+import { saveAnswer } from './download.js';
 import { count, html, t } from './html.js';
 import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -20,14 +20,14 @@ const columns = [
   { name: t('Why'), kind: 'note', cell: ({ message }) => message },
 ];
 
-/** Refused values with why, in a part of the page that scrolls. */
+/** Refused values with why, and their rows where they come from a file, in a part of the page that scrolls. */
 export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Refused">
-  <${Table} label="Refused" columns=${columns} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
+  <${Table} label="Refused" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
 </div>`;
 
 /** Saves the refused rows of an import as a file that can be mended and sent again. */
 export const SaveRefused = ({ importId, name }) =>
-  html`<button type="button" onClick=${attempt(() => saveRefused(importId, name))}>Download refused rows</button>`;
+  html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name))}>Download refused rows</button>`;
 
 /** The refused rows of an import, read when they are wanted. */
 export function RefusedRows({ importId, total }) {

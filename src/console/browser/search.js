@@ -23,7 +23,7 @@ const Choice = ({ label, options, value, set }) =>
     ${options.map(([one, name]) => html`<option key=${one} value=${one} selected=${one === value}>${name}</option>`)}
   </select>`;
 
-function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
+function Typed({ label, value, set, ...rest }) {
   const timer = useRef(/** @type {any} */ (null));
   const field = useRef(/** @type {any} */ (null));
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -33,7 +33,7 @@ function Typed({ label, read = (text) => text.trim(), value, set, ...rest }) {
   }, [value]);
   const type = ({ currentTarget }) => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => set(read(currentTarget.value)), TYPED_MS);
+    timer.current = setTimeout(() => set(currentTarget.value.trim()), TYPED_MS);
   };
   return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck=${false}
     autocomplete="off" onInput=${type} ...${rest} />`;

@@ -22,6 +22,26 @@ export const ended = signal('');
 /** The company of the token, for display; the gateway alone verifies it. */
 export const company = computed(() => String(claimsOf(token.value)[settings.claim] ?? ''));
 
+/** What JSON says; nothing where a text is none, such as what a proxy answers. */
+export function readJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const MOST_RECENT = 8;
+const recentKey = () => `fleet-gateway-recent-${company.value}`;
+
+/** The things whose pages this tab has shown of this company, the last one first: a `name`, where it lies, and its address. */
+export const recents = () => readJson(sessionStorage.getItem(recentKey())) ?? [];
+
+export function remember(thing) {
+  const others = recents().filter(({ href }) => href !== thing.href);
+  sessionStorage.setItem(recentKey(), JSON.stringify([thing, ...others].slice(0, MOST_RECENT)));
+}
+
 function claimsOf(jwt) {
   try {
     const [, payload = ''] = jwt.split('.');

@@ -1,23 +1,12 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { away } from './api.js';
+import { openFinder, places } from './finder.js';
 import { html, t } from './html.js';
 import { leave } from './issuer.js';
+import { language, languages, speak } from './languages/language.js';
 import { live } from './live.js';
-import { route } from './router.js';
+import { hrefOf, route } from './router.js';
 import { company } from './session.js';
-import { LanguageSwitch, ThemeSwitch } from './switches.js';
-
-const places = [
-  { name: t('Overview'), href: '#/', of: [''] },
-  { name: t('Fleets'), href: '#/fleets', of: ['fleets'] },
-  { name: t('Vehicles'), href: '#/vehicles', of: ['vehicles'] },
-  { name: t('Contracts'), href: '#/contracts', of: ['contracts'] },
-  { name: t('Attention'), href: '#/attention', of: ['attention'] },
-  { name: t('Activity'), href: '#/activity', of: ['activity'] },
-  { name: t('Webhooks'), href: '#/webhooks', of: ['webhooks'] },
-  { name: t('Manufacturers'), href: '#/manufacturers', of: ['manufacturers'] },
-  { name: t('Search'), href: '#/search', of: ['search'] },
-];
 
 /** The head and the frame of every page. */
 export function Shell({ children }) {
@@ -29,12 +18,10 @@ export function Shell({ children }) {
       <div class="inner">
         <a class="brand" href="#/"><${Mark} />Fleet Gateway</a>
         <nav aria-label="Console">
-          ${places.map(
-            ({ name, href, of }) =>
-              html`<a key=${name} href=${href} aria-current=${of.includes(here) ? 'page' : undefined}>${name}</a>`,
-          )}
+          ${places.map(([path, name]) => html`<a key=${path} href=${hrefOf([path])} aria-current=${path === here ? 'page' : undefined}>${name}</a>`)}
         </nav>
         <div class="who">
+          <button type="button" class="quiet" aria-keyshortcuts="/ Control+K Meta+K" onClick=${openFinder}>Search <kbd>/</kbd></button>
           <${Live} />
           ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
           <${LanguageSwitch} />
@@ -65,3 +52,30 @@ export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden
   <rect x="7" y="14" width="12" height="4" rx="2" opacity=".8" />
   <rect x="7" y="20" width="7" height="4" rx="2" opacity=".6" />
 </svg>`;
+
+const KEY = 'fleet-gateway-theme';
+const themes = {
+  system: { name: t('Theme: that of your system'), sign: '◐', next: 'light' },
+  light: { name: t('Theme: light'), sign: '☀\ufe0e', next: 'dark' },
+  dark: { name: t('Theme: dark'), sign: '☾', next: 'system' },
+};
+const { dataset } = document.documentElement;
+
+/** Goes from one theme to the next; the browser keeps it, and theme.js sets it on the next visit. */
+export function ThemeSwitch() {
+  const [theme, setTheme] = useState((dataset.theme ?? '') in themes ? dataset.theme : 'system');
+  const { name, sign, next } = themes[theme];
+  const change = () => {
+    dataset.theme = next;
+    if (next === 'system') localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, next);
+    setTheme(next);
+  };
+  return html`<button type="button" class="quiet" aria-label=${name} title=${name} onClick=${change}>${sign}</button>`;
+}
+
+/** All languages, each in its own words; the page is shown anew in the chosen one. */
+export const LanguageSwitch = () =>
+  html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
+    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003${name}`}</option>`)}
+  </select>`;

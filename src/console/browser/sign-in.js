@@ -4,8 +4,7 @@ import { Form } from './form.js';
 import { html, t } from './html.js';
 import { begin, busy, hasIssuer, signInAgain } from './issuer.js';
 import { demoToken, ended, lapsed, signIn } from './session.js';
-import { Mark } from './shell.js';
-import { LanguageSwitch } from './switches.js';
+import { LanguageSwitch, Mark } from './shell.js';
 
 /** Leads to the identity provider, or asks for a token, which is tried before it is kept. */
 export function SignIn() {

@@ -1,18 +1,29 @@
+import { signal } from '@preact/signals';
 import { html, t } from './html.js';
 import { hrefOf, route } from './router.js';
+import { readJson } from './session.js';
+
+/** By the page that has the table, the columns that are not wanted there; the browser keeps them. */
+const KEY = 'fleet-gateway-hidden';
+const hidden = signal(readJson(localStorage.getItem(KEY)) ?? {});
+const idOf = ({ sort, kind }) => sort ?? kind;
+const isShown = (place, column) => !hidden.value[place]?.includes(idOf(column));
 
 /**
  * The console's one table; rows become cards where there is no room for columns. A column has a `name`, `cell(row)`, a `kind` that
- * says where it stands on a card, and `sort` where the gateway can sort by it. `groupOf` gives what stands above rows that are alike.
+ * says where it stands on a card, and `sort` where the gateway can sort by it. `groupOf` gives the head of rows that are alike. In a
+ * `place` that has a name, columns can be chosen.
  */
-export function Table({ label, columns, rows, dim, selection, nameOf, groupOf }) {
+export function Table({ label, columns: all, rows, dim, selection, nameOf, groupOf, place }) {
+  const columns = all.filter((column) => isShown(place, column));
   const groups = groupOf ? [...Map.groupBy(rows, (row) => groupOf(row).key).values()] : [rows];
   const width = columns.length + (selection ? 1 : 0);
   const body = (group) => html`<tbody role="rowgroup" key=${groupOf?.(group[0]).key}>
     ${groupOf && html`<tr role="row" class="group"><th role="rowheader" colspan=${width} scope="rowgroup">${groupOf(group[0], group).head}</th></tr>`}
     ${group.map((row) => html`<${Row} key=${row.id} row=${row} columns=${columns} selection=${selection} nameOf=${nameOf} />`)}
   </tbody>`;
-  return html`<table class=${`rows ${dim ? 'dim' : ''} ${selection ? 'picked' : ''}`} role="table" aria-label=${label}>
+  return html`${place && html`<${Choice} place=${place} columns=${all} />`}
+  <table class=${`rows ${dim ? 'dim' : ''} ${selection ? 'picked' : ''}`} role="table" aria-label=${label}>
     <thead role="rowgroup">
       <tr role="row">
         ${selection && html`<th role="columnheader" class="pick"><${PickAll} rows=${rows} selection=${selection} /></th>`}
@@ -21,6 +32,29 @@ export function Table({ label, columns, rows, dim, selection, nameOf, groupOf })
     </thead>
     ${groups.map(body)}
   </table>`;
+}
+
+/** The column that leads to a row's own page stays. */
+function Choice({ place, columns }) {
+  const set = (column, shown) => {
+    const others = (hidden.value[place] ?? []).filter((id) => id !== idOf(column));
+    hidden.value = { ...hidden.value, [place]: shown ? others : [...others, idOf(column)] };
+    localStorage.setItem(KEY, JSON.stringify(hidden.value));
+  };
+  const close = ({ currentTarget, relatedTarget }) => {
+    if (!currentTarget.contains(relatedTarget)) currentTarget.open = false;
+  };
+  return html`<details class="choice" onFocusOut=${close}>
+    <summary>Columns</summary>
+    <div role="group" aria-label="Columns">
+      ${columns
+        .filter(({ kind }) => !kind.includes('main'))
+        .map(
+          (column) =>
+            html`<label key=${column.name} class="check"><input type="checkbox" checked=${isShown(place, column)} onChange=${({ currentTarget }) => set(column, currentTarget.checked)} /> ${column.name}</label>`,
+        )}
+    </div>
+  </details>`;
 }
 
 /** The address has the order, such as `VIN` or, the other way round, `-VIN`. */

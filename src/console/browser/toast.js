@@ -2,16 +2,28 @@ import { signal } from '@preact/signals';
 import { html } from './html.js';
 
 const SHOWN_MS = 5_000;
-const said = signal('');
+const TO_UNDO_MS = 20_000;
+const said = signal(/** @type {any} */ ({}));
 let timer;
 
-/** Tells what was done, for a moment. */
-export function toast(text) {
+/** Tells what was done, for a moment, and for longer where `undo` undoes it. */
+export function toast(text, undo = undefined) {
   clearTimeout(timer);
-  said.value = text;
-  timer = setTimeout(() => {
-    said.value = '';
-  }, SHOWN_MS);
+  said.value = { text, undo };
+  timer = setTimeout(hide, undo ? TO_UNDO_MS : SHOWN_MS);
 }
 
-export const Toast = () => html`<div class="toast" role="status">${said.value && html`<p>${said.value}</p>`}</div>`;
+const hide = () => {
+  said.value = {};
+};
+
+export function Toast() {
+  const { text, undo } = said.value;
+  const act = () => {
+    hide();
+    undo();
+  };
+  return html`<div class="toast" role="status">
+    ${text && html`<p>${text} ${undo && html`<button type="button" class="link" onClick=${act}>Undo</button>`}</p>`}
+  </div>`;
+}

@@ -1,7 +1,34 @@
+import { useEffect, useState } from 'preact/hooks';
+import { fieldError } from './api.js';
+import { openDialog } from './dialog.js';
 import { count, counted, html, t } from './html.js';
+import { Fact } from './parts.js';
 import { RefusedTable, SaveRefused } from './refused.js';
-import { dismiss, sendAgain, uploads } from './uploads.js';
+import { dismiss, sendAgain, startUpload, uploads } from './uploads.js';
 import { bytes, explain } from './words.js';
+
+const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
+
+/** While a file is held over the page, it says where it will go; the whole page takes it. */
+export function DropZone({ name, take }) {
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    const gone = new AbortController();
+    const on = (type, listener) => addEventListener(type, listener, { signal: gone.signal });
+    for (const type of ['dragenter', 'dragover']) on(type, (event) => setOver(hasFiles(event)));
+    // It may only leave one element for another.
+    on('dragleave', ({ relatedTarget }) => relatedTarget || setOver(false));
+    on('drop', ({ dataTransfer }) => {
+      setOver(false);
+      if (dataTransfer?.files.length) take([...dataTransfer.files]);
+    });
+    return () => gone.abort();
+  }, []);
+  return (
+    over &&
+    html`<div class="drop" aria-hidden="true"><p>Drop to add the vehicles to<br /><b>${name ?? t('this fleet')}</b></p></div>`
+  );
+}
 
 /** The files of a fleet that are on their way, or have just arrived. */
 export function UploadPanel({ fleetId }) {
@@ -43,10 +70,10 @@ function Failed({ id, error }) {
 function Report({ id, name, summary, rejected, sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
   return html`<dl class="facts">
-      <${Count} label="Rows" value=${received} />
-      <${Count} label=${options.dryRun ? t('Would be added') : t('Added')} value=${created} />
-      <${Count} label="Already there" value=${existing} />
-      <${Count} label="Refused" value=${refused} bad=${refused > 0} />
+      <${Fact} label="Rows">${count(received)}<//>
+      <${Fact} label=${options.dryRun ? t('Would be added') : t('Added')}>${count(created)}<//>
+      <${Fact} label="Already there">${count(existing)}<//>
+      <${Fact} label="Refused" bad=${refused > 0}>${count(refused)}<//>
     </dl>
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
     ${options.dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
@@ -61,5 +88,23 @@ function Report({ id, name, summary, rejected, sheet, options }) {
     }`;
 }
 
-const Count = ({ label, value, bad }) =>
-  html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${count(value)}</dd></div>`;
+/** The files that choosers offer. */
+export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';
+
+const fields = [
+  { name: 'file', label: t('File'), type: 'file', accept: accepted },
+  { name: 'dryRun', label: t('Only check it, and store nothing'), type: 'check', value: true },
+  { name: 'atomic', label: t('Add none if a row is refused'), type: 'check' },
+];
+
+/** Asks for a file, and whether it is to be stored. */
+export const uploadForm = (fleetId) =>
+  openDialog({
+    title: t('Check a file'),
+    fields,
+    verb: t('Send'),
+    send: ({ file, dryRun, atomic }) => {
+      if (!file.name) throw fieldError('file', t('Choose a file.'));
+      startUpload(fleetId, file, { dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' });
+    },
+  });

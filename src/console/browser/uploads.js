@@ -1,10 +1,28 @@
 import { effect, signal } from '@preact/signals';
-import { newId } from './ids.js';
-import { csvOf } from './json-file.js';
+import { ApiError, authorization, dataOf, newId, unreachable } from './api.js';
+import { t } from './languages/language.js';
+import { subscribe } from './live.js';
 import { changed } from './query.js';
-import { token } from './session.js';
-import { subscribe } from './stream.js';
-import { sendFile } from './upload.js';
+import { readJson, token } from './session.js';
+
+/** A JSON file of VINs, a list of texts or of objects with a `vin`, as the CSV file that the gateway reads. Throws ApiError. */
+export async function csvOf(file) {
+  const list = listOf(readJson(await file.text()));
+  const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
+  if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
+    throw new ApiError(
+      'NO_VINS',
+      t('This is no JSON with a list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'),
+    );
+  }
+  return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
+}
+
+function listOf(value) {
+  if (Array.isArray(value)) return value;
+  const lists = Object.values(value ?? {}).filter(Array.isArray);
+  return lists.length === 1 ? lists[0] : undefined;
+}
 
 const progressOf =
   'subscription Progress($id: ID!) { importProgress(importId: $id) { received rejected: rejectedCount } }';
@@ -70,3 +88,36 @@ effect(() => {
   for (const one of uploads.peek().filter(underWay)) one.stop();
   uploads.value = [];
 });
+
+const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
+  importVehicles(input: $input) {
+    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    sheet
+    summary { received created existing rejected }
+    rejected { row value message }
+  }
+}`;
+
+/**
+ * Sends a file as the GraphQL multipart request specification says, and gives what became of it. `sent` is told the share
+ * that has gone out, from 0 to 1: fetch cannot say, so it is an XMLHttpRequest. Throws ApiError.
+ */
+export function sendFile(input, file, name, { sent, signal }) {
+  const operations = { query: importVehicles, variables: { input: { ...input, file: null } } };
+  const form = new FormData();
+  form.set('operations', JSON.stringify(operations));
+  form.set('map', JSON.stringify({ file: ['variables.input.file'] }));
+  form.set('file', file, name);
+  const { promise, resolve, reject } = Promise.withResolvers();
+  const request = new XMLHttpRequest();
+  request.open('POST', '/graphql');
+  for (const [header, value] of Object.entries(authorization())) request.setRequestHeader(header, value);
+  request.upload.onprogress = ({ loaded, total }) => sent(loaded / (total || 1));
+  request.upload.onload = () => sent(1);
+  request.onerror = () => reject(unreachable());
+  request.onabort = () => reject(new ApiError('CANCELLED', t('You have stopped it.')));
+  request.onload = () => resolve(request.responseText);
+  signal.addEventListener('abort', () => request.abort());
+  request.send(form);
+  return promise.then((text) => dataOf(text).importVehicles);
+}

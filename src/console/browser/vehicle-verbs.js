@@ -1,10 +1,10 @@
-import { ask, askIfAllowed } from './api.js';
+import { ask, partsOf, unless } from './api.js';
 import { createContracts } from './contract-verbs.js';
 import { attempt, openDialog } from './dialog.js';
 import { saveAnswer, saveTable } from './download.js';
-import { fleetOptions } from './fleet-choice.js';
+import { fleetOptions } from './fleet-verbs.js';
 import { counted, list, t } from './languages/language.js';
-import { changed } from './query.js';
+import { carryOut } from './query.js';
 import { toast } from './toast.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
@@ -25,16 +25,21 @@ const contractCounts =
   'query ContractsOf($ids: [ID!]!) { nodes(ids: $ids) { ... on Vehicle { contracts(first: 1) { totalCount } } } }';
 /** `nodes` takes at most this many ids. */
 const NODES = 100;
+/** The contracts of more vehicles are not counted. */
+const COUNTED = 1_000;
 
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
+const byFleet = (vehicles) =>
+  [...Map.groupBy(vehicles, ({ fleet }) => fleet.id).values()].flatMap((own) => partsOf(own));
 const nothing = () => {};
 
 /** The contracts that are deleted with vehicles, in words, if any; without their number if the token may not read contracts. */
 async function contractsOf(vehicles) {
   let total = 0;
-  for (let at = 0; at < vehicles.length; at += NODES) {
-    const data = await askIfAllowed(contractCounts, { ids: idsOf(vehicles.slice(at, at + NODES)) });
-    if (!data) return t('their contracts');
+  for (const part of partsOf(vehicles, NODES)) {
+    const data =
+      vehicles.length <= COUNTED && (await ask(contractCounts, { ids: idsOf(part) }).catch(unless('FORBIDDEN')));
+    if (!data || data.error) return t('their contracts');
     for (const vehicle of data.nodes) total += vehicle?.contracts.totalCount ?? 0;
   }
   return total > 0 && counted(total, 'contract');
@@ -52,17 +57,39 @@ export const removeVehicles = (vehicles, done = nothing) =>
         .join(', ')}${vehicles.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
       verb: t('Delete'),
       danger: true,
-      send: async (_, run) => {
+      send: async (_, run, tell) => {
         let deleted = 0;
-        for (const [fleetId, own] of Map.groupBy(vehicles, ({ fleet }) => fleet.id)) {
-          const answer = await run(deleteVehicles, { input: { fleetId, ids: idsOf(own) } }, fleetId);
-          deleted += answer.deleteVehicles.deleted.length;
+        for (const part of byFleet(vehicles)) {
+          const input = { fleetId: part[0].fleet.id, ids: idsOf(part) };
+          deleted += (await run(deleteVehicles, { input }, part[0].id)).deleteVehicles.deleted.length;
+          tell(deleted, vehicles.length);
         }
         done();
         return `${t('{things} deleted', { things: counted(deleted, 'vehicle') })}.`;
       },
     });
   })();
+
+/** Moves each of some parts of a list of vehicles; gives the ids of those that were there to be moved. */
+async function move(parts, fleetOf, run, tell = (/** @type {any[]} */ ..._) => {}) {
+  const moved = new Set();
+  for (const part of parts) {
+    const input = { fleetId: fleetOf(part[0]), ids: idsOf(part) };
+    const answer = await run(moveVehicles, { input }, part[0].id).catch(unless('NOTHING_TO_MOVE'));
+    for (const { id } of answer.moveVehicles?.vehicles ?? []) moved.add(id);
+    tell(moved.size, parts.flat().length);
+  }
+  return moved;
+}
+
+const moveBack = attempt(async (parts) => {
+  const back = await move(
+    parts,
+    ({ fleet }) => fleet.id,
+    (document, variables) => carryOut(document, variables),
+  );
+  toast(t('{vehicles} moved back.', { vehicles: counted(back.size, 'vehicle') }));
+});
 
 /** Asks for the fleet that vehicles are to be in. */
 export const moveToFleet = (vehicles, done = nothing) =>
@@ -73,11 +100,15 @@ export const moveToFleet = (vehicles, done = nothing) =>
       about: t('Their contracts go with them, and what their manufacturers answered stays.'),
       fields: [{ name: 'fleetId', label: t('To the fleet'), type: 'select', options }],
       verb: t('Move'),
-      send: async ({ fleetId }, run) => {
-        const { moveVehicles: moved } = await run(moveVehicles, { input: { fleetId, ids: idsOf(vehicles) } });
+      send: async ({ fleetId }, run, tell) => {
+        const moved = await move(partsOf(vehicles), () => fleetId, run, tell);
         done();
-        const told = { vehicles: counted(moved.vehicles.length, 'vehicle'), name: moved.fleet?.name ?? '' };
-        return t('{vehicles} moved to “{name}”.', told);
+        const [, name] = options.find(([id]) => id === fleetId);
+        const from = byFleet(vehicles.filter(({ id, fleet }) => moved.has(id) && fleet.id !== fleetId));
+        return {
+          title: t('{vehicles} moved to “{name}”.', { vehicles: counted(moved.size, 'vehicle'), name }),
+          undo: from.length > 0 && (() => moveBack(from)),
+        };
       },
     });
   })();
@@ -85,7 +116,7 @@ export const moveToFleet = (vehicles, done = nothing) =>
 /** Has manufacturers asked again; what is known stands until they have answered. */
 export const verifyAgain = (vehicles, done = nothing) =>
   attempt(async () => {
-    changed(await ask(verifyEligibility, { vins: vehicles.map(({ vin }) => vin) }));
+    for (const part of partsOf(vehicles)) await carryOut(verifyEligibility, { vins: part.map(({ vin }) => vin) });
     done();
     toast(t('Manufacturers are being asked again.'));
   })();

@@ -1,17 +1,19 @@
-import { vehicleColumns } from './columns.js';
-import { useFleetOptions } from './fleet-choice.js';
+import { EventList } from './activity.js';
+import { contractColumns, vehicleColumns } from './columns.js';
+import { newContract } from './contract-verbs.js';
+import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
-import { Page } from './page.js';
-import { Empty } from './parts.js';
+import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf } from './router.js';
-import { saveVehicles, vehicleVerbs } from './vehicle-verbs.js';
+import { go, hrefOf } from './router.js';
+import { Table } from './table.js';
+import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
 import { byCreation, statusNames } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount
+    totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
       id vin fleet { id name } manufacturer { name }
@@ -41,7 +43,7 @@ function useVehicleFields(fleetId) {
   const fleets = useFleetOptions();
   const makers = (data?.manufacturers ?? []).map(({ id, name }) => [id, name]);
   return [
-    { name: 'vin', label: t('VIN, its start or end'), read: (text) => text.trim(), maxlength: 24 },
+    { name: 'vin', label: t('VIN, its start or end'), maxlength: 24 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(statusNames)] },
     { name: 'maker', label: t('Manufacturer'), options: [['', t('Any manufacturer')], ...makers] },
     ...(fleetId ? [] : [{ name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...fleets] }]),
@@ -53,8 +55,8 @@ function useVehicleFields(fleetId) {
 export function VehicleList({ fleetId }) {
   const filters = useVehicleFields(fleetId);
   const all = hrefOf(fleetId ? ['fleets', fleetId] : ['vehicles']);
-  return html`<${List} label="Vehicles" what="vehicle" document=${vehiclesQuery}
-    wakes=${(event) => !fleetId || event.fleetId === fleetId} filters=${filters} filterOf=${filterOf(fleetId)}
+  return html`<${List} label="Vehicles" what="vehicle" filters=${filters}
+    asks=${{ document: vehiclesQuery, filterOf: filterOf(fleetId), wakes: (event) => !fleetId || event.fleetId === fleetId }}
     columns=${[vin, ...(fleetId ? [] : [fleet]), manufacturer, status, why, checked]} nameOf=${(one) => one.vin}
     verbs=${vehicleVerbs} empty=${(query) => html`<${Nothing} query=${query} all=${all} />`}
     save=${(query) => saveVehicles({ ...query, fleetId: fleetId ?? query.fleet })} />`;
@@ -71,3 +73,84 @@ const Nothing = ({ query: { status: wanted, vin: typed, maker, fleet }, all }) =
     : html`<${Empty} title="No vehicles yet">
         <p>Add VINs to a fleet, or drop a CSV, Excel or JSON file on its page. Manufacturers are asked at once.</p>
       <//>`;
+
+const vehicleQuery = `query Vehicle($id: ID!) {
+  vehicle(by: { id: $id }) {
+    id vin warnings createdAt
+    fleet { id name }
+    manufacturer { name }
+    eligibility {
+      status dataDelivery connectivityStatus primaryUserAssigned attempts verifiedAt nextAttemptAt
+      reason { message actor }
+    }
+  }
+}`;
+const contractsQuery = `query ContractsOfVehicle($id: ID!) {
+  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to vehicle { id vin } } } }
+}`;
+
+const words = {
+  PULL: t('is fetched'),
+  PUSH: t('is sent as it comes up'),
+  ACTIVATED: t('Connected'),
+  DEACTIVATED: t('Not connected'),
+  UNKNOWN: t('Unknown'),
+};
+
+const { name, pack, from, to, status: state } = contractColumns;
+const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state];
+
+/** One vehicle: what its manufacturer says, its contracts, and what happened to it. */
+export function Vehicle({ id }) {
+  const asked = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
+  const vehicle = asked.data?.vehicle;
+  const { fleet, vin, manufacturer } = vehicle ?? {};
+  const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? t('Fleets') };
+  const about = vehicle && (manufacturer?.name ?? t('Unknown manufacturer'));
+  return html`<${Page} label="Vehicle" asked=${asked} title=${vin} back=${back} about=${about}
+    actions=${vehicle && html`<${Verbs} vehicle=${vehicle} />`}>
+    ${vehicle ? html`<${Verdict} vehicle=${vehicle} />` : html`<${Waiting} rows=${1} kind="card" />`}
+    <h2>Contracts</h2>
+    <${Contracts} id=${id} />
+    <h2>Activity</h2>
+    <${EventList} filter=${{ vehicleId: id }} />
+  <//>`;
+}
+
+function Verbs({ vehicle }) {
+  const leave = () => go(hrefOf(['fleets', vehicle.fleet.id]));
+  return html`<button type="button" onClick=${() => verifyAgain([vehicle])}>Ask again</button>
+    <button type="button" onClick=${() => moveToFleet([vehicle])}>Move …</button>
+    <button type="button" onClick=${() => removeVehicles([vehicle], leave)}>Delete …</button>
+    <button type="button" class="primary" onClick=${() => newContract(vehicle)}>New contract</button>`;
+}
+
+function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
+  const { status, dataDelivery, connectivityStatus, primaryUserAssigned, reason, attempts, verifiedAt, nextAttemptAt } =
+    eligibility;
+  return html`<section class="verdict" aria-label="Eligibility">
+    <p class="said"><${Badge} status=${status} /> ${reason && html`<span>${reason.message}</span> <${Turn} actor=${reason.actor} />`}</p>
+    ${
+      warnings.includes('VIN_CHECK_DIGIT') &&
+      html`<p class="warning">The check digit of this VIN is wrong: it may be a typing error.</p>`
+    }
+    <dl class="facts">
+      ${dataDelivery.length > 0 && html`<${Fact} label="Data">${dataDelivery.map((one) => words[one]).join(', ')}<//>`}
+      ${connectivityStatus && html`<${Fact} label="Connectivity">${words[connectivityStatus]}<//>`}
+      ${primaryUserAssigned !== null && html`<${Fact} label="Primary user">${primaryUserAssigned ? t('Registered') : t('None')}<//>`}
+      <${Fact} label="Checked">${verifiedAt ? html`<${Time} at=${verifiedAt} />` : t('Not yet')}<//>
+      ${nextAttemptAt && html`<${Fact} label="Asked next"><${Time} at=${nextAttemptAt} /><//>`}
+      <${Fact} label="Times asked">${attempts}<//>
+      <${Fact} label="Added"><${Day} at=${createdAt} /><//>
+    </dl>
+  </section>`;
+}
+
+function Contracts({ id }) {
+  const { data, error, reload } = useQuery(contractsQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
+  const contracts = data?.vehicle.contracts.nodes;
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!contracts) return html`<${Waiting} rows=${1} />`;
+  if (contracts.length === 0) return html`<p class="dim">It has no contracts.</p>`;
+  return html`<${Table} label="Contracts" columns=${columns} rows=${contracts.toReversed()} />`;
+}

@@ -1,8 +1,6 @@
-import { ask } from './api.js';
-import { attempt, openDialog } from './dialog.js';
-import { changesOf } from './field.js';
+import { attempt, openDialog, openEditor } from './dialog.js';
 import { html, t } from './html.js';
-import { changed } from './query.js';
+import { carryOut } from './query.js';
 import { toast } from './toast.js';
 import { eventTypes } from './words.js';
 
@@ -18,16 +16,11 @@ const testWebhook = 'mutation TestWebhook($id: ID!) { testWebhook(input: { id: $
 const deleteWebhook = 'mutation DeleteWebhook($id: ID!) { deleteWebhook(input: { id: $id }) { webhook { id } } }';
 
 const hint = t('Each event is posted there, from now on.');
+const events = Object.entries(eventTypes);
 const fieldsOf = (/** @type {any} */ { url, description, types } = {}) => [
-  { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint },
+  { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint, required: true },
   { name: 'description', label: t('Description (optional)'), value: description },
-  {
-    name: 'types',
-    label: t('Events (none ticked: all)'),
-    type: 'checks',
-    options: Object.entries(eventTypes),
-    value: types,
-  },
+  { name: 'types', label: t('Events (none ticked: all)'), type: 'checks', options: events, value: types },
 ];
 
 /** The secret takes the place of the form that asked for it. */
@@ -47,20 +40,10 @@ export const newWebhook = () =>
   });
 
 /** Asks what is to be changed of a webhook, and sends that alone. */
-export const editWebhook = (webhook) =>
-  openDialog({
-    title: t('Edit webhook'),
-    fields: fieldsOf(webhook),
-    verb: t('Save'),
-    send: async (values, run) => {
-      const order = Object.keys(eventTypes);
-      const before = { ...webhook, types: order.filter((type) => webhook.types.includes(type)) };
-      const changes = changesOf(values, before);
-      if (Object.keys(changes).length === 0) return t('Nothing was changed.');
-      await run(updateWebhook, { input: { id: webhook.id, ...changes } });
-      return t('Saved.');
-    },
-  });
+export function editWebhook(webhook) {
+  const types = Object.keys(eventTypes).filter((type) => webhook.types.includes(type));
+  openEditor(t('Edit webhook'), fieldsOf(webhook), { ...webhook, types }, updateWebhook);
+}
 
 /** Asks whether a webhook is to have another secret, and shows it. */
 export const rollSecret = ({ id }) =>
@@ -85,13 +68,12 @@ export const removeWebhook = ({ id, url }, done) =>
     },
   });
 
-export const setState = ({ id }, state) =>
-  attempt(async () => changed(await ask(updateWebhook, { input: { id, state } })))();
+export const setState = ({ id }, state) => attempt(() => carryOut(updateWebhook, { input: { id, state } }))();
 
 /** Sends an event that only says that it is a test. */
 export const sendTest = ({ id }) =>
   attempt(async () => {
-    changed(await ask(testWebhook, { id }));
+    await carryOut(testWebhook, { id });
     toast(t('A test is on its way.'));
   })();
 

@@ -1,9 +1,14 @@
+import { useEffect } from 'preact/hooks';
+import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
-import { Page } from './page.js';
-import { Empty, Failure, Waiting } from './parts.js';
-import { useQuery } from './query.js';
-import { hrefOf } from './router.js';
-import { newWebhook } from './webhook-verbs.js';
+import { Listing } from './list.js';
+import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
+import { carryOut, useQuery } from './query.js';
+import { go, hrefOf, route } from './router.js';
+import { readJson } from './session.js';
+import { toast } from './toast.js';
+import { editWebhook, newWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
+import { wireType } from './words.js';
 
 const webhooksQuery = `{
   webhooks(first: 100) {
@@ -19,12 +24,11 @@ export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLE
 
 /** The addresses that events are sent to. */
 export function Webhooks() {
-  const { data, error, reload } = useQuery(webhooksQuery, {});
-  const webhooks = data?.webhooks.nodes;
-  return html`<${Page} title="Webhooks" about="Addresses of yours that are told of every change."
+  const asked = useQuery(webhooksQuery, {});
+  const webhooks = asked.data?.webhooks.nodes;
+  return html`<${Page} title="Webhooks" asked=${asked} about="Addresses of yours that are told of every change."
     actions=${html`<button type="button" class="primary" onClick=${newWebhook}>New webhook</button>`}>
-    ${error && html`<${Failure} error=${error} retry=${reload} />`}
-    ${!webhooks && !error && html`<${Waiting} rows=${3} kind="line" />`}
+    ${!webhooks && html`<${Waiting} rows=${3} />`}
     ${
       webhooks?.length === 0 &&
       html`<${Empty} title="No webhooks yet">
@@ -44,10 +48,106 @@ function Row({ id, url, description, types, state, reason, failed, pending }) {
       <p class="dim">${about.filter(Boolean).join(' · ')}</p>
       ${reason && html`<p class="dim">${reason}</p>`}
     </div>
-    <p class="tallies">
+    <p class="row">
       ${failed.totalCount > 0 && html`<span class="badge failed">${failed.totalCount} failed</span>`}
       ${pending.totalCount > 0 && html`<span class="badge pending">${pending.totalCount} waiting</span>`}
       <span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
     </p>
   </li>`;
 }
+
+const PAGE = 50;
+const back = { href: '#/webhooks', name: t('Webhooks') };
+/** Deliveries are no events: they are looked at while some are under way. */
+const LOOK_MS = 3_000;
+
+const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $state: DeliveryState) {
+  webhook(id: $id) {
+    id url description types state reason
+    deliveries(last: $last, before: $before, state: $state) {
+      totalCount
+      pageInfo { hasPreviousPage startCursor }
+      nodes { id type state attempts status error answer attemptedAt nextAttemptAt createdAt request { body } }
+    }
+  }
+}`;
+const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
+  redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
+}`;
+const states = { FAILED: t('Failed'), PENDING: t('Waiting'), SUCCEEDED: t('Delivered') };
+const sides = [['', t('All')], ...Object.entries(states)];
+
+/** A webhook and what was sent to it, the last first. */
+export function Webhook({ id }) {
+  const { query } = route.value;
+  const variables = { id, last: PAGE, before: query.before, state: query.state };
+  const asked = useQuery(webhookQuery, variables);
+  const { loading, reload } = asked;
+  const webhook = asked.data?.webhook;
+  useEffect(() => {
+    const timer = setInterval(reload, LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const about =
+    webhook &&
+    [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : t('All events')]
+      .filter(Boolean)
+      .join(' · ');
+  return html`<${Page} label="Webhook" asked=${asked} title=${webhook?.url} back=${back} about=${about}
+    actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
+    ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
+    <${Sides} label="Deliveries" sides=${sides} present=${query.state} hrefFor=${(state) => hrefOf(['webhooks', id], { state })} />
+    ${webhook ? html`<${Deliveries} webhook=${webhook} loading=${loading} reload=${reload} query=${query} />` : html`<${Waiting} rows=${5} />`}
+  <//>`;
+}
+
+function Verbs({ webhook }) {
+  const { state } = webhook;
+  const [name, wanted] = state === 'ACTIVE' ? [t('Pause'), 'PAUSED'] : [t('Activate'), 'ACTIVE'];
+  return html`<span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
+    <button type="button" onClick=${() => setState(webhook, wanted)}>${name}</button>
+    <button type="button" onClick=${() => sendTest(webhook)}>Test</button>
+    <button type="button" onClick=${() => editWebhook(webhook)}>Edit</button>
+    <button type="button" onClick=${() => rollSecret(webhook)}>New secret</button>
+    <button type="button" onClick=${() => removeWebhook(webhook, () => go('#/webhooks'))}>Delete …</button>`;
+}
+
+function Deliveries({ webhook, loading, reload, query }) {
+  const { totalCount, pageInfo, nodes } = webhook.deliveries;
+  if (nodes.length === 0) {
+    return query.state
+      ? html`<${Empty} title="None is like that" />`
+      : html`<${Empty} title="Nothing was sent yet"><p>Deliveries show here as events happen.</p><//>`;
+  }
+  return html`<${Listing} label="Deliveries"><ul class=${loading ? 'list dim' : 'list'}>
+      ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
+    </ul>
+    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery')}<//><//>`;
+}
+
+function Delivery({ webhookId, delivery, done }) {
+  const { id, type, state, attempts, status, error, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
+  const again = attempt(async () => {
+    await carryOut(redeliver, { webhookId, deliveryId: id });
+    toast(t('It is being sent again.'));
+    done();
+  });
+  const outcome = [
+    status && t('answered {status}', { status }),
+    error,
+    counted(attempts, 'attempt'),
+    state === 'PENDING' && nextAttemptAt && html`next <${Time} at=${nextAttemptAt} />`,
+  ].filter(Boolean);
+  return html`<li>
+    <div class="row apart">
+      <div class="grow">
+        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${wireType(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
+        <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
+      </div>
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
+    </div>
+    ${request && html`<details><summary>What was sent</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
+  </li>`;
+}
+
+const pretty = (body) => JSON.stringify(readJson(body), null, 2) ?? body;

@@ -1,0 +1,122 @@
+import { effect, signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from './api.js';
+import { newContract } from './contract-verbs.js';
+import { Dialog } from './dialog.js';
+import { newFleet } from './fleet-verbs.js';
+import { counted, html, t } from './html.js';
+import { leave } from './issuer.js';
+import { go, hrefOf, route } from './router.js';
+import { recents } from './session.js';
+import { newWebhook } from './webhook-verbs.js';
+import { explain } from './words.js';
+
+/** As many are asked for. */
+const MOST = 20;
+/** Waits for more letters before it asks the gateway. */
+const TYPED_MS = 150;
+const steps = { ArrowDown: 1, ArrowUp: -1 };
+
+const searchQuery = `query Search($text: String!, $first: Int!) {
+  search(text: $text, first: $first) {
+    ... on Fleet { id name vehicleCount }
+    ... on Vehicle { id vin fleet { name } }
+    ... on Contract { id name of: vin }
+  }
+}`;
+
+/** Pages by the first part of their addresses. */
+export const places = [
+  ['', t('Overview')],
+  ['fleets', t('Fleets')],
+  ['vehicles', t('Vehicles')],
+  ['contracts', t('Contracts')],
+  ['attention', t('Attention')],
+  ['activity', t('Activity')],
+  ['webhooks', t('Webhooks')],
+  ['manufacturers', t('Manufacturers')],
+];
+const own = [
+  ...places.map(([path, name]) => ({ name, about: t('Page'), href: hrefOf([path]) })),
+  { name: t('New fleet'), about: t('Action'), act: newFleet },
+  { name: t('New contract'), about: t('Action'), act: () => newContract() },
+  { name: t('New webhook'), about: t('Action'), act: newWebhook },
+  { name: t('Sign out'), about: t('Action'), act: leave },
+];
+
+/** The text that is looked for at first; null while the field is closed. */
+const sought = signal(/** @type {string | null} */ (null));
+export const openFinder = () => {
+  sought.value = '';
+};
+const close = () => {
+  sought.value = null;
+};
+
+// An address opens it, and any other page closes it.
+effect(() => {
+  const { parts, query } = route.value;
+  sought.value = parts[0] === 'search' ? (query.text ?? '') : null;
+});
+
+addEventListener('keydown', (event) => {
+  const { key, metaKey, ctrlKey, target } = event;
+  const typing = /** @type {Element} */ (target).closest?.('input, textarea, select');
+  const wanted = metaKey || ctrlKey ? key === 'k' : key === '/' && !typing;
+  if (!wanted || document.querySelector('dialog[open]')) return;
+  event.preventDefault();
+  openFinder();
+});
+
+function optionOf({ id, name, vehicleCount, vin, fleet, of }) {
+  if (vin) return { href: hrefOf(['vehicles', id]), name: vin, about: fleet.name };
+  if (of) return { href: hrefOf(['contracts', id]), name, about: `${t('Contract')} · ${of}` };
+  return { href: hrefOf(['fleets', id]), name, about: `${t('Fleet')} · ${counted(vehicleCount, 'vehicle')}` };
+}
+
+/** The one field to find anything by: fleets, vehicles and contracts, pages, and what can be done. */
+export const Finder = () =>
+  sought.value !== null &&
+  html`<${Dialog} key=${sought.value} title="Search" wide close=${close}><${Field} begun=${sought.value} /><//>`;
+
+function Field({ begun }) {
+  const [text, setText] = useState(begun);
+  const [{ found, error }, setAnswer] = useState(/** @type {any} */ ({ found: [] }));
+  const [at, setAt] = useState(0);
+  useEffect(() => {
+    setAt(0);
+    if (!text.trim()) return setAnswer({ found: [] });
+    const gone = new AbortController();
+    const look = () =>
+      ask(searchQuery, { text, first: MOST }, { signal: gone.signal }).then(
+        ({ search }) => setAnswer({ found: search.map(optionOf), text }),
+        (error) => gone.signal.aborted || setAnswer({ found: [], error }),
+      );
+    const timer = setTimeout(look, TYPED_MS);
+    return () => {
+      clearTimeout(timer);
+      gone.abort();
+    };
+  }, [text]);
+  useEffect(() => document.getElementById(`option-${at}`)?.scrollIntoView({ block: 'nearest' }), [at]);
+  const named = ({ name }) => name.toLowerCase().includes(text.trim().toLowerCase());
+  const options = [...(text ? [] : recents()), ...own.filter(named), ...found];
+  const choose = ({ href, act = () => go(href) }) => {
+    close();
+    act();
+  };
+  const press = (event) => {
+    const { [event.key]: step } = steps;
+    if (step) setAt((at + step + options.length) % Math.max(1, options.length));
+    else if (event.key === 'Enter' && options[at]) choose(options[at]);
+    else return;
+    event.preventDefault();
+  };
+  return html`<input type="text" role="combobox" aria-label="Search" aria-expanded=${options.length > 0} aria-controls="found" aria-autocomplete="list"
+      aria-activedescendant=${options.length > 0 ? `option-${at}` : undefined} placeholder="A part of a name, a VIN, a page or an action …"
+      autocomplete="off" spellcheck=${false} value=${text} onInput=${({ currentTarget }) => setText(currentTarget.value)} onKeyDown=${press} />
+    <ul id="found" class="found" role=${options.length > 0 ? 'listbox' : undefined} aria-label="Found">
+      ${options.map((one, index) => html`<li key=${one.href ?? one.name} id=${`option-${index}`} role="option" aria-selected=${index === at} onClick=${() => choose(one)}><b>${one.name}</b> <span>${one.about}</span></li>`)}
+    </ul>
+    <p class="hint" role="status">${error ? explain(error) : options.length === 0 && t('Nothing is called so')}</p>`;
+}
