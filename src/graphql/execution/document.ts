@@ -12,10 +12,10 @@ import {
 import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
 import { costOf } from './cost.ts';
-import { MOST_ERRORS } from './errors.ts';
-import { asksOnlyForSchema, fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
+import { MOST_ERRORS, withCode } from './errors.ts';
+import { fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
 import { type DocumentPlan, type Make, Planner, type Plans } from './plan.ts';
-import type { Variables } from './selected.ts';
+import { type Around, selectedOf, type Variables } from './selected.ts';
 import { type ReadVariables, variablesOf } from './variables.ts';
 
 /** Everything that follows from a document's text alone, and so is the same for all who send it. */
@@ -29,7 +29,8 @@ export class Document {
   constructor(text: string, grow: (bytes: number) => void) {
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
-    this.errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    const errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    this.errors = errors.map((error) => withCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
     for (const one of this.tree.definitions)
       if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one, grow));
@@ -70,7 +71,9 @@ export class PreparedOperation implements Plans {
     this.node = node;
     this.tree = tree;
     this.asksForSchema = asksForSchema;
-    this.asksOnlyForSchema = asksOnlyForSchema(tree, node);
+    const root = schema.getRootType(node.operation) as GraphQLObjectType;
+    const { fields } = selectedOf(root, [node.selectionSet], this.#around(null));
+    this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
     this.readVariables = variablesOf(schema, node);
     this.#grow = grow;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
@@ -110,9 +113,12 @@ export class PreparedOperation implements Plans {
   readonly #query: Make = (planner) =>
     planner.query(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
 
+  #around(variables: Variables | null): Around {
+    return { schema, fragment: (name) => fragmentOf(this.tree, name), variables };
+  }
+
   #made(variables: Variables | null, make: Make): DocumentPlan {
-    const fragment = (name: string) => fragmentOf(this.tree, name);
-    const planner = new Planner({ schema, fragment, variables });
+    const planner = new Planner(this.#around(variables));
     const plan = make(planner);
     this.#grow(planner.count * BYTES_PER_FIELD);
     return { ...plan, onWritten: (characters) => this.#grow(characters) };

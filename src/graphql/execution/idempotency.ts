@@ -7,6 +7,7 @@ import { REPLAYED } from '../../http/body.ts';
 import type { AnswerHead } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
 import { scopeOfMutation } from './context.ts';
+import { nameInAnswer } from './guards.ts';
 
 /** The request, to tell a repetition from another request with the same key. */
 interface Asked {
@@ -67,7 +68,7 @@ export async function executeOnce(
 
 /** The result of a mutation that was rejected. */
 const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
-  const key = (field.alias ?? field.name).value;
+  const key = nameInAnswer(field);
   return {
     data: { [key]: null },
     errors: [new GraphQLError(domainError.message, { nodes: field, path: [key], originalError: domainError })],

@@ -8,7 +8,7 @@ import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
 import { GraphqlContext, inTime, type MaybePromise, MOST_BYTES, type RequestContext, tooLarge } from './context.ts';
 import { type PreparedOperation, prepare } from './document.ts';
-import { RejectedDocument, rewritten, type Shown, shownResult } from './errors.ts';
+import { refusal, rejectedDocument, type Shown, shownResult } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
 import type { Variables } from './selected.ts';
@@ -54,21 +54,14 @@ export async function run(sent: unknown, request: OperationRequest): Promise<Out
   }
 }
 
-/** The result of what could not be run at all. */
-export const refusal = (error: Error, shown: Shown): ExecutionResult =>
-  shownResult({ errors: [asGraphqlError(error)] }, shown);
-
-const asGraphqlError = (error: Error): GraphQLError =>
-  error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error });
-
 type Events = AsyncGenerator<ExecutionResult, void, void>;
 
 async function begin(sent: unknown, request: OperationRequest): Promise<string | ExecutionResult | Events> {
   const params = readInput(operationParams, sent);
   const text = textIn(params, request.ctx);
   if (!text) throw new GraphQLError('Must provide query string.');
-  const document = prepared(text);
-  if (document.errors.length > 0) return { errors: document.errors.map(coded('GRAPHQL_VALIDATION_FAILED')) };
+  const document = prepare(text);
+  if (document.errors.length > 0) return { errors: document.errors };
   const { operationName } = params;
   const operation = document.operation(operationName);
   if (!operation) throw noOperation();
@@ -109,33 +102,21 @@ function query({ reads }: GraphqlContext, executeAll: () => MaybePromise<Executi
   return text instanceof Promise ? text.then((data) => data ?? executeAll()) : text;
 }
 
-function prepared(text: string) {
-  try {
-    return prepare(text);
-  } catch (error) {
-    throw error instanceof GraphQLError && error.extensions.code === undefined
-      ? coded('GRAPHQL_PARSE_FAILED')(error)
-      : error;
-  }
-}
-
-const coded = (code: string) => (error: GraphQLError) => rewritten(error, error.message, { code });
-
 const noOperation = () =>
   new GraphQLError('Could not determine what operation to execute.', {
     extensions: { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } },
   });
 
 /** Reads the variables; throws for an operation that this caller may not run, or that costs too much. */
-function guard(operation: PreparedOperation, given: Variables, { ctx, res, charge }: OperationRequest) {
+function guard(operation: PreparedOperation, given: Variables, { ctx, res, charge, hints }: OperationRequest) {
   const locals = localsOf(res);
   locals.operation = operation.label;
   locals.anonymous = !operation.node.name;
   // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
   if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
-  if (!INTROSPECTION && operation.asksForSchema) throw new RejectedDocument('The schema cannot be asked for here.');
-  const variables = operation.readVariables(given, { longest: LIMIT_VINS, hints: INTROSPECTION });
+  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
+  const variables = operation.readVariables(given, { longest: LIMIT_VINS, hints });
   const cost = operation.costFor(variables);
   if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
   charge(cost);
