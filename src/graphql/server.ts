@@ -3,9 +3,8 @@ import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../cor
 import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
-import { chargeCost } from './execution/context.ts';
+import { chargeCost, type OperationRequest } from './execution/context.ts';
 import { refusal, type Shown } from './execution/errors.ts';
-import type { OperationRequest } from './execution/run.ts';
 import { ASSETS, graphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
 import { uploads } from './transport/upload.ts';

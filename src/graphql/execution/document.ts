@@ -16,7 +16,6 @@ import { MOST_ERRORS, withCode } from './errors.ts';
 import { fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
 import { type DocumentPlan, type Make, Planner, type Plans } from './plan.ts';
 import { type Around, selectedOf, type Variables } from './selected.ts';
-import { type ReadVariables, variablesOf } from './variables.ts';
 
 /** Everything that follows from a document's text alone, and so is the same for all who send it. */
 export class Document {
@@ -55,7 +54,6 @@ export class PreparedOperation implements Plans {
   readonly asksForSchema: boolean;
   /** Whether it asks for nothing but the schema. */
   readonly asksOnlyForSchema: boolean;
-  readonly readVariables: ReadVariables;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
   readonly #plans = new Map<string, DocumentPlan>();
@@ -74,7 +72,6 @@ export class PreparedOperation implements Plans {
     const root = schema.getRootType(node.operation) as GraphQLObjectType;
     const { fields } = selectedOf(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
-    this.readVariables = variablesOf(schema, node);
     this.#grow = grow;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;

@@ -10,9 +10,9 @@ import { Shares } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
-import { chargeCost } from '../execution/context.ts';
+import { chargeCost, type OperationRequest } from '../execution/context.ts';
 import { refusal, sentResult } from '../execution/errors.ts';
-import { isStream, type OperationRequest, type Outcome, run } from '../execution/run.ts';
+import { isStream, type Outcome, run } from '../execution/run.ts';
 import { schema } from '../schema/schema.ts';
 import { Peer } from './peer.ts';
 
