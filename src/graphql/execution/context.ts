@@ -113,10 +113,10 @@ async function withTimeLimit<T>(
 }
 
 /** Extensions of a field of a root type that needs another scope than most. */
-export interface Needs {
+export type Needs = {
   /** null: core sees to it, since not all that is found needs the same one. */
   scope: Scope | null;
-}
+};
 
 /** The scopes that fields of the root types need by default. */
 const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {

@@ -22,7 +22,7 @@ import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import { fragmentOf } from './guards.ts';
 
 /** The cost of a field, in its `extensions`. */
-export interface Cost {
+export type Cost = {
   /**
    * Items that its list has at most: a number; what follows from its arguments at this time; `page`, as many as its
    * connection's page; `input`, as many as the lists in the arguments of the operation's field have together.
@@ -30,7 +30,7 @@ export interface Cost {
   size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
   /** How many objects one of its objects is worth; by default 1. */
   weight?: number;
-}
+};
 
 export interface Asked {
   schema: GraphQLSchema;
