@@ -3,9 +3,8 @@ import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../cor
 import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
-import { chargeCost } from './execution/context.ts';
-import { earlyResult } from './execution/errors.ts';
-import type { OperationRequest } from './execution/run.ts';
+import { chargeCost, type OperationRequest } from './execution/context.ts';
+import { refusal, type Shown } from './execution/errors.ts';
 import { ASSETS, graphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
 import { uploads } from './transport/upload.ts';
@@ -36,7 +35,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       if (await answerPlainJson(req, res, exchange)) return;
       await answerByYoga(req, res, exchange);
     } catch (error) {
-      answerError(error as Error, req, res, services.log);
+      answerError(error as Error, req, res, { res, log: services.log, hints: services.config.INTROSPECTION });
     }
   }
   return (req, res, next) => {
@@ -47,7 +46,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 
 /** Authenticates the caller before anything else is read. */
 function opening(services: HttpServices) {
-  const { rateLimit, ending, log } = services;
+  const { rateLimit, ending, log, config } = services;
   return async (req: Request, res: Response): Promise<OperationRequest> => {
     localsOf(res).route = PATH;
     const ctx = await openContext(services, req, res);
@@ -59,6 +58,7 @@ function opening(services: HttpServices) {
       mayChange: req.method === 'POST',
       res,
       log,
+      hints: config.INTROSPECTION,
     };
   };
 }
@@ -110,8 +110,8 @@ function operationIn(body: unknown): Record<string, unknown> {
 }
 
 /** Answers an error from before execution like any other GraphQL error. */
-function answerError(error: Error, req: Request, res: Response, log: HttpServices['log']): void {
+function answerError(error: Error, req: Request, res: Response, shown: Shown): void {
   if (res.headersSent) return void res.destroy();
   const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
-  send(res, type, earlyResult(error, res, log));
+  send(res, type, refusal(error, shown));
 }

@@ -1,25 +1,28 @@
 import {
   type DocumentNode,
   type FieldNode,
+  type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
   type GraphQLSchema,
   getArgumentValues,
   getNamedType,
   getNullableType,
+  type InlineFragmentNode,
   isCompositeType,
   isListType,
   isUnionType,
   Kind,
   type OperationDefinitionNode,
   type SelectionSetNode,
+  typeFromAST,
   type ValueNode,
 } from 'graphql';
 import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import { fragmentOf } from './guards.ts';
 
 /** The cost of a field, in its `extensions`. */
-export interface Cost {
+export type Cost = {
   /**
    * Items that its list has at most: a number; what follows from its arguments at this time; `page`, as many as its
    * connection's page; `input`, as many as the lists in the arguments of the operation's field have together.
@@ -27,7 +30,7 @@ export interface Cost {
   size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
   /** How many objects one of its objects is worth; by default 1. */
   weight?: number;
-}
+};
 
 export interface Asked {
   schema: GraphQLSchema;
@@ -46,14 +49,16 @@ interface Sizes {
 
 /** The most objects that the answer to a valid operation can hold; `isFixed` where that holds whatever the variables. */
 export function costOf(asked: Asked): { cost: number; isFixed: boolean } {
-  const reckoning = new Reckoning(asked);
-  const cost = reckoning.ofOperation();
-  return { cost, isFixed: !reckoning.byVariables };
+  const { schema, operation } = asked;
+  const costs = new Costs(asked);
+  const root = schema.getRootType(operation.operation) as GraphQLNamedType;
+  const cost = costs.ofSet(root, operation.selectionSet, null);
+  return { cost, isFixed: !costs.byVariables };
 }
 
-/** The cost of one operation, as it is being added up. */
-class Reckoning {
-  /** Whether it depends on the variables. */
+/** Adds up the cost of one operation. */
+class Costs {
+  /** Whether the cost depends on the variables. */
   byVariables = false;
   readonly #asked: Asked;
   readonly #fragments = new Map<string, number>();
@@ -62,36 +67,30 @@ class Reckoning {
     this.#asked = asked;
   }
 
-  ofOperation(): number {
-    const { schema, operation } = this.#asked;
-    const root = schema.getRootType(operation.operation);
-    return root ? this.#ofSet(root, operation.selectionSet, null) : 0;
-  }
-
-  #ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Sizes | null): number {
+  ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Sizes | null): number {
     let cost = 0;
     for (const node of set?.selections ?? []) {
       if (node.kind === Kind.FIELD) cost += this.#ofField(type, node, sizes);
       else if (node.kind === Kind.FRAGMENT_SPREAD) cost += this.#ofFragment(node.name.value, sizes);
-      else cost += this.#ofSet(this.#typeNamed(node.typeCondition?.name.value) ?? type, node.selectionSet, sizes);
+      else cost += this.ofSet(this.#typeOf(node) ?? type, node.selectionSet, sizes);
     }
     return cost;
   }
 
-  /** Reckoned once for the sizes it stands in, so that fragments of fragments do not multiply the work. */
+  /** Added up once for the sizes it stands in, so that fragments of fragments do not multiply the work. */
   #ofFragment(name: string, sizes: Sizes | null): number {
     const key = `${name} ${sizes?.page} ${sizes?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
     const fragment = fragmentOf(this.#asked.document, name);
-    const type = this.#typeNamed(fragment?.typeCondition.name.value);
-    const cost = type ? this.#ofSet(type, fragment?.selectionSet, sizes) : 0;
+    const type = fragment && this.#typeOf(fragment);
+    const cost = type ? this.ofSet(type, fragment.selectionSet, sizes) : 0;
     this.#fragments.set(key, cost);
     return cost;
   }
 
-  #typeNamed(name: string | undefined): GraphQLNamedType | undefined {
-    return name === undefined ? undefined : this.#asked.schema.getType(name);
+  #typeOf({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode): GraphQLNamedType | undefined {
+    return typeCondition && typeFromAST(this.#asked.schema, typeCondition);
   }
 
   /** `sizes` are null for a field of the operation itself. */
@@ -103,7 +102,7 @@ class Reckoning {
     const here = sizes ?? { page: PAGE_DEFAULT, root: node };
     const below = { page: this.#pageSizeOf(node), root: here.root };
     const { weight = 1 } = field.extensions as Cost;
-    return this.#sizeOf(field, node, here) * (weight + this.#ofSet(type, node.selectionSet, below));
+    return this.#sizeOf(field, node, here) * (weight + this.ofSet(type, node.selectionSet, below));
   }
 
   /** A list of which nobody has said how long it can be is as long as any. */

@@ -1,16 +1,7 @@
-import {
-  defaultFieldResolver,
-  type GraphQLFieldResolver,
-  type GraphQLSchema,
-  getNamedType,
-  isLeafType,
-  isObjectType,
-} from 'graphql';
-import type { DomainError } from '../../core/errors.ts';
-import type { AnswerBudget, GraphqlContext } from './context.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { defaultFieldResolver, type GraphQLSchema, getNamedType, isLeafType, isObjectType } from 'graphql';
+import type { AnswerBudget, GraphqlContext, Resolver } from './context.ts';
 import { Planned } from './reads.ts';
-
-type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
 /** Quotes, colon, comma, and what a value that is no text takes. */
 const PUNCTUATION = 6;
@@ -36,7 +27,7 @@ export function counted(schema: GraphQLSchema): GraphQLSchema {
       field.resolve = (source, args, context: GraphqlContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
-        if (budget.domainError && made === objectMade) return rejected(budget.domainError);
+        if (budget.domainError && made === objectMade) return Promise.reject(budget.domainError);
         const value =
           source instanceof Planned && field.args.length === 0
             ? source.take(info.path.key)
@@ -58,19 +49,13 @@ function leafMade(value: unknown, own: number, budget: AnswerBudget): unknown {
 function objectMade(value: unknown, own: number, budget: AnswerBudget): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
   const domainError = budget.spend(objects, own);
-  if (domainError) return rejected(domainError);
-  if (Array.isArray(value))
-    return objects > SHORT || eventLoop.endOfLongTurn() ? paced(value, budget) : value.map(promised);
-  return eventLoop.endOfLongTurn() ? eventLoop.turnForMore().then(() => value) : value;
+  if (domainError) return Promise.reject(domainError);
+  const isLong = objects > SHORT || eventLoop.endOfLongTurn();
+  if (!Array.isArray(value)) return isLong ? eventLoop.turnForMore().then(() => value) : value;
+  // Where one item throws, graphql-js leaves the promises of those before it alone, and one of these that is rejected would
+  // end the process; items that are promises cannot throw.
+  return isLong ? paced(value, budget) : value.map((item) => Promise.resolve(item));
 }
-
-/**
- * An item of a list. Where one item throws, graphql-js leaves the promises of those before it alone, and one of these that is
- * rejected would end the process; items that are promises cannot throw.
- */
-const promised = <T>(item: T): Promise<T> => Promise.resolve(item);
-
-const rejected = (domainError: DomainError): Promise<never> => Promise.reject(domainError);
 
 /** How long a value's text is; of numbers and the like, that of a short one. */
 function lengthOf(value: unknown, budget: AnswerBudget): number {
@@ -83,24 +68,12 @@ function lengthOf(value: unknown, budget: AnswerBudget): number {
 }
 
 /** A list whose items come bit by bit, with a turn for others wherever one has been long. */
-function paced<T>(items: readonly T[], budget: AnswerBudget): Promise<T>[] {
-  const gates: (() => void)[] = [];
-  const coming: Promise<T>[] = [];
-  for (let at = 0; at < items.length; at += BIT) {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    gates.push(resolve);
-    for (const item of items.slice(at, at + BIT))
-      coming.push(promise.then(() => (budget.domainError ? rejected(budget.domainError) : item)));
-  }
-  void openEach(gates);
-  return coming;
-}
-
-async function openEach(gates: readonly (() => void)[]): Promise<void> {
-  for (const open of gates) {
-    await eventLoop.turnForMore();
-    open();
-  }
+function paced(items: readonly unknown[], budget: AnswerBudget): Promise<unknown>[] {
+  let bit = Promise.resolve();
+  return items.map((item, at) => {
+    if (at % BIT === 0) bit = bit.then(() => eventLoop.turnForMore());
+    return bit.then(() => (budget.domainError ? Promise.reject(budget.domainError) : item));
+  });
 }
 
 /**
@@ -119,15 +92,14 @@ function workedMs(): number {
 class EventLoop {
   /** When work in this turn was first looked at, and its end. */
   #turn: { began: number; end: Promise<void> } | null = null;
-  /** In their order. They go on one by one, since together they would make a long turn again. */
-  readonly #waiting: (() => void)[] = [];
+  /** The operations go on one by one, since together they would make a long turn again. */
+  #last: Promise<void> = Promise.resolve();
 
   /** Resolves when the caller may do a bit of work, of a millisecond at most. */
   turnForMore(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    if (this.#waiting.length === 1) void this.#letIn();
-    return promise;
+    const mine = this.#last.then(() => this.endOfLongTurn() ?? undefined);
+    this.#last = mine.then(afterPromises);
+    return mine;
   }
 
   /** The end of this turn, where work has gone on for long in it; null while it may go on. */
@@ -136,25 +108,16 @@ class EventLoop {
     return workedMs() - this.#turn.began > LONG_MS ? this.#turn.end : null;
   }
 
-  #endOfTurn(): Promise<void> {
-    return new Promise((resolve) =>
-      setImmediate(() => {
-        this.#turn = null;
-        resolve();
-      }),
-    );
-  }
-
-  async #letIn(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await this.endOfLongTurn();
-      this.#waiting[0]?.();
-      for (let at = 0; at < PROMISES; at++) await null;
-      this.#waiting.shift();
-    }
+  async #endOfTurn(): Promise<void> {
+    await nextTurn();
+    this.#turn = null;
   }
 }
+
 /** An operation resumes its work after at most this many promises. */
 const PROMISES = 5;
+async function afterPromises(): Promise<void> {
+  for (let at = 0; at < PROMISES; at++) await null;
+}
 
 const eventLoop = new EventLoop();

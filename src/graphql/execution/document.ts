@@ -14,11 +14,10 @@ import { LRUCache } from 'lru-cache';
 import { schema } from '../schema/schema.ts';
 import type { MaybePromise } from './context.ts';
 import { costOf } from './cost.ts';
-import { MOST_ERRORS } from './errors.ts';
-import { asksOnlyForSchema, fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
+import { MOST_ERRORS, withCode } from './errors.ts';
+import { fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
 import { type DocumentPlan, type Make, Planner, type Plans } from './plan.ts';
-import type { Variables } from './selected.ts';
-import { type ReadVariables, variablesOf } from './variables.ts';
+import { type Around, selectedOf, type Variables } from './selected.ts';
 
 /** Everything that follows from a document's text alone, and so is the same for all who send it. */
 export class Document {
@@ -31,7 +30,8 @@ export class Document {
   constructor(text: string, grow: (bytes: number) => void) {
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
-    this.errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    const errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
+    this.errors = errors.map((error) => withCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
     for (const one of this.tree.definitions)
       if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one, grow));
@@ -56,7 +56,6 @@ export class PreparedOperation implements Plans {
   readonly asksForSchema: boolean;
   /** Whether it asks for nothing but the schema. */
   readonly asksOnlyForSchema: boolean;
-  readonly readVariables: ReadVariables;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
   readonly #plans = new Map<string, DocumentPlan>();
@@ -73,8 +72,9 @@ export class PreparedOperation implements Plans {
     this.node = node;
     this.tree = tree;
     this.asksForSchema = asksForSchema;
-    this.asksOnlyForSchema = asksOnlyForSchema(tree, node);
-    this.readVariables = variablesOf(schema, node);
+    const root = schema.getRootType(node.operation) as GraphQLObjectType;
+    const { fields } = selectedOf(root, [node.selectionSet], this.#around(null));
+    this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
     this.#grow = grow;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;
@@ -128,9 +128,12 @@ export class PreparedOperation implements Plans {
   readonly #query: Make = (planner) =>
     planner.query(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
 
+  #around(variables: Variables | null): Around {
+    return { schema, fragment: (name) => fragmentOf(this.tree, name), variables };
+  }
+
   #made(variables: Variables | null, make: Make): DocumentPlan {
-    const fragment = (name: string) => fragmentOf(this.tree, name);
-    const planner = new Planner({ schema, fragment, variables });
+    const planner = new Planner(this.#around(variables));
     const plan = make(planner);
     this.#grow(planner.count * BYTES_PER_FIELD);
     return { ...plan, onWritten: (characters) => this.#grow(characters) };

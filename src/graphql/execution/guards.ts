@@ -1,18 +1,16 @@
 import {
-  type DefinitionNode,
   type DirectiveNode,
   type DocumentNode,
+  type ExecutableDefinitionNode,
+  type FieldNode,
   type FragmentDefinitionNode,
   GraphQLError,
   Kind,
-  type OperationDefinitionNode,
   parse,
-  type SelectionNode,
   type SelectionSetNode,
-  type TypeNode,
-  type ValueNode,
+  visit,
 } from 'graphql';
-import { RejectedDocument } from './errors.ts';
+import { rejectedDocument, withCode } from './errors.ts';
 
 /** The bounds of a document, checked on its text before it is parsed and on its tree before it is validated. */
 export const bounds = {
@@ -47,7 +45,7 @@ export interface Parsed {
 export function parseGraphqlDocument(text: string): Parsed {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const tree = parseBounded(text);
-  const { count, asksForSchema, directives } = new Walk(tree);
+  const { count, asksForSchema, directives } = measure(tree);
   for (const what of Object.keys(count) as (keyof typeof count)[]) {
     if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
   }
@@ -62,15 +60,16 @@ function parseBounded(text: string): DocumentNode {
   } catch (error) {
     // The parser calls itself for each level; where that overflows the stack, no bound was kept.
     if (error instanceof RangeError) throw outOfBounds('levels of values', bounds['levels of values']);
-    throw error instanceof GraphQLError && error.message.includes('tokens') && error.message.includes('aborted')
-      ? outOfBounds('tokens', bounds.tokens)
-      : error;
+    if (!(error instanceof GraphQLError)) throw error;
+    const isTooLong = error.message.includes('tokens') && error.message.includes('aborted');
+    throw isTooLong ? outOfBounds('tokens', bounds.tokens) : withCode(error, 'GRAPHQL_PARSE_FAILED');
   }
 }
 
-/** Counts what is bounded. Definitions that nobody can execute have nothing of it. */
-class Walk {
-  readonly count = {
+/** Counts what is bounded, in operations and fragments: validation rejects other definitions. */
+function measure(document: DocumentNode) {
+  const definitions = document.definitions.filter((one) => 'selectionSet' in one);
+  const count = {
     aliases: 0,
     directives: 0,
     fragments: 0,
@@ -79,93 +78,78 @@ class Walk {
     'levels of values': 0,
     'characters in one name': 0,
     'aliases of __typename': 0,
-    'levels of fields': 0,
+    'levels of fields': levelsOfFields(document, definitions),
   };
-  asksForSchema = false;
-  readonly directives: DirectiveNode[] = [];
-  readonly #document: DocumentNode;
-  /** Levels of fields. A fragment that spreads itself counts once: validation rejects it. */
-  readonly #depths = new Map<DefinitionNode, number>();
+  const directives: DirectiveNode[] = [];
+  let asksForSchema = false;
+  let level = 0;
+  const countFragment = () => {
+    count.fragments += 1;
+  };
+  const countLevel = {
+    enter() {
+      level += 1;
+      count['levels of values'] = Math.max(count['levels of values'], level);
+    },
+    leave() {
+      level -= 1;
+    },
+  };
+  visit(
+    { ...document, definitions },
+    {
+      FragmentDefinition: countFragment,
+      InlineFragment: countFragment,
+      VariableDefinition() {
+        count.variables += 1;
+      },
+      ListType: countLevel,
+      ListValue: countLevel,
+      ObjectValue: countLevel,
+      Directive(node) {
+        count.directives += 1;
+        directives.push(node);
+      },
+      SelectionSet({ selections }) {
+        const names = selections.filter((node) => node.kind === Kind.FIELD).map(nameInAnswer);
+        count['repeated fields'] += names.length - new Set(names).size;
+      },
+      Field({ name, alias }) {
+        if (name.value === '__schema' || name.value === '__type') asksForSchema = true;
+        if (!alias) return;
+        count.aliases += 1;
+        count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
+        if (name.value === '__typename') count['aliases of __typename'] += 1;
+      },
+    },
+  );
+  return { count, asksForSchema, directives };
+}
 
-  constructor(document: DocumentNode) {
-    this.#document = document;
-    for (const one of document.definitions) this.#most('levels of fields', this.#definition(one));
-  }
-
-  #most(what: keyof Walk['count'], found: number): void {
-    if (found > this.count[what]) this.count[what] = found;
-  }
-
-  #definition(definition: DefinitionNode | undefined): number {
-    if (!definition || !('selectionSet' in definition)) return 0;
-    const known = this.#depths.get(definition);
-    if (known !== undefined) return known;
-    this.#depths.set(definition, 0);
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) this.count.fragments += 1;
-    for (const { type, defaultValue, directives } of definition.variableDefinitions ?? []) {
-      this.count.variables += 1;
-      this.#type(type, 1);
-      if (defaultValue) this.#value(defaultValue, 1);
-      this.#directives(directives);
-    }
-    this.#directives(definition.directives);
-    const depth = this.#set(definition.selectionSet);
-    this.#depths.set(definition, depth);
-    return depth;
-  }
-
-  #set({ selections }: SelectionSetNode): number {
-    const names = new Set<string>();
-    let depth = 0;
-    let fields = 0;
-    for (const node of selections) {
-      this.#directives(node.directives);
-      depth = Math.max(depth, this.#selection(node));
-      if (node.kind !== Kind.FIELD) continue;
-      fields += 1;
-      names.add((node.alias ?? node.name).value);
-    }
-    this.count['repeated fields'] += fields - names.size;
-    return depth;
-  }
-
-  #selection(node: SelectionNode): number {
-    if (node.kind === Kind.FRAGMENT_SPREAD) return this.#definition(fragmentOf(this.#document, node.name.value));
-    if (node.kind === Kind.INLINE_FRAGMENT) {
-      this.count.fragments += 1;
-      return this.#set(node.selectionSet);
-    }
-    const { alias, name, arguments: given = [], selectionSet } = node;
-    if (name.value === '__schema' || name.value === '__type') this.asksForSchema = true;
-    for (const { value } of given) this.#value(value, 1);
-    if (alias) {
-      this.count.aliases += 1;
-      this.#most('characters in one name', alias.value.length);
-      if (name.value === '__typename') this.count['aliases of __typename'] += 1;
-    }
-    return 1 + (selectionSet ? this.#set(selectionSet) : 0);
-  }
-
-  #directives(directives: readonly DirectiveNode[] = []): void {
-    for (const directive of directives) {
-      this.count.directives += 1;
-      this.directives.push(directive);
-      for (const { value } of directive.arguments ?? []) this.#value(value, 1);
-    }
-  }
-
-  #value(value: ValueNode, level: number): void {
-    if (value.kind !== Kind.LIST && value.kind !== Kind.OBJECT) return;
-    this.#most('levels of values', level);
-    if (value.kind === Kind.LIST) for (const one of value.values) this.#value(one, level + 1);
-    else for (const one of value.fields) this.#value(one.value, level + 1);
-  }
-
-  #type(type: TypeNode, level: number): void {
-    if (type.kind === Kind.NAMED_TYPE) return;
-    if (type.kind === Kind.LIST_TYPE) this.#most('levels of values', level);
-    this.#type(type.type, type.kind === Kind.LIST_TYPE ? level + 1 : level);
-  }
+/** The most levels, through fragments. A fragment that spreads itself counts once: validation rejects it. */
+function levelsOfFields(document: DocumentNode, definitions: readonly ExecutableDefinitionNode[]): number {
+  const known = new Map<string, number>();
+  const levelsOf = ({ selections }: SelectionSetNode): number =>
+    Math.max(
+      0,
+      ...selections.map((node) => {
+        if (node.kind === Kind.FRAGMENT_SPREAD) return levelsOfFragment(node.name.value);
+        const below = node.selectionSet ? levelsOf(node.selectionSet) : 0;
+        return node.kind === Kind.FIELD ? below + 1 : below;
+      }),
+    );
+  const levelsOfFragment = (name: string): number => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    known.set(name, 0);
+    const fragment = fragmentOf(document, name);
+    if (fragment) known.set(name, levelsOf(fragment.selectionSet));
+    return known.get(name) ?? 0;
+  };
+  const levels = definitions.map((one) =>
+    one.kind === Kind.FRAGMENT_DEFINITION ? levelsOfFragment(one.name.value) : levelsOf(one.selectionSet),
+  );
+  return Math.max(0, ...levels);
 }
 
 /** The fragment of this name, if the document has one. */
@@ -174,20 +158,9 @@ export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
     (one): one is FragmentDefinitionNode => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === name,
   );
 
+/** The name of a field in the answer. */
+export const nameInAnswer = ({ alias, name }: FieldNode): string => (alias ?? name).value;
+
 /** The error of a document that asks for too much; the bound is in its message. */
 export const outOfBounds = (what: string, bound: number): GraphQLError =>
-  new RejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
-
-/** Whether an operation asks for nothing but the schema: what everybody may, without a token. */
-export function asksOnlyForSchema(document: DocumentNode, { selectionSet }: OperationDefinitionNode): boolean {
-  const spread = new Set<string>();
-  const isPublic = (node: SelectionNode): boolean => {
-    if (node.kind === Kind.FIELD) return node.name.value.startsWith('__');
-    if (node.kind === Kind.INLINE_FRAGMENT) return node.selectionSet.selections.every(isPublic);
-    const name = node.name.value;
-    if (spread.has(name)) return true;
-    spread.add(name);
-    return (fragmentOf(document, name)?.selectionSet.selections ?? []).every(isPublic);
-  };
-  return selectionSet.selections.every(isPublic);
-}
+  rejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);

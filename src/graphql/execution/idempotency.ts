@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type ExecutionResult, type FieldNode, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
-import { type Context, hasScope } from '../../core/context.ts';
+import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { once } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
-import type { AnswerHead } from '../../http/request-context.ts';
 import { schema } from '../schema/schema.ts';
-import { scopeOfMutation } from './context.ts';
-
-/** The request, to tell a repetition from another request with the same key. */
-interface Asked {
-  query?: string | undefined;
-  variables?: unknown;
-  operationName?: string | null | undefined;
-}
+import { type GraphqlContext, type MaybePromise, scopeOf } from './context.ts';
+import { nameInAnswer } from './guards.ts';
 
 /** A result with errors: what its transaction did is undone. The mutation's own error is the cause, if it is all. */
 class Unanswered extends Error {
@@ -32,10 +25,10 @@ class Unanswered extends Error {
  * what core's `once` throws.
  */
 export async function executeOnce(
-  { ctx, idempotencyKey, res }: { ctx: Context; idempotencyKey: string | undefined; res: AnswerHead },
+  { ctx, idempotencyKey, res }: GraphqlContext,
   operation: OperationDefinitionNode,
-  asked: Asked,
-  work: () => ExecutionResult | Promise<ExecutionResult>,
+  { query, variables, operationName }: { query: string; variables?: unknown; operationName?: unknown },
+  work: () => MaybePromise<ExecutionResult>,
 ): Promise<ExecutionResult> {
   if (idempotencyKey === undefined) return work();
   const [field, ...others] = operation.selectionSet.selections;
@@ -44,10 +37,10 @@ export async function executeOnce(
   }
   // An upload is remembered by its import: its transaction must not stay open while the file arrives.
   if (field.name.value === 'importVehicles') return work();
-  const scope = scopeOfMutation(schema, field.name.value);
+  const mutation = schema.getMutationType()?.getFields()[field.name.value];
+  const scope = mutation && scopeOf(mutation, operation.operation);
   // Without the scope the resolver rejects the request; the stored answer is not read.
   if (!scope || !hasScope(ctx, scope)) return work();
-  const { query, variables, operationName } = asked;
   const request = createHash('sha256')
     .update(JSON.stringify([query, variables ?? {}, operationName ?? null]))
     .digest('hex');
@@ -67,7 +60,7 @@ export async function executeOnce(
 
 /** The result of a mutation that was rejected. */
 const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
-  const key = (field.alias ?? field.name).value;
+  const key = nameInAnswer(field);
   return {
     data: { [key]: null },
     errors: [new GraphQLError(domainError.message, { nodes: field, path: [key], originalError: domainError })],

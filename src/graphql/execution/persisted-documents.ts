@@ -1,14 +1,9 @@
 import { hash } from 'node:crypto';
 import { GraphQLError, stripIgnoredCharacters } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import type { Context } from '../../core/context.ts';
 import { ValidationFailed } from '../../core/errors.ts';
 import { bounds } from './guards.ts';
-
-/** A document in a request: its text, its hash (or id) in `extensions.persistedQuery`, or both. */
-interface Asked {
-  query?: string | null | undefined;
-  extensions?: { readonly persistedQuery?: unknown } | null | undefined;
-}
 
 /** Documents of companies by the hash that clients may send in their place; clients send the text again when it is gone. */
 const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
@@ -17,15 +12,15 @@ const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
 /**
- * The text of the document that is asked for, where there is one: as sent, or as kept for its hash (Apollo's automatic
- * persisted queries), or as trusted. With `trusted`, every other document is refused. Without a token nothing is kept. Throws
- * GraphQLError.
+ * The text of the document in a request, which its hash (or id) in `extensions.persistedQuery` may stand for: as sent, or as
+ * kept for its hash (Apollo's automatic persisted queries), or as trusted. With TRUSTED_DOCUMENTS, every other document is
+ * refused. Without a token nothing is kept. Throws GraphQLError and ValidationFailed.
  */
 export function textOf(
-  { query: sent, extensions }: Asked,
-  company: string | undefined,
-  trusted?: ReadonlyMap<string, string>,
+  { query: sent, extensions }: { query?: string | null | undefined; extensions?: Record<string, unknown> | null },
+  { caller, services }: Context,
 ): string | undefined {
+  const { TRUSTED_DOCUMENTS: trusted } = services.config;
   const query = sent || undefined;
   const asked = hashIn(extensions?.persistedQuery);
   if (trusted) return trustedText(query, asked, trusted);
@@ -34,7 +29,7 @@ export function textOf(
   // A text that is too long is refused for that.
   if (query.length > bounds.characters) return query;
   if (hash('sha256', query) !== asked) throw wrong('provided sha does not match query');
-  if (company !== undefined) keep(company, asked, query);
+  if (caller) keep(caller.company, asked, query);
   return query;
 }
 
@@ -88,4 +83,4 @@ function stripped(text: string): string {
 
 /** In Apollo's words, by which clients know what to do. */
 const refused = (message: string, code: string) => new GraphQLError(message, { extensions: { code } });
-const wrong = (message: string) => new GraphQLError(message, { originalError: new ValidationFailed([], message) });
+const wrong = (message: string) => new ValidationFailed([], message);

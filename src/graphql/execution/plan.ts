@@ -4,7 +4,6 @@ import {
   GraphQLObjectType,
   getNamedType,
   isAbstractType,
-  isObjectType,
   type SelectionSetNode,
 } from 'graphql';
 import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
@@ -61,15 +60,11 @@ export class Planner {
   readonly #given: ReadArguments[] = [];
   #isWhole = true;
   #relations = 0;
-  #count = 0;
+  /** Fields that were planned. */
+  count = 0;
 
   constructor(around: Around) {
     this.#around = around;
-  }
-
-  /** Fields that were planned. */
-  get count(): number {
-    return this.#count;
   }
 
   /** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
@@ -88,12 +83,10 @@ export class Planner {
   }
 
   #nodeParts(nodes: Nodes): Members {
-    const { schema } = this.#around;
-    const isOne = (type: unknown) =>
-      isObjectType(type) && isAbstractType(nodes.type) && schema.isSubType(nodes.type, type);
+    const possible = isAbstractType(nodes.type) ? this.#around.schema.getPossibleTypes(nodes.type) : [];
     return Object.entries(nodeTypes).flatMap(([name, of]): [string, Part][] => {
-      const type = schema.getType(name);
-      return isOne(type) ? [[name, this.#part(nodeOf(of), { ...nodes, type })]] : [];
+      const type = possible.find((one) => one.name === name);
+      return type ? [[name, this.#part(nodeOf(of), { ...nodes, type })]] : [];
     });
   }
 
@@ -117,7 +110,7 @@ export class Planner {
     if (made) return this.#part(made, nodes);
     // The field has a resolver. Unions and interfaces are planned all the same, to count their bounds.
     this.#isWhole = false;
-    if (isAbstractType(nodes.type)) this.#nodeParts(nodes);
+    this.#nodeParts(nodes);
     return { kind: 'text', text: 'null' };
   }
 
@@ -203,8 +196,8 @@ export class Planner {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedOf(type, sets, this.#around);
     if (!isWhole) this.#isWhole = false;
-    this.#count += found.size;
-    if (this.#count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
+    this.count += found.size;
+    if (this.count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
     return [...found].flatMap(([key, nodes]): [string, Part, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];

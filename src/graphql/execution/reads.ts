@@ -1,13 +1,13 @@
 import DataLoader from 'dataloader';
 import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
-import { type Context, needScope, type Scope } from '../../core/context.ts';
+import { type Context, needScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
 import { NODE, resources } from '../../core/reads/reads.ts';
 import { type Answer, ownText, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part, Read } from '../../core/sql/json-parts.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
-import type { DocumentPlan, Make, Plans } from './plan.ts';
+import type { DocumentPlan, Plans } from './plan.ts';
 import type { Variables } from './selected.ts';
 
 /** An object that was read as a plan has it: its members stand under the names of the answer. */
@@ -29,19 +29,14 @@ export class Planned {
   take(name: string | number): unknown {
     const part = this.#members.find(([one]) => one === name)?.[1];
     if (!part) throw new Error(`nothing was planned for ${name}`);
-    const refused = refusalOf(part, this.#reads);
-    if (refused) throw refused;
     return shown(part, this.#values[name], this.#reads);
   }
 }
 
-const refusalOf = (part: Part, reads: Answer['reads']): Error | null => {
-  const read = 'read' in part ? reads[part.read] : null;
-  return read instanceof Error ? read : null;
-};
-
-/** A part of an answer as graphql-js goes on with it. */
+/** A part of an answer as graphql-js goes on with it; throws the error of its arguments. */
 function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
+  const read = 'read' in part ? reads[part.read] : null;
+  if (read instanceof Error) throw read;
   if (json === null) return null;
   if (part.kind === 'value') return part.make ? part.make(json as never) : json;
   if (part.kind === 'union') {
@@ -66,29 +61,22 @@ function isMadeOf(json: object, members: Members): boolean {
 
 /** Like shown, of a part's own text; throws what says that there is no such row. */
 function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
-  const refused = refusalOf(part, reads);
-  if (refused) throw refused;
-  if (text === null && part.kind === 'one') {
-    throw part.field.of().missing((reads[part.read] as Read).values);
-  }
-  return shown(part, text === null ? null : JSON.parse(text), reads);
+  const value = shown(part, text === null ? null : JSON.parse(text), reads);
+  if (value === null && part.kind === 'one') throw part.field.of().missing((reads[part.read] as Read).values);
+  return value;
 }
 
-/** The arguments of a plan's fields, as they were read, or what is wrong with them; then what the caller may not. */
+/** The arguments of a plan's fields as they were read, or what is wrong with them, or the scope that the caller lacks. */
 const readsOf = (ctx: Context, { given, fields }: DocumentPlan, variables: Variables): (Read | Error)[] =>
-  given.map((read, at) => {
-    const found = read(variables);
-    return found instanceof Error ? found : (lacking(ctx, fields[at]?.of().scope ?? 'fleets:read') ?? found);
+  given.map((readArguments, at) => {
+    try {
+      const read = readArguments(variables);
+      needScope(ctx, fields[at]?.of().scope ?? 'fleets:read');
+      return read;
+    } catch (error) {
+      return error as Error;
+    }
   });
-
-function lacking(ctx: Context, scope: Scope): Error | null {
-  try {
-    needScope(ctx, scope);
-    return null;
-  } catch (error) {
-    return error as Error;
-  }
-}
 
 interface Query {
   plan: DocumentPlan;
@@ -110,14 +98,10 @@ export class Reads {
   }
 
   /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
-  text(): string | Promise<string | null> {
+  async text(): Promise<string | null> {
     const plan = this.#plans.queryPlan(this.#variables);
-    // Names of types are known at once.
+    // Names of types need no caller.
     if (plan.isWhole && plan.parts.every(([, { kind }]) => kind === 'text')) return textOf(plan, []);
-    return this.#text(plan);
-  }
-
-  async #text(plan: DocumentPlan): Promise<string | null> {
     try {
       this.#query = this.#begin(plan);
       const { texts, reads } = await this.#query.answer;
@@ -153,13 +137,11 @@ export class Reads {
     return { plan, answer };
   }
 
-  #planAt(place: string, make: Make): DocumentPlan {
-    return this.#plans.planAt(place, this.#variables, make);
-  }
-
   /** The company's nodes with these ids, in their order; null for an unknown id. */
   async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
-    const plan = this.#planAt(placeOf(info), (planner) => planner.node(info.parentType, info.fieldNodes));
+    const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) =>
+      planner.node(info.parentType, info.fieldNodes),
+    );
     const reads = readsOf(this.#ctx, plan, this.#variables);
     const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
     return answers.map(({ texts, reads: judged }) => {
@@ -172,26 +154,23 @@ export class Reads {
   }
 
   /** Reads a field of an object that core gave, together for all objects of this turn. */
-  of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
-    const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
+  async of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const place = placeOf(info);
-    const known = this.#loaders.get(place);
-    if (!known && this.#loaders.size === MOST_LOADERS) return Promise.reject(tooMany());
-    const loader = known ?? this.#loaderOf(field, place, info);
+    const loader = this.#loaders.get(place) ?? this.#loaderOf(place, info);
     this.#loaders.set(place, loader);
     return loader.load(source);
   }
 
-  #loaderOf(field: Field, place: string, { parentType: type, fieldNodes }: GraphQLResolveInfo) {
-    const plan = this.#planAt(place, (planner) => planner.field(field, type, fieldNodes));
+  #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
+    if (this.#loaders.size === MOST_LOADERS) throw tooMany();
+    const field = resources[type.name]?.fields?.[fieldName] as Field;
+    const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
     const { id = '', lookups = {} } = resources[type.name] ?? {};
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
         const reads = readsOf(this.#ctx, plan, this.#variables);
-        const refused = refusalOf(part, reads);
-        if (refused) throw refused;
         const object = sources.length === 1 ? sources[0] : undefined;
         const rows = { alias, lookups, columns: columnsOf(sources), object };
         const answers = await readAnswers(this.#ctx, plan, reads, rows);

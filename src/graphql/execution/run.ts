@@ -1,17 +1,26 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
-import type { Context } from '../../core/context.ts';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
 import { localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
-import { GraphqlContext, inTime, type MaybePromise, MOST_BYTES, type RequestContext, tooLarge } from './context.ts';
+import {
+  AnswerBudget,
+  type GraphqlContext,
+  inTime,
+  type MaybePromise,
+  MOST_BYTES,
+  type OperationRequest,
+  tooLarge,
+} from './context.ts';
 import { type PreparedOperation, prepare } from './document.ts';
-import { RejectedDocument, rewritten, type Shown, shownResult } from './errors.ts';
+import { refusal, rejectedDocument, shownResult } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
 import { textOf } from './persisted-documents.ts';
+import { Reads } from './reads.ts';
 import type { Variables } from './selected.ts';
+import { readVariables } from './variables.ts';
 
 /** An object as it came: zod's own records lose a member called `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
@@ -22,20 +31,10 @@ const operationParams = z.object({
   extensions: object.nullish(),
 });
 
-/** A request of whichever transport. */
-export interface OperationRequest extends RequestContext, Shown {
-  /** Counts what an operation of this cost is worth beyond a request; throws RateLimited. */
-  charge: (cost: number) => void;
-  /** False for GET, which changes nothing. */
-  mayChange: boolean;
-  /** Called when a stream of results has ended. */
-  onEnd?: () => void;
-}
-
 /** A result as JSON or as an object, whose errors are as callers may see them; or the results of a subscription. */
 export type Outcome = string | ExecutionResult | ResultStream;
 /** A stream of results whose `return` ends the source at once, even while a result is awaited. */
-export type ResultStream = AsyncGenerator<ExecutionResult, undefined>;
+export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
 
 export const isStream = (outcome: Outcome): outcome is ResultStream =>
   typeof outcome === 'object' && Symbol.asyncIterator in outcome;
@@ -46,29 +45,19 @@ export async function run(sent: unknown, request: OperationRequest): Promise<Out
     const { services, caller } = request.ctx;
     await services.turns.next(caller?.company ?? '');
     const outcome = await begin(sent, request);
-    if (typeof outcome === 'string') return outcome;
-    if (Symbol.asyncIterator in outcome) return streamOf(outcome, request);
-    return shownResult(outcome, request);
+    if (isStream(outcome)) return streamOf(outcome, request);
+    return typeof outcome === 'string' ? outcome : shownResult(outcome, request);
   } catch (error) {
     return refusal(error as Error, request);
   }
 }
 
-/** The result of what could not be run at all. */
-export const refusal = (error: Error, shown: Shown): ExecutionResult =>
-  shownResult({ errors: [asGraphqlError(error)] }, shown);
-
-const asGraphqlError = (error: Error): GraphQLError =>
-  error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error });
-
-type Events = AsyncGenerator<ExecutionResult, void, void>;
-
-async function begin(sent: unknown, request: OperationRequest): Promise<string | ExecutionResult | Events> {
+async function begin(sent: unknown, request: OperationRequest): Promise<Outcome> {
   const params = readInput(operationParams, sent);
-  const text = textIn(params, request.ctx);
+  const text = textOf(params, request.ctx);
   if (!text) throw new GraphQLError('Must provide query string.');
-  const document = prepared(text);
-  if (document.errors.length > 0) return { errors: document.errors.map(coded('GRAPHQL_VALIDATION_FAILED')) };
+  const document = prepare(text);
+  if (document.errors.length > 0) return { errors: document.errors };
   const { operationName } = params;
   const operation = document.operation(operationName);
   if (!operation) throw noOperation();
@@ -76,7 +65,9 @@ async function begin(sent: unknown, request: OperationRequest): Promise<string |
   const { operation: type } = operation.node;
   if (type === OperationTypeNode.MUTATION && !mayChange) throw new MethodNotAllowed('GET', ['POST']);
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
-  const context = new GraphqlContext(request, operation, variables);
+  const { LIMIT_GRAPHQL_COST } = ctx.services.config;
+  const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
+  const context: GraphqlContext = { ...request, budget, reads: new Reads(ctx, operation, variables) };
   const args = {
     schema,
     document: document.tree,
@@ -90,17 +81,10 @@ async function begin(sent: unknown, request: OperationRequest): Promise<string |
       ? query(context, operation, () => execute(args))
       : executeOnce(context, operation.node, { ...params, query: text }, () => execute(args));
   const result = await traceOperation(operation, () => inTime(context, work()));
-  const { LIMIT_GRAPHQL_COST } = ctx.services.config;
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
   if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
-}
-
-/** The text of the document, which a hash or an id may stand for. */
-function textIn(params: z.output<typeof operationParams>, { caller, services }: Context) {
-  const { TRUSTED_DOCUMENTS: trusted } = services.config;
-  return trusted || params.extensions?.persistedQuery ? textOf(params, caller?.company, trusted) : params.query;
 }
 
 /** The data as the database writes it; graphql-js makes what is not whole, of what was read. */
@@ -110,21 +94,8 @@ function query(
   executeAll: () => MaybePromise<ExecutionResult>,
 ) {
   if (operation.isOfSchema) return operation.schemaText(executeAll);
-  const text = reads.text();
-  return text instanceof Promise ? text.then((data) => data ?? executeAll()) : text;
+  return reads.text().then((data) => data ?? executeAll());
 }
-
-function prepared(text: string) {
-  try {
-    return prepare(text);
-  } catch (error) {
-    throw error instanceof GraphQLError && error.extensions.code === undefined
-      ? coded('GRAPHQL_PARSE_FAILED')(error)
-      : error;
-  }
-}
-
-const coded = (code: string) => (error: GraphQLError) => rewritten(error, error.message, { code });
 
 const noOperation = () =>
   new GraphQLError('Could not determine what operation to execute.', {
@@ -132,15 +103,15 @@ const noOperation = () =>
   });
 
 /** Reads the variables; throws for an operation that this caller may not run, or that costs too much. */
-function guard(operation: PreparedOperation, given: Variables, { ctx, res, charge }: OperationRequest) {
+function guard(operation: PreparedOperation, given: Variables, { ctx, res, charge, hints }: OperationRequest) {
   const locals = localsOf(res);
   locals.operation = operation.label;
   locals.anonymous = !operation.node.name;
   // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
   if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
-  if (!INTROSPECTION && operation.asksForSchema) throw new RejectedDocument('The schema cannot be asked for here.');
-  const variables = operation.readVariables(given, { longest: LIMIT_VINS, hints: INTROSPECTION });
+  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
+  const variables = readVariables(schema, operation.node, given, { longest: LIMIT_VINS, hints });
   const cost = operation.costFor(variables);
   if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
   charge(cost);
@@ -169,17 +140,12 @@ function traceOperation<T>({ node: { operation: type, name }, label }: PreparedO
 }
 
 /** An error of the source is the last result. */
-function streamOf(source: Events, request: OperationRequest): ResultStream {
+function streamOf(source: ResultStream, request: OperationRequest): ResultStream {
   let isOver = false;
   const done = { done: true as const, value: undefined };
   const end = () => {
     isOver = true;
     request.onEnd?.();
-    return done;
-  };
-  const stop = async () => {
-    end();
-    await source.return().catch(() => {});
     return done;
   };
   return {
@@ -196,8 +162,10 @@ function streamOf(source: Events, request: OperationRequest): ResultStream {
         return { done: false, value: refusal(error as Error, request) };
       }
     },
-    return: stop,
-    throw: stop,
-    [Symbol.asyncDispose]: async () => void (await stop()),
+    async return() {
+      end();
+      await source.return?.().catch(() => {});
+      return done;
+    },
   };
 }

@@ -12,6 +12,7 @@ import {
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
+import { nameInAnswer } from './guards.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -44,7 +45,7 @@ export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetN
     }
   };
   const add = (node: FieldNode) => {
-    const key = (node.alias ?? node.name).value;
+    const key = nameInAnswer(node);
     const same = fields.get(key);
     if (same) same.push(node);
     else fields.set(key, [node]);

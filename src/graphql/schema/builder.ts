@@ -1,10 +1,13 @@
 import SchemaBuilder from '@pothos/core';
 import ValidationPlugin from '@pothos/plugin-validation';
-import type { FileUpload } from 'graphql-upload-minimal';
+import { GraphQLError, GraphQLScalarType } from 'graphql';
+import { type FileUpload, GraphQLUpload } from 'graphql-upload-minimal';
+import type { z } from 'zod';
+import { ValidationFailed } from '../../core/errors.ts';
+import { inputErrorsOf } from '../../core/input.ts';
 import type { GraphqlContext } from '../execution/context.ts';
-import { validationFailure } from './validation.ts';
 
-/** Every type and field is added to this one; it holds none itself. Fields are non-null unless they say otherwise. */
+/** Every type and field is added to this one; it holds only scalars itself. Fields are non-null unless they say otherwise. */
 export const builder = new SchemaBuilder<{
   Context: GraphqlContext;
   DefaultFieldNullability: false;
@@ -17,8 +20,20 @@ export const builder = new SchemaBuilder<{
 }>({
   plugins: [ValidationPlugin],
   defaultFieldNullability: false,
-  validation: { validationError: validationFailure },
+  validation: {
+    validationError({ issues }) {
+      // All our schemas are zod's, and the plugin keeps their issues but for the path.
+      const errors = (issues as readonly z.core.$ZodIssue[]).flatMap(inputErrorsOf);
+      // Paths begin inside `input`, as they begin inside the body of a REST call.
+      return new ValidationFailed(
+        errors.map(({ path, ...error }) => ({ path: path.replace(/^input\.?/, ''), ...error })),
+      );
+    },
+  },
 });
+
+export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
+export type ObjectRef<Shape> = PothosSchemaTypes.ObjectRef<Types, Shape>;
 
 builder.queryType({ description: 'What can be read. Everything is confined to the company of the bearer token.' });
 builder.mutationType({
@@ -29,3 +44,30 @@ builder.mutationType({
 builder.subscriptionType({
   description: 'What can be followed, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws).',
 });
+
+builder.scalarType('DateTime', {
+  description: 'A point in time as ISO 8601 text with a zone. Answers are in UTC: `2026-01-31T08:00:00.000Z`.',
+  specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc3339#section-5.6',
+  serialize: (value) => value,
+  // Which texts are times is for core to say, as for REST.
+  parseValue(value) {
+    if (typeof value === 'string') return value;
+    throw new GraphQLError('A DateTime is a string, such as "2026-01-31T08:00:00Z".');
+  },
+});
+
+builder.scalarType('JSON', {
+  description: 'Any JSON value, given as it is: its shape follows from what stands beside it.',
+  specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc8259',
+  serialize: (value) => value,
+});
+
+builder.addScalarType(
+  'Upload',
+  new GraphQLScalarType({
+    ...GraphQLUpload.toConfig(),
+    description:
+      'A file, sent as a part of a multipart request (GraphQL multipart request specification) and read as it arrives.',
+    specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
+  }),
+);

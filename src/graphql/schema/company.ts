@@ -1,7 +1,5 @@
-import { eventTypeOf } from '../../core/events/event-types.ts';
 import { descriptionOf } from '../../core/fields.ts';
 import {
-  type ActivityCount,
   activityCount,
   activityInput,
   activityMost,
@@ -14,16 +12,14 @@ import {
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
-import { EventType } from './events.ts';
+import { typeAsStored } from './events.ts';
 
 const ActivityUnit = enumOf('ActivityUnit', activityUnit, 'What activity is counted by.', {
   HOUR: 'Hours of UTC.',
   DAY: 'Days of UTC.',
 });
 
-const ActivityCountRef = objectOf('ActivityCount', activityCount, {
-  type: { type: EventType, resolve: ({ type }: ActivityCount) => eventTypeOf(type) },
-});
+const ActivityCountRef = objectOf('ActivityCount', activityCount, { type: typeAsStored });
 
 /** All totals are counted where any field but `activity` is asked for. */
 type Totals = () => Promise<Company>;
@@ -58,11 +54,10 @@ builder.queryField('company', (t) =>
     description: 'The company of the bearer token: its totals, and how much happened.',
     resolve(_root, _args, { ctx }) {
       let read: Promise<Company> | undefined;
-      const totalsOnce: Totals = () => {
+      return (() => {
         read ??= getCompany(ctx);
         return read;
-      };
-      return totalsOnce as never;
+      }) as never;
     },
   }),
 );

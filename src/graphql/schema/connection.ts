@@ -1,8 +1,10 @@
+import type { InputFieldMap, InputRef } from '@pothos/core';
+import { BY_CREATION, directions, type Orders } from '../../core/sql/order.ts';
 import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
 import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { type Planned, read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
+import { builder, type ObjectRef } from './builder.ts';
 
 const MOST = COUNTED_MOST.toLocaleString('en');
 
@@ -21,6 +23,44 @@ export const pageArgs = builder.args((t) => ({
   }),
   before: t.string({ description: 'Only items that come before this cursor.' }),
 }));
+
+const OrderDirection = builder.enumType('OrderDirection', {
+  description: 'Which end of an order comes first.',
+  values: {
+    ASC: { value: directions[0], description: 'The smallest, or the oldest.' },
+    DESC: { value: directions[1], description: 'The largest, or the latest.' },
+  },
+});
+
+/** The type of `orderBy` for a list of these orders: `VehicleOrder` of `VehicleOrderField`. */
+export function orderOf(name: string, orders: Orders, what: string) {
+  const field = builder.enumType(`${name}Field`, {
+    description: `What a list of ${what} can be sorted by.`,
+    values: Object.fromEntries(Object.entries(orders).map(([key, { meaning }]) => [key, { description: meaning }])),
+  });
+  return builder.inputType(name, {
+    description: `How a list of ${what} is sorted: what is equal stands in the order of creation. A cursor is good in its own order alone.`,
+    fields: (t) => ({
+      field: t.field({ type: field, required: true, defaultValue: BY_CREATION.name, description: 'By what.' }),
+      direction: t.field({
+        type: OrderDirection,
+        required: true,
+        defaultValue: 'ASC',
+        description: 'In which direction.',
+      }),
+    }),
+  });
+}
+
+/** The arguments of a list: its page, its filter, and where there are several, its order. */
+export const listArgs = (what: string, filter: InputRef, orderBy?: InputRef): InputFieldMap =>
+  builder.args((t) => ({
+    ...pageArgs,
+    filter: t.field({ type: filter, description: `Only ${what} that fit all of this.` }),
+    ...(orderBy && {
+      orderBy: t.field({ type: orderBy, description: 'How the list is sorted; by default, the oldest first.' }),
+    }),
+  }));
 
 const PageInfo = builder.objectRef<Planned>('PageInfo').implement({
   description: 'Where a page stands in its list.',
@@ -41,9 +81,9 @@ const PageInfo = builder.objectRef<Planned>('PageInfo').implement({
 });
 
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
-export function connectionType<Item>(name: string, node: ReturnType<typeof builder.objectRef<Item>>) {
-  const edge = builder.objectRef<Planned>(`${name}Edge`);
-  builder.objectType(edge, {
+export function connectionType<Item>(name: string, node: ObjectRef<Item>): ObjectRef<Planned> {
+  const items = { extensions: { size: 'page' } satisfies Cost, resolve: read };
+  const edge = builder.objectRef<Planned>(`${name}Edge`).implement({
     description: 'An item and its place in the list.',
     fields: (t) => ({
       cursor: t.string({
@@ -53,22 +93,11 @@ export function connectionType<Item>(name: string, node: ReturnType<typeof build
       node: t.field({ type: node, description: 'The item itself.', resolve: read }),
     }),
   });
-  const connection = builder.objectRef<Planned>(`${name}Connection`);
-  builder.objectType(connection, {
+  return builder.objectRef<Planned>(`${name}Connection`).implement({
     description: 'A page of a list.',
     fields: (t) => ({
-      edges: t.field({
-        type: [edge],
-        extensions: { size: 'page' } satisfies Cost,
-        description: 'The items of this page, each with its cursor.',
-        resolve: read,
-      }),
-      nodes: t.field({
-        type: [node],
-        extensions: { size: 'page' } satisfies Cost,
-        description: 'The items of this page, for those who need no cursors.',
-        resolve: read,
-      }),
+      edges: t.field({ type: [edge], description: 'The items of this page, each with its cursor.', ...items }),
+      nodes: t.field({ type: [node], description: 'The items of this page, for those who need no cursors.', ...items }),
       pageInfo: t.field({ type: PageInfo, description: 'Whether there is more, and where to go on.', resolve: read }),
       totalCount: t.int({
         description: `How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all
@@ -81,24 +110,27 @@ that are more. Vehicles are counted to the last one without a filter, and by \`e
       }),
     }),
   });
-  return connection;
+}
+
+/** Adds a list to the queries, or to the objects of a type. */
+export function addList<Parent>(
+  name: string,
+  type: ObjectRef<Planned>,
+  description: string,
+  { of, args = pageArgs, ...options }: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: Needs } = {},
+): void {
+  const field = { type, description, args, ...options, resolve: read };
+  if (of) builder.objectField(of, name, (t) => t.field(field));
+  else builder.queryField(name, (t) => t.field(field));
 }
 
 /** Adds the query for one item by its id. */
 export function addById<Item>(
   name: string,
-  type: ReturnType<typeof builder.objectRef<Item>>,
+  type: ObjectRef<Item>,
   description: string,
-  extensions: Partial<Needs> = {},
+  options: { extensions?: Needs } = {},
 ): void {
-  builder.queryField(name, (t) =>
-    t.field({
-      type,
-      nullable: true,
-      description,
-      extensions: { ...extensions },
-      args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-      resolve: read,
-    }),
-  );
+  const args = builder.args((t) => ({ id: t.id({ required: true, description: 'Its id.' }) }));
+  builder.queryField(name, (t) => t.field({ type, nullable: true, description, args, ...options, resolve: read }));
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  contract,
   contractFilter,
   contractOrders,
   contractStatus,
@@ -9,16 +8,13 @@ import {
 } from '../../core/contracts/contract.ts';
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
-import { descriptionOf } from '../../core/fields.ts';
 import type { Needs } from '../execution/context.ts';
 import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { addById, connectionType, pageArgs } from './connection.ts';
+import { addById, addList, connectionType, listArgs, orderOf } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
-import { FleetRef } from './fleet-type.ts';
-import { addManufacturer } from './manufacturers.ts';
+import { FleetRef } from './fleets.ts';
+import { manufacturerBySlug } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './scalars.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands to the present.', {
@@ -28,61 +24,23 @@ enumOf('ContractStatus', contractStatus, 'Where the period of a contract stands 
 });
 
 export const ContractRef = objectOf('Contract', contractWithVehicle, {
-  fleetId: false,
-  vehicleId: false,
-  manufacturer: false,
+  fleetId: { name: 'fleet', type: FleetRef, resolve: read },
+  vehicleId: { name: 'vehicle', type: VehicleRef, description: 'The vehicle.', resolve: read },
+  manufacturer: manufacturerBySlug,
 });
 
-builder.objectFields(ContractRef, (t) => ({
-  fleet: t.field({
-    type: FleetRef,
-    description: descriptionOf(contract.shape.fleetId),
-    resolve: read,
-  }),
-  vehicle: t.field({
-    type: VehicleRef,
-    description: 'The vehicle.',
-    resolve: read,
-  }),
-}));
-
-addManufacturer(ContractRef, contract);
-
 const ContractConnection = connectionType('Contract', ContractRef);
-
-const ContractFilter = inputOf('ContractFilter', contractFilter);
-
-const ContractOrder = orderOf('ContractOrder', contractOrders, 'contracts');
-
-const contractArgs = builder.args((t) => ({
-  ...pageArgs,
-  filter: t.field({ type: ContractFilter, description: 'Only contracts that fit all of this.' }),
-  orderBy: t.field({ type: ContractOrder, description: orderDescription }),
-}));
-
-/** The contracts of one thing, as a field of it. */
-function addContracts(ref: typeof FleetRef | typeof VehicleRef, description: string) {
-  builder.objectField(ref as typeof FleetRef, 'contracts', (t) =>
-    t.field({ type: ContractConnection, description, args: contractArgs, resolve: read }),
-  );
-}
-
-addContracts(FleetRef, 'The contracts of its vehicles.');
-addContracts(VehicleRef, 'Its contracts.');
-
-const readsContracts = { scope: 'contracts:read' } satisfies Needs;
-
-builder.queryField('contracts', (t) =>
-  t.field({
-    type: ContractConnection,
-    description: 'The contracts of the company.',
-    args: contractArgs,
-    extensions: readsContracts,
-    resolve: read,
-  }),
+const args = listArgs(
+  'contracts',
+  inputOf('ContractFilter', contractFilter),
+  orderOf('ContractOrder', contractOrders, 'contracts'),
 );
+const reading = { extensions: { scope: 'contracts:read' } satisfies Needs };
+addList('contracts', ContractConnection, 'The contracts of the company.', { args, ...reading });
+addList('contracts', ContractConnection, 'The contracts of its vehicles.', { of: FleetRef, args });
+addList('contracts', ContractConnection, 'Its contracts.', { of: VehicleRef, args });
 
-addById('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', readsContracts);
+addById('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', reading);
 
 const extensions = { scope: 'contracts:write' } satisfies Needs;
 

@@ -1,12 +1,11 @@
 import type { z } from 'zod';
 import { bare, descriptionOf, kindOf } from '../../core/fields.ts';
 import { judgedBy } from '../../core/input.ts';
-import { builder } from './builder.ts';
+import { builder, type Types } from './builder.ts';
 import { interfacesOf } from './node.ts';
 
 // Here GraphQL's types are made of core's schemas; what they do not say, files of resources add.
 
-export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
 
 /** GraphQL's types of core's enumerations and objects, by zod's `def`, which copies made by `.describe()` share. */
@@ -32,18 +31,28 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   return scalar;
 }
 
-/** The options of a field beside its description; `false` leaves the field out. */
-type Own = false | { type?: 'ID' | 'String' | object; description?: string; extensions?: object; resolve?: object };
+/** The options of a field where they do not follow from its schema; `false` leaves it out, `name` gives it another name. */
+type Own =
+  | false
+  | {
+      name?: string;
+      type?: 'ID' | 'String' | 'Upload' | object;
+      nullable?: boolean;
+      description?: string | undefined;
+      extensions?: object;
+      resolve?: object;
+    };
 export type Except<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: Own };
 
 function optionsOf(
   { shape }: z.ZodObject,
   except: Readonly<Record<string, Own | undefined>>,
-): [name: string, schema: z.ZodType, options: object][] {
-  return Object.entries(shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
-    const own = except[name];
+): { member: string; name: string; schema: z.ZodType; options: object }[] {
+  return Object.entries(shape as Record<string, z.ZodType>).flatMap(([member, schema]) => {
+    const own = except[member];
     if (own === false) return [];
-    return [[name, schema, { description: descriptionOf(schema), ...own, type: own?.type ?? typeOf(name, schema) }]];
+    const { name = member, type = typeOf(member, schema), ...options } = own ?? {};
+    return [{ member, name, schema, options: { description: descriptionOf(schema), type, ...options } }];
   });
 }
 
@@ -56,9 +65,9 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
     interfaces: interfacesOf(name) as never[],
     fields: (t) =>
       Object.fromEntries(
-        optionsOf(schema, except).map(([member, field, own]) => {
-          const options = { nullable: field.safeParse(null).success, ...own };
-          return [member, 'resolve' in own ? t.field(options as never) : t.expose(member as never, options as never)];
+        optionsOf(schema, except).map(({ member, name, schema, options: own }) => {
+          const options = { nullable: schema.safeParse(null).success, ...own };
+          return [name, 'resolve' in own ? t.field(options as never) : t.expose(member as never, options as never)];
         }),
       ),
   });
@@ -80,20 +89,14 @@ export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema
   builder.inputType(name, {
     description: schema.description ?? '',
     validate: judgedBy(schema),
-    fields: (t) => inputFields(t, schema, except),
+    fields: (t) =>
+      Object.fromEntries(
+        optionsOf(schema, except).map(({ name, schema, options }) => [
+          name,
+          t.field({ required: !schema.safeParse(undefined).success, ...options } as never),
+        ]),
+      ) as InputFields<Schema>,
   });
-
-export const inputFields = <Schema extends z.ZodObject>(
-  t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
-  schema: Schema,
-  except: Except<Schema> = {},
-) =>
-  Object.fromEntries(
-    optionsOf(schema, except).map(([member, field, options]) => [
-      member,
-      t.field({ required: !field.safeParse(undefined).success, ...options } as never),
-    ]),
-  ) as InputFields<Schema>;
 
 /** An enumeration of core's, with the meaning of each value. */
 export function enumOf<Value extends string>(

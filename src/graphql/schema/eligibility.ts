@@ -1,15 +1,24 @@
 import { z } from 'zod';
 import { eligibilitySummary } from '../../core/fleets/fleet.ts';
+import { eligibilityChanges } from '../../core/following/subscriptions.ts';
 import { actor, reason, reasonCode, reasonCodeOf } from '../../core/reason.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
-import { connectivityStatus, dataDelivery, eligibility, eligibilityStatus } from '../../core/vehicles/vehicle.ts';
+import {
+  connectivityStatus,
+  dataDelivery,
+  eligibility,
+  eligibilityStatus,
+  type Vehicle,
+} from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 import { enumOf, objectOf } from './described.ts';
-import { addManufacturer } from './manufacturers.ts';
+import { FleetRef } from './fleets.ts';
+import { manufacturerBySlug } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
+import { VehicleRef } from './vehicles.ts';
 
 export const EligibilityStatus = enumOf(
   'EligibilityStatus',
@@ -66,11 +75,16 @@ objectOf('EligibilityReason', reason, {
   code: { type: ReasonCode, resolve: ({ code }: { code: string }) => reasonCodeOf(code) },
 });
 
-export const EligibilityRef = objectOf('Eligibility', eligibility, { manufacturer: false });
+const EligibilityRef = objectOf('Eligibility', eligibility, { manufacturer: manufacturerBySlug });
 
-addManufacturer(EligibilityRef, eligibility);
-
-export const EligibilitySummary = objectOf('EligibilitySummary', eligibilitySummary);
+const EligibilitySummary = objectOf('EligibilitySummary', eligibilitySummary);
+builder.objectField(FleetRef, 'eligibilitySummary', (t) =>
+  t.field({
+    type: EligibilitySummary,
+    description: 'How many of its vehicles have each status.',
+    resolve: read,
+  }),
+);
 
 builder.queryField('eligibility', (t) =>
   t.field({
@@ -98,4 +112,28 @@ addMutation(
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies Cost } } },
+);
+
+const EligibilityChange = builder.objectRef<Vehicle>('EligibilityChange').implement({
+  description:
+    'A new answer about a vehicle. Select `vehicle { id eligibility { … } }`, and a cache that goes by ids shows the answer wherever the vehicle is shown.',
+  fields: (t) => ({
+    vehicle: t.field({
+      type: VehicleRef,
+      description: 'The vehicle, with the new answer in it.',
+      resolve: (vehicle) => vehicle,
+    }),
+    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new answer.' }),
+  }),
+});
+
+builder.subscriptionField('eligibilityChanged', (t) =>
+  t.field({
+    type: EligibilityChange,
+    description:
+      'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
+    args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
+    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed()),
+    resolve: (vehicle) => vehicle,
+  }),
 );

@@ -1,16 +1,17 @@
+import { eventDataTypes, fleetChange } from '../../core/events/event-data.ts';
 import { eventType, eventTypeOf } from '../../core/events/event-types.ts';
 import { type Event, event, eventFilter, eventVehicle } from '../../core/events/events.ts';
 import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { descriptionOf } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
 import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { addById, connectionType, pageArgs } from './connection.ts';
+import { Planned } from '../execution/reads.ts';
+import { builder, type ObjectRef } from './builder.ts';
+import { addById, addList, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
-import { dataOf, EventData } from './event-data.ts';
-import { FleetRef } from './fleet-type.ts';
+import { EligibilityStatus } from './eligibility.ts';
+import { FleetRef } from './fleets.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EventType = enumOf('EventType', eventType, 'What happened.', {
@@ -30,10 +31,35 @@ export const EventType = enumOf('EventType', eventType, 'What happened.', {
   other: 'A type of another version of the gateway, which REST shows.',
 });
 
+/** The type of something that core gave. */
+export const typeAsStored = { type: EventType, resolve: ({ type }: { type: string }) => eventTypeOf(type) };
+
+objectOf('FleetChange', fleetChange);
+
+/** Fields of a fleet. */
+const MOST_CHANGES = 4;
+const except: Readonly<Record<string, object>> = {
+  FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies Cost } },
+  EligibilityChangedData: { fromStatus: { type: EligibilityStatus }, toStatus: { type: EligibilityStatus } },
+};
+
+const EventData = builder.unionType('EventData', {
+  description: 'What changed, by the type of the event: all four types of contracts have `ContractData`.',
+  types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectOf(name, schema, except[name])),
+  resolveType: (data) => (data instanceof Planned ? data.type : (data as { __typename: string }).__typename),
+});
+
+/** The data of an event that core gave. */
+function dataOf({ type, ...event }: Event): object {
+  const fits = ([, { types }]: [string, { types: readonly string[] }]) => types.includes(type);
+  const [name] = Object.entries(eventDataTypes).find(fits) ?? ['OtherData'];
+  return { __typename: name, ...eventDataTypes[name]?.show(event) };
+}
+
 objectOf('EventVehicle', eventVehicle);
 
 const EventRef = objectOf('Event', event, {
-  type: { type: EventType, resolve: ({ type }: Event) => eventTypeOf(type) },
+  type: typeAsStored,
   requestId: { type: 'String' },
   data: { type: EventData, resolve: dataOf },
   vehicles: {
@@ -43,33 +69,21 @@ const EventRef = objectOf('Event', event, {
 });
 
 export const EventConnection = connectionType('Event', EventRef);
-
 const EventFilter = inputOf('EventFilter', eventFilter, { types: { type: [EventType] } });
-
-builder.queryField('events', (t) =>
-  t.field({
-    type: EventConnection,
-    description:
-      'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
-    args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-    resolve: read,
-  }),
+const args = listArgs('events', EventFilter);
+addList(
+  'events',
+  EventConnection,
+  'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
+  { args },
 );
 
 addById('event', EventRef, 'One event, as long as it is kept. Errors: NOT_FOUND.');
 
-/** The history of one thing, as a field of it. */
-function addTimeline(ref: typeof FleetRef | typeof VehicleRef | typeof ContractRef, what: string) {
-  builder.objectField(ref as typeof FleetRef, 'timeline', (t) =>
-    t.field({
-      type: EventConnection,
-      description: `What happened to ${what}, oldest first; \`last\` gives the latest.`,
-      args: { ...pageArgs, filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }) },
-      resolve: read,
-    }),
-  );
+function addTimeline<Thing>(of: ObjectRef<Thing>, what: string): void {
+  const description = `What happened to ${what}, oldest first; \`last\` gives the latest.`;
+  addList('timeline', EventConnection, description, { of, args });
 }
-
 addTimeline(FleetRef, 'this fleet, its vehicles and their contracts');
 addTimeline(VehicleRef, 'this vehicle and its contracts');
 addTimeline(ContractRef, 'this contract');

@@ -1,53 +1,15 @@
 import { z } from 'zod';
-
 import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
 import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
 import { deleteFleet } from '../../core/operations/delete-fleets.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { addById, connectionType, pageArgs } from './connection.ts';
-import { inputOf } from './described.ts';
-import { EligibilitySummary } from './eligibility.ts';
-import { FleetRef } from './fleet-type.ts';
+import { addById, addList, connectionType, listArgs, orderOf } from './connection.ts';
+import { inputOf, objectOf } from './described.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './scalars.ts';
-import { VehicleConnection, VehicleFilter, VehicleOrder } from './vehicles.ts';
 
-builder.objectFields(FleetRef, (t) => ({
-  vehicles: t.field({
-    type: VehicleConnection,
-    description: 'Its vehicles.',
-    args: {
-      ...pageArgs,
-      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
-      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
-    },
-    resolve: read,
-  }),
-  eligibilitySummary: t.field({
-    type: EligibilitySummary,
-    description: 'How many of its vehicles have each status.',
-    resolve: read,
-  }),
-}));
+export const FleetRef = objectOf('Fleet', fleet);
 
-const FleetConnection = connectionType('Fleet', FleetRef);
-
-const FleetFilter = inputOf('FleetFilter', fleetFilter);
-const FleetOrder = orderOf('FleetOrder', fleetOrders, 'fleets');
-
-builder.queryField('fleets', (t) =>
-  t.field({
-    type: FleetConnection,
-    description: 'The fleets of the company.',
-    args: {
-      ...pageArgs,
-      filter: t.arg({ type: FleetFilter, description: 'Only fleets that fit all of this.' }),
-      orderBy: t.arg({ type: FleetOrder, description: orderDescription }),
-    },
-    resolve: read,
-  }),
-);
+const fleetArgs = listArgs('fleets', inputOf('FleetFilter', fleetFilter), orderOf('FleetOrder', fleetOrders, 'fleets'));
+addList('fleets', connectionType('Fleet', FleetRef), 'The fleets of the company.', { args: fleetArgs });
 
 addById('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.');
 

@@ -1,4 +1,5 @@
-import { descriptionOf } from '../../core/fields.ts';
+import type { FileUpload } from 'graphql-upload-minimal';
+import { z } from 'zod';
 import { importChanges } from '../../core/following/subscriptions.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import {
@@ -10,16 +11,15 @@ import {
   ROWS_SHOWN,
   rejectedRow,
 } from '../../core/imports/imports.ts';
-import { judgedBy } from '../../core/input.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { uploadOf } from '../transport/upload.ts';
 import { builder } from './builder.ts';
-import { addById, connectionType, pageArgs } from './connection.ts';
-import { enumOf, inputFields, objectOf } from './described.ts';
-import { FleetRef } from './fleet-type.ts';
-import { mutate } from './mutation.ts';
-import { addFleet, rejection } from './vehicles.ts';
+import { addById, addList, connectionType } from './connection.ts';
+import { enumOf, objectOf } from './described.ts';
+import { FleetRef } from './fleets.ts';
+import { addMutation } from './mutation.ts';
+import { changedFleet, fleetAsChanged, rejection } from './vehicles.ts';
 
 enumOf('ImportState', importState, 'How far an import has come.', {
   RUNNING: 'Its file is arriving.',
@@ -28,80 +28,50 @@ enumOf('ImportState', importState, 'How far an import has come.', {
   FAILED: 'It ended without effect: the fleet is as it was.',
 });
 
-export const ImportRef = objectOf('Import', importSchema, { fleetId: false, rejected: false });
+export const ImportRef = objectOf('Import', importSchema, {
+  fleetId: { name: 'fleet', type: FleetRef, resolve: read },
+  rejected: { name: 'rejectedCount' },
+});
 
-const RejectedRowConnection = connectionType('RejectedRow', objectOf('RejectedRow', rejectedRow, rejection));
+addList(
+  'rejected',
+  connectionType('RejectedRow', objectOf('RejectedRow', rejectedRow, rejection)),
+  'The rejected rows in the order of the file, as far as they are kept: 100,000, unless the operator chose another number.',
+  { of: ImportRef },
+);
 
-builder.objectFields(ImportRef, (t) => ({
-  fleet: t.field({
-    type: FleetRef,
-    description: descriptionOf(importSchema.shape.fleetId),
-    resolve: read,
-  }),
-  rejectedCount: t.exposeInt('rejected', { description: descriptionOf(importSchema.shape.rejected) }),
-  rejected: t.field({
-    type: RejectedRowConnection,
-    description:
-      'The rejected rows in the order of the file, as far as they are kept: 100,000, unless the operator chose another number.',
-    args: pageArgs,
-    resolve: read,
-  }),
-}));
-
-const ImportConnection = connectionType('Import', ImportRef);
-
-builder.objectField(FleetRef, 'imports', (t) =>
-  t.field({
-    type: ImportConnection,
-    description:
-      'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
-    args: pageArgs,
-    resolve: read,
-  }),
+addList(
+  'imports',
+  connectionType('Import', ImportRef),
+  'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
+  { of: FleetRef },
 );
 
 objectOf('DuplicateRow', duplicateRow);
 
 addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
 
-const ImportVehiclesInput = builder.inputType('ImportVehiclesInput', {
-  description: importVehiclesInput.description ?? '',
-  fields: (t) => ({
-    ...inputFields(t, importVehiclesInput),
-    file: t.field({
-      type: 'Upload',
-      required: true,
-      description:
-        'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
-    }),
-  }),
-});
-
+const file = z
+  .custom<Promise<FileUpload>>((value) => value instanceof Promise)
+  .describe(
+    'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
+  );
 const shown = { extensions: { size: ROWS_SHOWN } satisfies Cost };
-const ImportVehiclesPayload = objectOf('ImportVehiclesPayload', importedVehicles, {
-  rejected: shown,
-  duplicates: shown,
-});
-addFleet(ImportVehiclesPayload, ({ import: { fleetId } }) => fleetId);
 
-builder.mutationField('importVehicles', (t) =>
-  t.field({
-    type: ImportVehiclesPayload,
-    nullable: true,
+addMutation(
+  'importVehicles',
+  {
     description:
       'Adds the vehicles of a file to a fleet, as one whole. Errors: FLEET_ID_MISSING, FLEET_NOT_FOUND, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_FAILED, IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.',
-    args: {
-      input: t.arg({
-        type: ImportVehiclesInput,
-        required: true,
-        description: 'Which file, for which fleet.',
-        validate: judgedBy(importVehiclesInput),
-      }),
+    input: importVehiclesInput.extend({ file }).describe(importVehiclesInput.description ?? ''),
+    inputMeaning: 'Which file, for which fleet.',
+    payload: importedVehicles.extend(changedFleet).describe(importedVehicles.description ?? ''),
+    async change(ctx, { file, ...input }, { idempotencyKey, res }) {
+      const imported = await importVehicles(ctx, input, { ...(await uploadOf(file, res)), idempotencyKey });
+      return { ...imported, fleetId: imported.import.fleetId };
     },
-    resolve: mutate(async (ctx, { file, ...input }, { idempotencyKey, res }) =>
-      importVehicles(ctx, input, { ...(await uploadOf(file, res)), idempotencyKey }),
-    ),
-  }),
+  },
+  { input: { file: { type: 'Upload' } }, payload: { ...fleetAsChanged, rejected: shown, duplicates: shown } },
 );
 
 builder.subscriptionField('importProgress', (t) =>

@@ -1,7 +1,5 @@
-import type { z } from 'zod';
-import type { Context } from '../../core/context.ts';
-import { descriptionOf } from '../../core/fields.ts';
 import { listProviders, manufacturer, provider, providerBrand, providerState } from '../../core/vehicles/providers.ts';
+import type { GraphqlContext } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
@@ -22,9 +20,12 @@ builder.queryField('manufacturers', (t) =>
   }),
 );
 
-/** The manufacturer with this slug; null for none. */
-const manufacturerOf = ({ services }: Context, slug: string | null) =>
-  services.manufacturers.list().find(({ id }) => id === slug) ?? null;
+/** The manufacturer of an object from core, by its slug; plans read it themselves. */
+export const manufacturerBySlug = {
+  type: ManufacturerRef,
+  resolve: ({ manufacturer: slug }: { manufacturer: string | null }, _args: object, { ctx }: GraphqlContext) =>
+    ctx.services.manufacturers.list().find(({ id }) => id === slug) ?? null,
+};
 
 enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
   OK: 'It is.',
@@ -42,19 +43,3 @@ builder.queryField('providers', (t) =>
     resolve: (_root, _args, { ctx }) => listProviders(ctx),
   }),
 );
-
-/** The maker of a thing, as a field of it. */
-export function addManufacturer<Thing extends { manufacturer: string | null }>(
-  ref: ReturnType<typeof builder.objectRef<Thing>>,
-  { shape }: { shape: { manufacturer: z.ZodType } },
-): void {
-  builder.objectField(ref, 'manufacturer', (t) =>
-    t.field({
-      type: ManufacturerRef,
-      nullable: true,
-      description: descriptionOf(shape.manufacturer),
-      // Objects from core are resolved here; plans read the manufacturer themselves.
-      resolve: (thing, _args, { ctx }) => manufacturerOf(ctx, (thing as Thing).manufacturer),
-    }),
-  );
-}

@@ -34,7 +34,7 @@ builder.queryFields((t) => ({
     type: NodeRef,
     nullable: true,
     description: `Whatever has this id. ${same}`,
-    extensions: { ...needs },
+    extensions: needs,
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
     async resolve(_root, { id }, { ctx, reads }, info) {
       authorizeAny(ctx, readScopes);

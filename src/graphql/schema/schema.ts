@@ -1,8 +1,6 @@
-import './scalars.ts';
 import './company.ts';
 import './contracts.ts';
 import './eligibility.ts';
-import './eligibility-changes.ts';
 import './events.ts';
 import './fleets.ts';
 import './history.ts';

@@ -2,7 +2,7 @@ import { FOUND_MOST, search, searchInput } from '../../core/reads/search.ts';
 import type { Cost } from '../execution/cost.ts';
 import { builder } from './builder.ts';
 import { ContractRef } from './contracts.ts';
-import { FleetRef } from './fleet-type.ts';
+import { FleetRef } from './fleets.ts';
 import { resolvePlanned } from './node.ts';
 import { VehicleRef } from './vehicles.ts';
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { descriptionOf } from '../../core/fields.ts';
 import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
@@ -19,46 +18,33 @@ import {
   summary,
   vehiclesNotFound,
 } from '../../core/vehicles/vin-lists.ts';
+import type { GraphqlContext } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { connectionType, pageArgs } from './connection.ts';
+import { addList, connectionType, listArgs, orderOf } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
-import { FleetRef } from './fleet-type.ts';
-import { addManufacturer } from './manufacturers.ts';
+import { FleetRef } from './fleets.ts';
+import { manufacturerBySlug } from './manufacturers.ts';
 import { addMutation, idOf } from './mutation.ts';
-import { orderDescription, orderOf } from './scalars.ts';
 
-export const VehicleRef = objectOf('Vehicle', vehicle, { fleetId: false, manufacturer: false });
+export const VehicleRef = objectOf('Vehicle', vehicle, {
+  fleetId: { name: 'fleet', type: FleetRef, resolve: read },
+  manufacturer: manufacturerBySlug,
+});
 
-builder.objectFields(VehicleRef, (t) => ({
-  fleet: t.field({
-    type: FleetRef,
-    description: descriptionOf(vehicle.shape.fleetId),
-    resolve: read,
-  }),
-}));
-
-addManufacturer(VehicleRef, vehicle);
-
-export const VehicleConnection = connectionType('Vehicle', VehicleRef);
-
-export const VehicleFilter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
-
-export const VehicleOrder = orderOf('VehicleOrder', vehicleOrders, 'vehicles');
-
-builder.queryField('vehicles', (t) =>
-  t.field({
-    type: VehicleConnection,
-    description:
-      'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
-    args: {
-      ...pageArgs,
-      filter: t.arg({ type: VehicleFilter, description: 'Only vehicles that fit all of this.' }),
-      orderBy: t.arg({ type: VehicleOrder, description: orderDescription }),
-    },
-    resolve: read,
-  }),
+const VehicleConnection = connectionType('Vehicle', VehicleRef);
+const vehicleArgs = listArgs(
+  'vehicles',
+  inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } }),
+  orderOf('VehicleOrder', vehicleOrders, 'vehicles'),
+);
+addList('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });
+addList(
+  'vehicles',
+  VehicleConnection,
+  'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
+  { args: vehicleArgs },
 );
 
 const VehicleBy = builder.inputType('VehicleBy', {
@@ -102,74 +88,71 @@ objectOf('RejectedVin', rejectedVin, rejection);
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
 
-/** The changed fleet's id, from which a payload reads the fleet. */
-const changedFleet = { fleetId: vehicle.shape.fleetId };
-const itsFleet = { fleetId: false } as const;
+/** The id of the changed fleet in a payload, and how it is shown there. */
+export const changedFleet = { fleetId: vehicle.shape.fleetId };
+export const fleetAsChanged = {
+  fleetId: {
+    name: 'fleet',
+    type: FleetRef,
+    nullable: true,
+    description: 'The fleet as it is now; null if somebody has deleted it since.',
+    resolve: ({ fleetId: id }: { fleetId: string }, _args: object, { ctx }: GraphqlContext) =>
+      fleetAfterChange(ctx, { id }),
+  },
+};
 
-/** Shows the fleet in a payload as it is after the change. */
-export const addFleet = <Payload>(
-  payload: ReturnType<typeof builder.objectRef<Payload>>,
-  idIn = (changed: Payload) => (changed as { fleetId: string }).fleetId,
-) =>
-  builder.objectField(payload, 'fleet', (t) =>
-    t.field({
-      type: FleetRef,
-      nullable: true,
-      description: 'The fleet as it is now; null if somebody has deleted it since.',
-      resolve: (changed, _args, { ctx }) => fleetAfterChange(ctx, { id: idIn(changed as Payload) }),
-    }),
-  );
-
-addFleet(
-  addMutation(
-    'addVehicles',
-    {
-      description:
-        'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
-      input: addVehiclesInput,
-      payload: addedVehicles.extend(changedFleet).describe(addedVehicles.description ?? ''),
-      change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
-    },
-    { payload: { ...itsFleet, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
-  ),
+addMutation(
+  'addVehicles',
+  {
+    description:
+      'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: addVehiclesInput,
+    payload: addedVehicles.extend(changedFleet).describe(addedVehicles.description ?? ''),
+    change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
+  },
+  { payload: { ...fleetAsChanged, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
 );
 
-addFleet(
-  addMutation(
-    'deleteVehicle',
-    {
-      description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
-      input: idOf('The vehicle to delete.'),
-      payload: z
-        .object({ ...changedFleet, vehicle: vehicle.describe('The vehicle as it was.') })
-        .describe('The deleted vehicle.'),
-      async change(ctx, input) {
-        const deleted = await deleteVehicle(ctx, input);
-        return { vehicle: deleted, fleetId: deleted.fleetId };
-      },
+addMutation(
+  'deleteVehicle',
+  {
+    description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
+    input: idOf('The vehicle to delete.'),
+    payload: z
+      .object({ ...changedFleet, vehicle: vehicle.describe('The vehicle as it was.') })
+      .describe('The deleted vehicle.'),
+    async change(ctx, input) {
+      const deleted = await deleteVehicle(ctx, input);
+      return { vehicle: deleted, fleetId: deleted.fleetId };
     },
-    { payload: itsFleet },
-  ),
+  },
+  { payload: fleetAsChanged },
 );
 
 objectOf('DeletedVehicle', deletedVehicle);
 objectOf('VehiclesNotFound', vehiclesNotFound);
 
-addFleet(
-  addMutation(
-    'deleteVehicles',
-    {
-      description:
-        'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
-      input: deleteVehiclesInput,
-      payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
-      change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
-    },
-    { payload: { ...itsFleet, deleted: asManyAsNamed } },
-  ),
+addMutation(
+  'deleteVehicles',
+  {
+    description:
+      'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: deleteVehiclesInput,
+    payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
+    change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
+  },
+  { payload: { ...fleetAsChanged, deleted: asManyAsNamed } },
 );
 
-const MoveVehiclesPayload = addMutation(
+const movedAsVehicles = {
+  name: 'vehicles',
+  type: [VehicleRef],
+  description: 'The vehicles that are in the fleet now, also those that were there before.',
+  resolve: (payload: Parameters<typeof readMoved>[1], _args: object, { ctx }: GraphqlContext) =>
+    readMoved(ctx, payload),
+  ...asManyAsNamed,
+};
+addMutation(
   'moveVehicles',
   {
     description:
@@ -178,14 +161,5 @@ const MoveVehiclesPayload = addMutation(
     payload: movedVehicles.extend(changedFleet).describe(movedVehicles.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { ...itsFleet, moved: false } },
-);
-addFleet(MoveVehiclesPayload);
-builder.objectField(MoveVehiclesPayload, 'vehicles', (t) =>
-  t.field({
-    type: [VehicleRef],
-    ...asManyAsNamed,
-    description: 'The vehicles that are in the fleet now, also those that were there before.',
-    resolve: (moved, _args, { ctx }) => readMoved(ctx, moved),
-  }),
+  { payload: { ...fleetAsChanged, moved: movedAsVehicles } },
 );

@@ -1,14 +1,7 @@
 import { z } from 'zod';
 import { eventTypeOf } from '../../core/events/event-types.ts';
 import { id } from '../../core/input.ts';
-import {
-  type Delivery,
-  delivery,
-  deliveryRequest,
-  deliveryState,
-  redeliver,
-  testWebhook,
-} from '../../core/webhooks/deliveries.ts';
+import { delivery, deliveryRequest, deliveryState, redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
@@ -19,11 +12,10 @@ import {
 } from '../../core/webhooks/webhook.ts';
 import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
 import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { addById, connectionType, pageArgs } from './connection.ts';
+import { addById, addList, connectionType, pageArgs } from './connection.ts';
 import { enumOf, objectOf } from './described.ts';
-import { EventType } from './events.ts';
+import { EventType, typeAsStored } from './events.ts';
 import { addMutation, idOf } from './mutation.ts';
 
 const WebhookState = enumOf('WebhookState', webhookState, 'Whether a webhook gets its events.', {
@@ -36,27 +28,7 @@ const types = { types: { type: [EventType] } };
 const WebhookRef = objectOf('Webhook', webhook, {
   types: { type: [EventType], resolve: ({ types }: Webhook) => types.map(eventTypeOf) },
 });
-
-builder.objectField(WebhookRef, 'deliveries', (t) =>
-  t.field({
-    type: DeliveryConnection,
-    description:
-      'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
-    args: { ...pageArgs, state: t.arg({ type: DeliveryState, description: 'Only those in this state.' }) },
-    resolve: read,
-  }),
-);
-
-const WebhookConnection = connectionType('Webhook', WebhookRef);
-
-builder.queryField('webhooks', (t) =>
-  t.field({
-    type: WebhookConnection,
-    description: 'The webhooks of the company, oldest first.',
-    args: pageArgs,
-    resolve: read,
-  }),
-);
+addList('webhooks', connectionType('Webhook', WebhookRef), 'The webhooks of the company, oldest first.');
 
 addById('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.');
 
@@ -118,7 +90,7 @@ addMutation('redeliver', {
   change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
 });
 
-export const DeliveryState = enumOf('DeliveryState', deliveryState, 'What has become of a delivery.', {
+const DeliveryState = enumOf('DeliveryState', deliveryState, 'What has become of a delivery.', {
   PENDING: 'It has yet to be sent, or sent again.',
   SUCCEEDED: 'The receiver answered 2xx.',
   FAILED: 'It is not tried again by itself.',
@@ -126,11 +98,21 @@ export const DeliveryState = enumOf('DeliveryState', deliveryState, 'What has be
 
 objectOf('DeliveryRequest', deliveryRequest);
 
-export const DeliveryRef = objectOf('Delivery', delivery, {
+const DeliveryRef = objectOf('Delivery', delivery, {
   webhookId: false,
-  type: { type: EventType, resolve: ({ type }: Delivery) => eventTypeOf(type) },
+  type: typeAsStored,
   // The body of a delivery has up to 20 kB.
   request: { extensions: { weight: 20 } satisfies Cost },
 });
-
-export const DeliveryConnection = connectionType('Delivery', DeliveryRef);
+addList(
+  'deliveries',
+  connectionType('Delivery', DeliveryRef),
+  'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
+  {
+    of: WebhookRef,
+    args: builder.args((t) => ({
+      ...pageArgs,
+      state: t.field({ type: DeliveryState, description: 'Only those in this state.' }),
+    })),
+  },
+);

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import type { ExecutionResult } from 'graphql';
 import { sendText } from '../../http/body.ts';
 import { httpOf, sentResult } from '../execution/errors.ts';
-import { isStream, type Outcome, run } from '../execution/run.ts';
+import { isStream, run } from '../execution/run.ts';
 import type { Exchange } from './yoga.ts';
 
 export const RESPONSE = 'application/graphql-response+json';
@@ -34,7 +34,7 @@ export async function answerPlainJson(req: Request, res: Response, exchange: Exc
 }
 
 /** Writes the answer, with the status that its errors have for this media type. */
-export function send(res: Response, type: string, outcome: Exclude<Outcome, AsyncGenerator> | ExecutionResult): void {
+export function send(res: Response, type: string, outcome: string | ExecutionResult): void {
   if (typeof outcome !== 'string') {
     const { status, headers = {} } = httpOf(outcome.errors, type);
     res.status(status).set(headers);

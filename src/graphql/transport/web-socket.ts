@@ -10,9 +10,9 @@ import { Shares } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
-import { chargeCost } from '../execution/context.ts';
-import { sentResult } from '../execution/errors.ts';
-import { isStream, type OperationRequest, type Outcome, refusal, run } from '../execution/run.ts';
+import { chargeCost, type OperationRequest } from '../execution/context.ts';
+import { refusal, sentResult } from '../execution/errors.ts';
+import { isStream, type Outcome, run } from '../execution/run.ts';
 import { schema } from '../schema/schema.ts';
 import { Peer } from './peer.ts';
 
@@ -130,7 +130,7 @@ async function* nothingMore(): AsyncGenerator<never> {}
 
 /** Runs operations, of which each counts, and is logged, like a request of its own. */
 function operations(services: HttpServices) {
-  const { log, rateLimit } = services;
+  const { log, rateLimit, config } = services;
   const places = placesFor(services.config);
 
   /** Counts an operation until it has ended; throws RateLimited for one too many. */
@@ -157,6 +157,7 @@ function operations(services: HttpServices) {
       ctx,
       res,
       log,
+      hints: config.INTROSPECTION,
       idempotencyKey: undefined,
       mayChange: true,
       charge: (cost) => chargeCost(rateLimit, payer, cost, res),

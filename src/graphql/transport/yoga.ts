@@ -4,8 +4,9 @@ import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { HttpServices } from '../../http/request-context.ts';
+import type { OperationRequest } from '../execution/context.ts';
 import { shownResult } from '../execution/errors.ts';
-import { isStream, type OperationRequest, type Outcome, type ResultStream, run } from '../execution/run.ts';
+import { isStream, type Outcome, type ResultStream, run } from '../execution/run.ts';
 
 export interface Exchange {
   request: OperationRequest;
