@@ -1,4 +1,4 @@
-import { expressionBuilder, sql } from 'kysely';
+import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
@@ -36,54 +36,44 @@ const kinds = {
 };
 type Kind = keyof typeof kinds;
 
-const webhooksOf = (kind: Kind, { busy, counts }: BusyLists) =>
-  db
-    .selectFrom('webhook as w')
-    .leftJoin(listRows('busy', { id: [busy, 'uuid'], count: [counts, 'int'] }), 'busy.id', 'w.id')
-    .select(({ ref }) => [
-      'w.id',
-      'w.company',
-      sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${ref('busy.count')}, 0))`.as('room'),
-    ])
-    .where(kinds[kind].webhooks);
+const webhooksOf = (kind: Kind, company: string | Expression<string>) =>
+  db.selectFrom('webhook as w').where('w.company', '=', company).where(kinds[kind].webhooks);
 
-type Looked = BusyLists & { companies: readonly string[]; now: string };
-
-/** The delivery of a webhook `w` that is next. */
-const nextOf = (kind: Kind) =>
+/** The deliveries of a webhook `w`, in the order in which they come due. */
+const queueOf = (kind: Kind) =>
   db
     .selectFrom('delivery as d')
-    .select('d.due_at')
     .where('d.company', '=', sql.ref<string>('w.company'))
     .where('d.webhook_id', '=', sql.ref<string>('w.id'))
     .where('d.due_at', 'is not', null)
     .where(kinds[kind].deliveries)
-    .orderBy('d.due_at')
-    .limit(sql.lit(1))
-    .as('next');
+    .orderBy('d.due_at');
+
+const nextOf = (kind: Kind) => queueOf(kind).select('d.due_at').limit(1).as('next');
+
+const busyRows = ({ busy, counts }: BusyLists) => listRows('busy', { id: [busy, 'uuid'], count: [counts, 'int'] });
+const roomOf = (kind: Kind) =>
+  sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${sql.ref('busy.count')}, 0))`;
+
+type Looked = BusyLists & { companies: readonly string[]; now: string };
 
 const firstDue = (kind: Kind, p: Looked) =>
-  db
-    .selectFrom(webhooksOf(kind, p).where('w.company', '=', anyText(p.companies)).as('w'))
+  webhooksOf(kind, anyText(p.companies))
+    .leftJoin(busyRows(p), 'busy.id', 'w.id')
     .crossJoinLateral(nextOf(kind))
     .where('next.due_at', '<=', p.now)
-    .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', 'w.room']);
+    .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
 const findParties = prepare((p: Looked) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
-    .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', sql.lit(0)).$castTo<boolean>().as('room')])
+    .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
     .groupBy(['company', 'kind'])
     .orderBy(({ fn }) => fn.min('due_at')),
 );
 
 const awaiting = (kind: Kind, company: string) =>
-  db
-    .selectFrom('webhook as w')
-    .crossJoinLateral(nextOf(kind))
-    .select('next.due_at')
-    .where('w.company', '=', company)
-    .where(kinds[kind].webhooks);
+  webhooksOf(kind, company).crossJoinLateral(nextOf(kind)).select('next.due_at');
 
 const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
   db
@@ -114,19 +104,14 @@ const claiming = (kind: Kind) =>
     db
       .with(
         (cte) => cte('due').materialized(),
-        (q) =>
-          q
-            .selectFrom(webhooksOf(kind, p).where('w.company', '=', p.company).as('w'))
-            .crossJoinLateral((of) =>
-              of
-                .selectFrom('delivery as d')
+        () =>
+          webhooksOf(kind, p.company)
+            .leftJoin(busyRows(p), 'busy.id', 'w.id')
+            .crossJoinLateral(
+              queueOf(kind)
                 .select(['d.id', 'd.due_at'])
-                .where('d.company', '=', p.company)
-                .whereRef('d.webhook_id', '=', 'w.id')
                 .where('d.due_at', '<=', p.now)
-                .where(kinds[kind].deliveries)
-                .orderBy('d.due_at')
-                .limit(({ ref }) => ref('w.room'))
+                .limit(roomOf(kind))
                 .forUpdate()
                 .skipLocked()
                 .as('due'),
