@@ -3,7 +3,7 @@ import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import { type Context, needScope, type Scope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
-import { NODE, resources } from '../../core/reads/reads.ts';
+import { NODE, nodes } from '../../core/reads/reads.ts';
 import { type Answer, ownText, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part, Read } from '../../core/sql/json-parts.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
@@ -173,7 +173,7 @@ export class Reads {
 
   /** Reads a field of an object that core gave, together for all objects of this turn. */
   of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
-    const field = resources[info.parentType.name]?.fields?.[info.fieldName] as Field;
+    const field = nodes[info.parentType.name]?.fields?.[info.fieldName] as Field;
     const place = placeOf(info);
     const known = this.#loaders.get(place);
     if (!known && this.#loaders.size === MOST_LOADERS) return Promise.reject(tooMany());
@@ -185,7 +185,7 @@ export class Reads {
   #loaderOf(field: Field, place: string, { parentType: type, fieldNodes }: GraphQLResolveInfo) {
     const plan = this.#planAt(place, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
-    const { id = '', lookups = {} } = resources[type.name] ?? {};
+    const { id = '', lookups = {} } = nodes[type.name] ?? {};
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
