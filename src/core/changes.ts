@@ -34,12 +34,11 @@ export type DueKind = (typeof dueKinds)[number];
 
 /** News between processes, by the channels of the database. */
 interface News {
-  /** Rows of this kind have come due. */
   due: [kind: DueKind];
   eligibility: [news: EligibilityNews];
-  /** The import with this id has moved on. */
+  /** It has moved on. */
   import: [id: string];
-  /** The log of this company's events has grown. */
+  /** The company's log has grown. */
   event: [company: string];
   provider: [report: ProviderReport];
 }
@@ -56,7 +55,6 @@ const MOST_REPORTS = 1000;
 type Named = { id: string; vin: string };
 const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
 
-/** Functions to call for each kind of news. */
 export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
 /** News of changes that this process and others have committed. */
@@ -115,14 +113,12 @@ export class ChangeFeed extends EventEmitter<Events> {
     this.database.notify(channel, typeof news === 'string' ? news : JSON.stringify(news));
   }
 
-  /** Announces that these vehicles have a new answer. */
   announceAnswers(company: string, vehicles: readonly Named[]): void {
     for (let start = 0; start < vehicles.length; start += NAMED_MAX) {
       this.announce('eligibility', { company, vehicles: vehicles.slice(start, start + NAMED_MAX).map(named) });
     }
   }
 
-  /** Announces that these vehicles are gone, or that any of the company's may be. */
   announceRemoval(company: string, vehicles: readonly Named[] | null): void {
     const few = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
     this.announce('eligibility', { company, vehicles: few });

@@ -44,7 +44,6 @@ const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
 
-/** A source that several followers share. */
 export interface Source {
   /** Listeners for news; those that return true wake the followers. */
   readonly listeners: Listeners;

@@ -7,7 +7,6 @@ const root = join(import.meta.dirname, '../..');
 /** All that modules keep, with what it depends on. */
 const known: Record<string, string> = {
   'core/sql/read.ts kept': 'texts of statements, by resource and what they select',
-  'core/sql/order.ts schemas': 'schemas, by orders',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',

@@ -4,6 +4,7 @@ import { fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
 import { importRows, rejectionRows } from '../imports/imports.ts';
 import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
+import { json } from '../sql/selection.ts';
 import { countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
 import { deliveryRows } from '../webhooks/deliveries.ts';
 import { webhookRows } from '../webhooks/webhooks.ts';
@@ -11,7 +12,7 @@ import { historyRows } from './history.ts';
 
 // The graph of resources: the fields that lead from one to another, and the root fields.
 
-const one = (of: () => Resource, on: string): OneField => ({ kind: 'one', of, on });
+const one = (of: () => Resource, on?: string): OneField => ({ kind: 'one', of, ...(on && { on }) });
 const list = (of: () => Resource, under: Under, options: Partial<ListField> = {}): ListField => ({
   kind: 'list',
   of,
@@ -55,13 +56,12 @@ const contract: Resource = withFields(contractRows, {
   timeline: timeline(['e.contract_id', 'c.id'], { few: true }),
 });
 
-const { rejected: rejectedCount, ...importMembers } = importRows.members;
 const importOf: Resource = {
   ...withFields(importRows, {
     fleet: one(() => fleet, 'f.id = n.fleet_id'),
     rejected: list(() => rejectionRows, ['r.import_id', 'n.id']),
   }),
-  members: { ...importMembers, ...(rejectedCount && { rejectedCount }) },
+  members: { ...importRows.members, rejectedCount: json.number('n.rejected') },
 };
 
 const webhook: Resource = withFields(webhookRows, {
@@ -73,15 +73,6 @@ const history: Resource = withFields(historyRows, {
   import: one(() => importOf, 'n.id = h.import_id'),
   events: timeline(['e.history_id', 'h.id']),
 });
-
-/** The resources by the names of their types, for objects that are there already. */
-export const resources: Readonly<Record<string, Resource>> = {
-  Fleet: fleet,
-  Vehicle: vehicle,
-  Contract: contract,
-  Import: importOf,
-  Webhook: webhook,
-};
 
 /** Types that can be read by id alone, in the order of lookup. Imports come last, since callers choose their ids. */
 export const nodes: Readonly<Record<string, Resource>> = {
@@ -104,13 +95,12 @@ export const nodeOf = (of: Resource): OneField => ({
   by: () => ({}),
 });
 
-const byArgs = (of: Resource): OneField => ({ kind: 'one', of: () => of, by: (args) => args });
 const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
 
 /** Where reading begins. */
 export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
-  fleet: byArgs(fleet),
+  fleet: one(() => fleet),
   vehicles: all(vehicle, {
     kept: {
       sum: 't.delta',
@@ -120,14 +110,14 @@ export const queries: Readonly<Record<string, Field>> = {
     indexed: ['fleetIdsAlone', 'vin'],
   }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
-  eligibility: byArgs(eligibilityRows),
+  eligibility: one(() => eligibilityRows),
   manufacturers: { kind: 'manufacturer' },
   contracts: all(contract),
-  contract: byArgs(contract),
-  import: byArgs(importOf),
+  contract: one(() => contract),
+  import: one(() => importOf),
   events: all(eventRows, { on: PUBLISHED }),
-  event: byArgs(eventRows),
+  event: one(() => eventRows),
   history: all(history),
   webhooks: all(webhook, { few: true }),
-  webhook: byArgs(webhook),
+  webhook: one(() => webhook),
 };

@@ -8,7 +8,7 @@ import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { readRows } from './send.ts';
 import { madeIn, numbered } from './sql.ts';
-import { mostLooks, needFewerRows, rowsLookedAt } from './work.ts';
+import { rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. Statements are written once for all that is given alike. */
 export interface Plan {
@@ -48,7 +48,7 @@ export interface Rows extends Pick<Resource, 'lookups'> {
 export function readArguments(field: OneField | ListField, args: object): Read {
   const of = field.of();
   if (field.kind === 'one') {
-    const given = givenOf(of.conditions, field.by?.(args as never) ?? {});
+    const given = givenOf(of.conditions, field.by ? field.by(args as never) : args);
     return { ...given, shape: `${given.names}` };
   }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
@@ -77,9 +77,8 @@ export async function readAnswers(
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const most = rowsLookedAt(plan.parts, given, count);
-  if (most > mostLooks(ctx)) await needFewerRows(ctx, plan.parts, given, count);
-  const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong: most > PAGE_MAX });
+  const isLong = (await rowsLookedAt(ctx, plan.parts, given, count)) > PAGE_MAX;
+  const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong });
   const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
   const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
   const taken = values.map((value) => {
@@ -88,7 +87,7 @@ export async function readAnswers(
     return own ? (own as Read).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const read = () => readRows(ctx, text, taken, { long: most > PAGE_MAX, newest });
+  const read = () => readRows(ctx, text, taken, { long: isLong, newest });
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   const reads = given.slice();
@@ -120,11 +119,8 @@ function textOf(ctx: Context, part: Part, made: string | null | undefined): stri
 /** `now` is no part of the key: followers that read the same object at different times share the answer. */
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
-interface Form {
-  rows: Rows | null;
-  /** The answer may be long, so its length is looked at before it is sent. */
-  isLong: boolean;
-}
+/** Where the answer may be long, its length is looked at before it is sent. */
+type Form = { rows: Rows | null; isLong: boolean };
 
 function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
   const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
@@ -135,7 +131,6 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
   return statement;
 }
 
-/** The largest number of statements kept for a plan. */
 const MOST_STATEMENTS = 16;
 
 function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Context } from '../context.ts';
 import { ListSql } from './json-list.ts';
-import type { Given, ListPart, Members, Part } from './json-parts.ts';
+import type { ListPart, Members, Part, Read } from './json-parts.ts';
 import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
 import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
@@ -23,17 +23,16 @@ export class Writer {
   /** Names that callers chose. They are values, too, so that they make no other statement. */
   readonly names: string[] = [];
   readonly #ctx: Context;
-  readonly #given: readonly (Given | null)[];
+  readonly #given: readonly (Read | null)[];
   readonly #ofRows: boolean;
 
   /** `ofRows`: it hangs on rows that were read before, and may be there no more. */
-  constructor(ctx: Context, given: readonly (Given | null)[], { ofRows }: { ofRows: boolean }) {
+  constructor(ctx: Context, given: readonly (Read | null)[], { ofRows }: { ofRows: boolean }) {
     this.#ctx = ctx;
     this.#given = given;
     this.#ofRows = ofRows;
   }
 
-  /** An expression for a part that stands by itself. */
   part(part: Part, list?: ListSql): string {
     switch (part.kind) {
       case 'one':
@@ -63,7 +62,6 @@ export class Writer {
     }
   }
 
-  /** An expression for an object of the row that is there. */
   object(members: Members, list?: ListSql): string {
     const text = new TextSql();
     this.#members(text, members, list);
@@ -106,7 +104,7 @@ export class Writer {
     return `(${rowsSql(rows, this.object(members))})`;
   }
 
-  #wanted(of: Resource, { names }: Given, read: number) {
+  #wanted(of: Resource, { names }: Read, read: number) {
     return { names, param: (name: string) => `$a${read}_${name}`, hidden: isHidden(this.#ctx, of) };
   }
 
@@ -114,13 +112,14 @@ export class Writer {
     const { field, read } = part;
     const given = this.#given[read];
     if (!given?.page) return `'null'`;
+    const { page } = given;
     const of = field.of();
     const { under, on, few, within } = field;
     const wanted = { ...this.#wanted(of, given, read), under, on, few, within: within && !this.#ofRows };
-    const list = new ListSql(part, given as Required<Given>, listOf(of, given.page.order, wanted));
+    const list = new ListSql(listOf(of, page.order, wanted), page, field, given);
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
-      if (list.sort.lost && given.page[path] !== null) this.checks.push({ read, path, sql: list.isThere(path) });
+      if (list.list.sort.lost && page[path] !== null) this.checks.push({ read, path, sql: list.isThere(path) });
     }
     return list.sql(object);
   }

@@ -1,29 +1,26 @@
-import type { Given, ListPart, PageFact } from './json-parts.ts';
+import type { PageFact, Read } from './json-parts.ts';
 import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
-import { orderSql, type Sort } from './order.ts';
+import { orderSql } from './order.ts';
+import type { Page } from './page.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
-import { conditionsSql, type Resource } from './resource.ts';
+import { conditionsSql, type ListField } from './resource.ts';
 
 /** Writes the SQL of one page of a list. */
 export class ListSql {
-  readonly sort: Sort;
-  readonly #of: Resource;
-  readonly #part: ListPart;
-  readonly #given: Required<Given>;
-  readonly #list: ListRows;
+  readonly list: ListRows;
+  readonly #page: Page;
+  readonly #kept: string | null;
   readonly #items: string[] = [];
   /** The names of the order's columns in the rows of the page. */
   readonly #keys: readonly string[];
   #aggregates = new Set<string>();
   #total: string | null = null;
 
-  constructor(part: ListPart, given: Required<Given>, list: ListRows) {
-    this.#part = part;
-    this.#given = given;
-    this.#list = list;
-    this.#of = list.of;
-    this.sort = list.sort;
-    this.#keys = this.sort.columns.map((column, at) => (column === this.#of.id ? 'id' : `k${at}`));
+  constructor(list: ListRows, page: Page, { kept }: ListField, { names }: Read) {
+    this.list = list;
+    this.#page = page;
+    this.#kept = keptCount(kept, names, list.param);
+    this.#keys = list.sort.columns.map((column, at) => (column === list.of.id ? 'id' : `k${at}`));
   }
 
   item(object: string): string {
@@ -32,63 +29,48 @@ export class ListSql {
 
   /** How many rows the list has, or whether that is exact. */
   count(of?: 'isExact'): string {
-    const kept = this.#keptCount();
-    if (kept) return of ? `'true'` : kept;
+    if (this.#kept) return of ? `'true'` : this.#kept;
     this.#total = this.#rowsCounted();
     return of ? `(total.n <= ${COUNTED_MOST})::text` : `least(total.n, ${COUNTED_MOST})`;
   }
 
-  #keptCount(): string | null {
-    const { kept } = this.#part.field;
-    const { names } = this.#given;
-    if (kept?.all && names.length === 0) return kept.all;
-    if (kept && names.every((name) => name in kept.conditions)) {
-      const where = conditionsSql(kept.conditions, names, this.#list.param).map((one) => ` and ${one}`);
-      return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
-    }
-    return null;
-  }
-
   #rowsCounted(): string {
-    const those = this.#counted(this.#list);
-    const { where, whereForAll } = this.#of;
-    const wherever = this.#list.conditions.filter((one) => one !== where);
-    if (wherever.length === this.#list.conditions.length || !whereForAll) return those;
-    return `(case when ${whereForAll} then ${this.#counted({ ...this.#list, conditions: wherever })} else ${those} end)`;
-  }
-
-  #counted(list: ListRows): string {
-    return `(select count(*) from (${rowsToCountSql(list, COUNTED_MOST + 1)}) n)`;
+    const { of, conditions } = this.list;
+    const those = countedSql(this.list);
+    const wherever = conditions.filter((one) => one !== of.where);
+    if (wherever.length === conditions.length || !of.whereForAll) return those;
+    return `(case when ${of.whereForAll} then ${countedSql({ ...this.list, conditions: wherever })} else ${those} end)`;
   }
 
   /** A fact of the page `p` as JSON. */
   fact(fact: PageFact): string {
     this.#aggregates.add('id');
-    const { after, before, backward } = this.#given.page;
     switch (fact) {
       case 'first':
         return this.#cursor('1');
       case 'last':
         return this.#cursor('cardinality(p.id)');
       case 'hasNext':
-        return this.#beyond('>', 'cardinality(p.id)', before === null ? null : 'before', backward && before === null);
+        return this.#beyond('>', 'cardinality(p.id)', 'before');
       default:
-        return this.#beyond('<', '1', after === null ? null : 'after', !backward && after === null);
+        return this.#beyond('<', '1', 'after');
     }
   }
 
-  /** The cursor of a row as a value of it. */
   rowCursor(): string {
-    return this.sort.cursor(this.#of.id, this.sort.text ?? '');
+    const { of, sort } = this.list;
+    return sort.cursor(of.id, sort.text ?? '');
   }
 
   #cursor(at: string): string {
-    if (this.sort.text !== null) this.#aggregates.add('text');
-    return `coalesce('"' || ${this.sort.cursor(`p.id[${at}]`, `p.text[${at}]`)} || '"', 'null')`;
+    const { sort } = this.list;
+    if (sort.text !== null) this.#aggregates.add('text');
+    return `coalesce('"' || ${sort.cursor(`p.id[${at}]`, `p.text[${at}]`)} || '"', 'null')`;
   }
 
   #place(cursor: 'after' | 'before'): readonly string[] {
-    return this.sort.placeOf(this.#list.param(cursor), this.#list.param(`${cursor}_text`));
+    const { sort, param } = this.list;
+    return sort.placeOf(param(cursor), param(`${cursor}_text`));
   }
 
   /** Whether the row that a cursor names still has a place in the list. */
@@ -97,14 +79,15 @@ export class ListSql {
   }
 
   /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
-  #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before' | null, isEnd: boolean): string {
-    if (isEnd) return `'false'`;
+  #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before'): string {
+    const isBounded = this.#page[cursor] !== null;
+    if (!isBounded && this.#page.backward === (cursor === 'before')) return `'false'`;
     for (const key of this.#keys) this.#aggregates.add(key);
     const rows = this.#exists(
       operator,
       this.#keys.map((key) => `p.${key}[${at}]`),
     );
-    const ofEmpty = cursor ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
+    const ofEmpty = isBounded ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
     return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
   }
 
@@ -112,7 +95,7 @@ export class ListSql {
     const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
     // Not `exists`: it ignores the order, and the planner, expecting a row soon, would read rows of other lists from the
     // start.
-    return `coalesce((${firstRows(this.#list, 'true', first)}), false)`;
+    return `coalesce((${firstRows(this.list, 'true', first)}), false)`;
   }
 
   /** SQL for the whole connection; `object` is SQL over the page `p`. */
@@ -122,7 +105,7 @@ export class ListSql {
       ...this.#items.map((_, at) => `string_agg(i.j${at}, ',') as j${at}`),
     ];
     const from = [
-      ...(aggregates.length > 0 ? [`(select ${aggregates.join(', ')} from ${this.#page()} i) p`] : []),
+      ...(aggregates.length > 0 ? [`(select ${aggregates.join(', ')} from ${this.#rows()} i) p`] : []),
       // `offset` makes PostgreSQL count once, however often the number is mentioned.
       ...(this.#total ? [`(select ${this.#total} as n offset 0) total`] : []),
     ];
@@ -133,22 +116,33 @@ export class ListSql {
    * PostgreSQL plans for a tenth of the table where it does not see a limit, so one of a few is written out. The page is
    * put in its order before anything is aggregated, for an aggregate with an order of its own would change that of others.
    */
-  #page(): string {
-    const { limit, after, before, backward } = this.#given.page;
-    const { columns, text } = this.sort;
+  #rows(): string {
+    const { limit, after, before, backward } = this.#page;
+    const { of, sort, param } = this.list;
+    const { columns, text } = sort;
     const bounds = [
       ...(after === null ? [] : [{ operator: '>' as const, place: this.#place('after') }]),
       ...(before === null ? [] : [{ operator: '<' as const, place: this.#place('before') }]),
     ];
     const values = [
-      `${this.#of.id} as id`,
+      `${of.id} as id`,
       ...columns.flatMap((column, at) => (this.#keys[at] === 'id' ? [] : `${column} as ${this.#keys[at]}`)),
       ...(text !== null && this.#aggregates.has('text') ? [`${text} as text`] : []),
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
-    const rows = firstRows(this.#list, values, { bounds, backward, limit: plannedFor(limit) });
-    const page = `select * from (${rows}) i limit ${this.#list.param('limit')}`;
+    const rows = firstRows(this.list, values, { bounds, backward, limit: plannedFor(limit) });
+    const page = `select * from (${rows}) i limit ${param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
-    return backward ? `(select * from (${page}) i order by ${orderSql(this.sort, keys, false)})` : `(${page})`;
+    return backward ? `(select * from (${page}) i order by ${orderSql(sort, keys, false)})` : `(${page})`;
   }
 }
+
+/** The stored number of rows that meet these conditions; null where none is stored. */
+function keptCount(kept: ListField['kept'], names: readonly string[], param: ListRows['param']): string | null {
+  if (kept?.all && names.length === 0) return kept.all;
+  if (!kept || !names.every((name) => name in kept.conditions)) return null;
+  const where = conditionsSql(kept.conditions, names, param).map((one) => ` and ${one}`);
+  return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
+}
+
+const countedSql = (list: ListRows): string => `(select count(*) from (${rowsToCountSql(list, COUNTED_MOST + 1)}) n)`;

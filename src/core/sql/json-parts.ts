@@ -28,14 +28,10 @@ export type Part =
   | { kind: 'count'; of?: 'isExact' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
-/** The arguments of a field, as far as the statement's text depends on them. */
-export interface Given {
+/** The arguments of a field: the names of its conditions, its page, and the values of both. */
+export interface Read {
   names: readonly string[];
   page?: Page;
-}
-
-/** The arguments of a field with their values. */
-export interface Read extends Given {
   values: Readonly<Record<string, unknown>>;
   /** A key of everything that changes the statement's text. */
   shape: string;

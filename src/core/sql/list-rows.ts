@@ -21,7 +21,6 @@ export interface Rows {
   param(name: string): string;
 }
 
-/** The rows of a list, in its order. */
 export interface ListRows extends Rows {
   sort: Sort;
 }
@@ -66,7 +65,6 @@ export function listOf(of: Resource, order: Order, wanted: Wanted & { few?: bool
   return { ...rowsOf(of, wanted), sort: wanted.few && wanted.under ? { ...sort, range: undefined } : sort };
 }
 
-/** Whether the caller's scopes hide some rows. */
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
 
@@ -86,7 +84,6 @@ const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly str
   ),
 ];
 
-/** The conditions of all these rows. */
 export const whereOf = (rows: Rows): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
 
 /** SQL for these values of the rows, in any order. */

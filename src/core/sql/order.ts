@@ -1,6 +1,6 @@
 import { MAX, NIL } from 'uuid';
 import { z } from 'zod';
-import type { DomainError } from '../errors.ts';
+import { type DomainError, ValidationFailed } from '../errors.ts';
 import { readInput, readTime } from '../input.ts';
 
 /** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
@@ -9,7 +9,6 @@ export interface SortColumn {
   kind: 'text' | 'time';
   /** Rows without a time come after all others. */
   nullable?: true;
-  /** The values are unique in a company. */
   unique?: true;
 }
 
@@ -18,7 +17,6 @@ export type Orders = Readonly<Record<string, { meaning: string; by?: SortColumn 
 
 export const directions = ['ASC', 'DESC'] as const;
 
-/** The order of a list. */
 export interface Order {
   /** `VIN` or `-VIN`: the beginning of its cursors. */
   name: string;
@@ -28,22 +26,18 @@ export interface Order {
 
 export const BY_CREATION: Order = { name: 'CREATED_AT', descending: false, by: null };
 
-/** Schemas are kept, since making one costs many times as much as using it. */
-const schemas = new WeakMap<Orders, ReturnType<typeof schemaOf>>();
-
-const schemaOf = (orders: Orders) =>
-  z.object({
-    orderBy: z.object({
-      field: z.enum(Object.keys(orders)).default(BY_CREATION.name),
-      direction: z.enum(directions).default('ASC'),
-    }),
-  });
+const orderInput = z.object({
+  orderBy: z.object({ field: z.string().default(BY_CREATION.name), direction: z.enum(directions).default('ASC') }),
+});
 
 /** Reads what `orderBy` is given as; throws ValidationFailed. */
 export function readOrder(orderBy: unknown, orders: Orders): Order {
-  const schema = schemas.get(orders) ?? schemaOf(orders);
-  schemas.set(orders, schema);
-  const { field, direction } = readInput(schema, { orderBy }).orderBy;
+  const { field, direction } = readInput(orderInput, { orderBy }).orderBy;
+  if (!Object.hasOwn(orders, field)) {
+    const names = Object.keys(orders).map((name) => `"${name}"`);
+    const message = `Invalid option: expected one of ${names.join('|')}`;
+    throw new ValidationFailed([{ path: 'orderBy.field', code: 'INVALID_VALUE', message }]);
+  }
   const descending = direction === 'DESC';
   return { name: `${descending ? '-' : ''}${field}`, descending, by: orders[field]?.by ?? null };
 }
@@ -97,7 +91,6 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
   },
 };
 
-/** Whether a cursor may hold this text. */
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
@@ -127,7 +120,6 @@ export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   placeOf(id: string, text: string): readonly string[];
   /** The text that cursors have of the value in a row; null where the id alone is the place. */
   text: string | null;
-  /** The cursor of the row with this id and text. */
   cursor(id: string, text: string): string;
 }
 

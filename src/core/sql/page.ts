@@ -6,7 +6,6 @@ import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 import { isId } from './sql.ts';
 
-/** How many items a page may be asked to hold. */
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 
 export const pageInput = z.object({

@@ -14,7 +14,6 @@ export interface AskedList {
   company: string | null;
   page: Page;
   filter?: object | null | undefined;
-  /** An additional condition. */
   on?: string;
 }
 
@@ -53,7 +52,6 @@ export async function readText(
   return { text: written.text, last, hasNext: written.more };
 }
 
-/** The placeholder for the number of rows. */
 const LIMIT = '#limit#';
 
 interface ListText extends Numbered {
@@ -76,7 +74,6 @@ function listText(list: ReturnType<typeof listOf>, { columns, select }: RowWrite
   return { ...statement, idAt, textAt, isLong: names.length > 0 };
 }
 
-/** Reads a page as objects. */
 export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
   const { text, ...page } = await readText(ctx, of, wholeOf(of), asked);
   return { ...page, items: JSON.parse(text) };
@@ -116,7 +113,6 @@ function keptText<T extends object>(of: Resource, select: string, shape: string,
   return madeIn(ofColumns, shape, make) as T;
 }
 
-/** Reads all members as JSON. */
 const wholeOf = (of: Resource): RowWriter =>
   keptText(of, '', 'whole', () => {
     const json = `${jsonText(of.members)} as json`;
@@ -125,7 +121,6 @@ const wholeOf = (of: Resource): RowWriter =>
 
 export type { Row };
 
-/** A page of a list as it is sent. */
 export interface TextPage {
   text: string;
   /** The place of the last item, behind which the next page begins; null for an empty page. */
@@ -133,7 +128,6 @@ export interface TextPage {
   hasNext: boolean;
 }
 
-/** Items of a page in the order of the list. */
 export interface Slice<T> extends Omit<TextPage, 'text'> {
   items: T[];
 }
@@ -175,20 +169,19 @@ export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: strin
     },
   };
   writeObject(to, table, schema);
-  return { ...pieceWriter(pieces, before + (behind ?? '')), isArray: behind === undefined };
+  return pieceWriter(pieces, before + (behind ?? ''), behind === undefined);
 }
 
-/** A value, and the text before it. */
 export type Piece = readonly [before: string, value: RowValue];
 
-/** Writes the pieces of each row. */
-export function pieceWriter(pieces: readonly Piece[], end: string): Omit<RowWriter, 'isArray'> {
+export function pieceWriter(pieces: readonly Piece[], end: string, isArray = false): RowWriter {
   // Several values can be made of one column.
   const columns = [...new Set(pieces.map(([, { sql }]) => sql))];
   const values = pieces.map(([before, { sql, write }]) => ({ before, column: columns.indexOf(sql), write }));
   return {
     columns,
     select: columns.join(', '),
+    isArray,
     write(row) {
       let text = '';
       for (const { before, column, write } of values) {

@@ -18,7 +18,6 @@ export type FilterConditions = Readonly<Record<string, Condition>>;
 export interface Resource {
   /** The table with its alias. */
   table: string;
-  /** The column of the id, with the alias. */
   id: string;
   /** The condition of rows that exist for callers; without it all rows do. */
   where?: string;
@@ -79,12 +78,10 @@ export interface UnionField {
   types: Readonly<Record<string, UnionMember>>;
 }
 export interface UnionMember {
-  /** SQL: whether a row is of this type. */
   when: string;
   members: JsonTable;
   fields?: Fields;
 }
-/** A plain list. */
 export interface RowsField {
   kind: 'rows';
   from: string;
@@ -96,7 +93,7 @@ export interface LookupField {
   kind: 'manufacturer';
   slug?: string;
 }
-/** Another row. It always exists, unless the field's arguments name it. */
+/** Another row. It always exists, unless the field's arguments name it, or `by` what is made of them. */
 export interface OneField {
   kind: 'one';
   of(): Resource;
@@ -111,7 +108,6 @@ export interface Seek {
   /** The keys after company and parent: the first key whose column the filter names is used. */
   keys: readonly IndexKey[];
   column: string;
-  /** The parents, with their id. */
   parents: { from: string; id: string; where: string };
 }
 
@@ -158,7 +154,6 @@ export interface ListField {
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
-/** The joins whose aliases a text mentions. */
 export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
@@ -171,7 +166,6 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 /** The `from` clause for a text that mentions aliases. */
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-/** The names of conditions and their values. */
 interface Conditions {
   names: string[];
   values: Record<string, unknown>;

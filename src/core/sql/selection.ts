@@ -27,7 +27,6 @@ export interface RowValue {
 export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
 type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonSql<V> : ValueSql;
 
-/** A JsonSql of any type. */
 export interface JsonTable {
   readonly [name: string]: ValueSql | JsonTable;
 }
@@ -35,7 +34,6 @@ export interface JsonTable {
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
 export const isoSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
-/** isoSql for a typed expression. */
 export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
   sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 

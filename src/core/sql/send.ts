@@ -50,7 +50,6 @@ const onPool =
   (text, values) =>
     inTurn(ctx, () => ctx.services.database.send(text, values, { replica }));
 
-/** The primary. */
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
 /** The number of rows for statements that search or count. */
@@ -113,7 +112,9 @@ const STATEMENT_TIMEOUT = '57014';
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-const inTransaction = (ctx: Context): Send | undefined => (isInTransaction() ? onTransaction(ctx) : undefined);
+/** The open transaction's connection. */
+const inTransaction = (ctx: Context): Send | undefined =>
+  isInTransaction() ? async (text, values) => (await run(ctx, text, values)).rows : undefined;
 
 /** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
@@ -125,12 +126,6 @@ export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promis
  */
 export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : work();
-
-/** Sends a statement on the unit of work's own connection. */
-const onTransaction =
-  (ctx: Context): Send =>
-  async (text, values) =>
-    (await run(ctx, text, values)).rows;
 
 const run = (ctx: Context, text: string, values: readonly unknown[]) =>
   ctx.em

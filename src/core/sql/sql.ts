@@ -70,37 +70,6 @@ const registered: (() => string[])[] = [];
 /** Every statement of the modules that are loaded, in each of its variants: for the test that has all of them planned. */
 export const everyText = (): string[] => registered.flatMap((texts) => texts());
 
-function keep<P extends object, Row>(
-  variants: number,
-  write: (variant: number) => Compiled<P>,
-  variantOf: (given: P) => number,
-): Prepared<P, Row> {
-  const kept: Compiled<P>[] = [];
-  const compiled = (variant: number) => {
-    kept[variant] ??= write(variant);
-    return kept[variant];
-  };
-  registered.push(() => Array.from({ length: variants }, (_, variant) => compiled(variant).text));
-  return (send, given) => {
-    const { text, values } = compiled(variantOf(given));
-    return send(
-      text,
-      values.map((value) => value(given)),
-    ) as Promise<Returned<Row>[]>;
-  };
-}
-
-/**
- * A statement that is written when it is first sent and kept as text; each call gives values only. `build` sees a
- * stand-in for each value, so it can neither look at them nor compute with them. What a call leaves out is null.
- */
-export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
-  keep(
-    1,
-    () => compile(build(standIns as P)),
-    () => 0,
-  );
-
 /** The values as `build` sees them: those that may be missing are there where it asks for them. */
 type Given<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
@@ -114,15 +83,29 @@ export const prepareVariants =
   <const Name extends keyof P & string, Row>(
     names: readonly Name[],
     build: (p: Given<P, Name>, has: Has<Name>) => Statement<Row>,
-  ): Prepared<P, Row> =>
-    keep(
-      1 << names.length,
-      (variant) => {
-        const has = Object.fromEntries(names.map((name, at) => [name, (variant & (1 << at)) !== 0])) as Has<Name>;
-        return compile(build(standIns as Given<P, Name>, has));
-      },
-      (given) => names.reduce((variant, name, at) => (given[name] == null ? variant : variant | (1 << at)), 0),
-    );
+  ): Prepared<P, Row> => {
+    const kept: Compiled<P>[] = [];
+    /** `variant` has a bit for each name. */
+    const compiled = (variant: number) => {
+      const has = () => names.map((name, at) => [name, (variant & (1 << at)) !== 0]);
+      kept[variant] ??= compile(build(standIns as Given<P, Name>, Object.fromEntries(has()) as Has<Name>));
+      return kept[variant];
+    };
+    registered.push(() => Array.from({ length: 1 << names.length }, (_, variant) => compiled(variant).text));
+    return (send, given) => {
+      const variant = names.reduce((bits, name, at) => (given[name] == null ? bits : bits | (1 << at)), 0);
+      const { text, values } = compiled(variant);
+      const taken = values.map((value) => value(given));
+      return send(text, taken) as Promise<Returned<Row>[]>;
+    };
+  };
+
+/**
+ * A statement that is written when it is first sent and kept as text; each call gives values only. `build` sees a
+ * stand-in for each value, so it can neither look at them nor compute with them. What a call leaves out is null.
+ */
+export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
+  prepareVariants<P>()([], (p) => build(p as P));
 
 /** A text with values by number, and the names of these. */
 export interface Numbered {

@@ -7,7 +7,6 @@ import { readRows } from './send.ts';
 
 /** The arguments of the fields, or what is wrong with them. */
 type Given = readonly (Read | Error)[];
-type SizeOf = (of: Resource) => number;
 
 /** A number of parents, and how often the same parent may be among them. */
 interface Parents {
@@ -15,26 +14,29 @@ interface Parents {
   repeats: number;
 }
 
-/** How many rows parts may look at below these parents; `sizeOf` is how many rows of a resource the company has. */
-function rowsIn(members: Members, given: Given, parents: Parents, sizeOf: SizeOf): number {
-  let rows = 0;
+/** Rows that an answer may look at: so many, and all that the company has of a resource so many times. */
+interface Looks {
+  rows: number;
+  all: Map<Resource, number>;
+}
+
+/** Adds what parts may look at below these parents. */
+function addLooks(looks: Looks, members: Members, given: Given, parents: Parents): void {
   for (const [, part] of members) {
-    if (part.kind === 'list') rows += rowsOfList(part, given, parents, sizeOf);
+    if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
-    else if (part.kind === 'one') rows += rowsIn(part.members, given, { ...parents, repeats: parents.count }, sizeOf);
-    else if ('members' in part) rows += rowsIn(part.members, given, parents, sizeOf);
+    else if (part.kind === 'one') addLooks(looks, part.members, given, { ...parents, repeats: parents.count });
+    else if ('members' in part) addLooks(looks, part.members, given, parents);
   }
-  return rows;
 }
 
 /**
  * Counts that are not kept look at all rows, and so may a filter in another order than an index has. Together, parents have no
  * more rows than the company.
  */
-function rowsOfList(part: ListPart, given: Given, parents: Parents, sizeOf: SizeOf): number {
+function addList(looks: Looks, part: ListPart, given: Given, { count, repeats }: Parents): void {
   const read = given[part.read];
-  if (!read || read instanceof Error) return 0;
-  const { count, repeats } = parents;
+  if (!read || read instanceof Error) return;
   const { few, indexed = [], kept } = part.field;
   const has = (...kinds: Part['kind'][]) => part.members.some(([, { kind }]) => kinds.includes(kind));
   const isPage = has('items', 'object');
@@ -42,33 +44,32 @@ function rowsOfList(part: ListPart, given: Given, parents: Parents, sizeOf: Size
   const isIndexed =
     few || read.names.length === 0 || (read.names.length === 1 && indexed.includes(read.names[0] ?? ''));
   const seeks = isPage && !isIndexed;
-  const all = counts || seeks ? repeats * sizeOf(part.field.of()) : 0;
   const items = isPage ? count * (read.page?.limit ?? 0) : 0;
-  const below = rowsIn(part.members, given, { count: items, repeats }, sizeOf);
-  return (counts ? all : count) + (seeks ? all : 0) + items + below;
+  const of = part.field.of();
+  if (counts || seeks) looks.all.set(of, (looks.all.get(of) ?? 0) + repeats * (Number(counts) + Number(seeks)));
+  looks.rows += (counts ? 0 : count) + items;
+  addLooks(looks, part.members, given, { count: items, repeats });
 }
 
-/** How many rows the parts may look at below so many objects, in a company that has as many of each as are counted. */
-export const rowsLookedAt = (parts: Members, given: Given, count: number): number =>
-  rowsIn(parts, given, { count, repeats: 1 }, () => COUNTED_MOST);
+const total = ({ rows, all }: Looks, sizeOf: (of: Resource) => number): number =>
+  all.entries().reduce((sum, [of, times]) => sum + times * sizeOf(of), rows);
 
 /** Looking at this many rows costs as much as one object in the answer. */
 const LOOKS_PER_OBJECT = 20;
-export const mostLooks = ({ services }: Context) => services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
 
-/** Throws CostExceeded where too many rows would be looked at for filters and counts, by what the company really has. */
-export async function needFewerRows(ctx: Context, parts: Members, given: Given, count: number): Promise<void> {
-  const parents = { count, repeats: 1 };
-  const asked = new Set<Resource>();
-  const noted = (of: Resource) => {
-    asked.add(of);
-    return 0;
-  };
-  rowsIn(parts, given, parents, noted);
-  const sizes = new Map(await Promise.all([...asked].map(async (of) => [of, await sizeOf(ctx, of)] as const)));
-  const rows = rowsIn(parts, given, parents, (of) => sizes.get(of) ?? 0);
-  const most = mostLooks(ctx);
-  if (rows <= most) return;
+/**
+ * How many rows the parts may look at below so many objects, in a company that has as many of each as are counted. Throws
+ * CostExceeded where too many would be looked at for filters and counts, by what the company really has.
+ */
+export async function rowsLookedAt(ctx: Context, parts: Members, given: Given, count: number): Promise<number> {
+  const looks: Looks = { rows: 0, all: new Map() };
+  addLooks(looks, parts, given, { count, repeats: 1 });
+  const possible = total(looks, () => COUNTED_MOST);
+  const most = ctx.services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
+  if (possible <= most) return possible;
+  const sizes = new Map(await Promise.all(looks.all.keys().map(async (of) => [of, await sizeOf(ctx, of)] as const)));
+  const rows = total(looks, (of) => sizes.get(of) ?? 0);
+  if (rows <= most) return possible;
   throw new CostExceeded(
     `Filters and counts look at up to ${most.toLocaleString('en')} rows, here at up to ${rows.toLocaleString('en')}: ` +
       'ask for fewer parents, or leave out the counts or filters below them.',

@@ -1,5 +1,5 @@
 import { csvCell } from '../csv-line.ts';
-import { pieceWriter, type RowWriter } from '../sql/read.ts';
+import { pieceWriter } from '../sql/read.ts';
 import { type RowValue, timeColumn, timeJson } from '../sql/selection.ts';
 import { ELIGIBLE } from './vehicles.ts';
 
@@ -33,10 +33,7 @@ const columns: Readonly<Record<string, RowValue>> = {
 export const vehicleCsvHeader = `${Object.keys(columns).join(DELIMITER)}\n`;
 
 /** Writes vehicles as lines of it; no cell is a formula to any spreadsheet. */
-export const vehicleCsvWriter: RowWriter = {
-  ...pieceWriter(
-    Object.values(columns).map((value, at) => [at > 0 ? DELIMITER : '', value]),
-    '\n',
-  ),
-  isArray: false,
-};
+export const vehicleCsvWriter = pieceWriter(
+  Object.values(columns).map((value, at) => [at > 0 ? DELIMITER : '', value]),
+  '\n',
+);

@@ -3,7 +3,7 @@ import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import { type Context, needScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
-import { NODE, resources } from '../../core/reads/reads.ts';
+import { NODE, nodes } from '../../core/reads/reads.ts';
 import { type Answer, ownText, readAnswers } from '../../core/sql/answer.ts';
 import type { Members, Part, Read } from '../../core/sql/json-parts.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
@@ -163,10 +163,10 @@ export class Reads {
 
   #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
     if (this.#loaders.size === MOST_LOADERS) throw tooMany();
-    const field = resources[type.name]?.fields?.[fieldName] as Field;
+    const field = nodes[type.name]?.fields?.[fieldName] as Field;
     const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
-    const { id = '', lookups = {} } = resources[type.name] ?? {};
+    const { id = '', lookups = {} } = nodes[type.name] ?? {};
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
