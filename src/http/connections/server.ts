@@ -31,18 +31,26 @@ export interface Upgrades {
 }
 
 /** How far one connection has got. Times are of `performance.now()`. */
-interface Progress {
-  opened: number;
+class Progress {
+  readonly opened = performance.now();
   /** The answers that have not been sent completely: of pipelined requests there are several. */
-  answers: ServerResponse[];
+  answers: ServerResponse[] = [];
   /** The request that is being read, and where its body began. */
-  request: IncomingMessage | null;
-  began: number;
-  bytesBefore: number;
-  read: number;
-  readAt: number;
-  written: number;
-  writtenAt: number;
+  request: IncomingMessage | null = null;
+  began = 0;
+  bytesBefore = 0;
+  read = 0;
+  readAt = 0;
+  written = 0;
+  writtenAt = performance.now();
+
+  begin(request: IncomingMessage, answer: ServerResponse): void {
+    this.answers = [...this.answers.filter(isUnsent), answer];
+    if (request.complete) return;
+    this.request = request;
+    this.began = this.readAt = performance.now();
+    this.bytesBefore = this.read = request.socket.bytesRead;
+  }
 }
 
 /**
@@ -62,9 +70,7 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
       shouldUpgradeCallback: (request) => !namesTwoHosts(request) && upgrades.accepts(request),
     },
     (request, response) => {
-      const one = progress.get(request.socket);
-      if (one) one.answers = [...one.answers.filter(isUnsent), response];
-      if (!request.complete) watch(one, request);
+      progress.get(request.socket)?.begin(request, response);
       if (namesTwoHosts(request)) response.writeHead(400, { Connection: 'close' }).end();
       else app(request, response);
     },
@@ -72,29 +78,25 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
   server.on('upgrade', upgrades.accept);
   server.maxConnections = LIMIT_CONNECTIONS;
   server.on('connection', (socket) => {
-    progress.set(socket, justOpened());
+    progress.set(socket, new Progress());
     socket.once('close', () => progress.delete(socket));
   });
   server.on('clientError', (error, socket) =>
     answerBadRequest(error, socket as Socket, progress.get(socket as Socket)),
   );
-  sweepEvery(SWEEP_MS, server, progress, (dropped) =>
-    log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were dropped: there are too many'),
-  );
+  let dropped = 0;
+  server.on('drop', () => {
+    dropped += 1;
+  });
+  const sweep = setInterval(() => {
+    // Reset, since the system would go on offering what a slow reader has not taken.
+    for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
+    if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were dropped: there are too many');
+    dropped = 0;
+  }, SWEEP_MS).unref();
+  server.once('close', () => clearInterval(sweep));
   return server;
 }
-
-const justOpened = (): Progress => ({
-  opened: performance.now(),
-  answers: [],
-  request: null,
-  began: 0,
-  bytesBefore: 0,
-  read: 0,
-  readAt: 0,
-  written: 0,
-  writtenAt: performance.now(),
-});
 
 const isUnsent = ({ writableFinished }: ServerResponse): boolean => !writableFinished;
 
@@ -106,33 +108,6 @@ function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket, progress
     socket.write(`HTTP/1.1 ${badRequests[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
   }
   socket.destroy(error);
-}
-
-/** Cuts the connections that are too slow, and tells how many were dropped for there being too many. */
-function sweepEvery(
-  ms: number,
-  server: Server,
-  progress: ReadonlyMap<Socket, Progress>,
-  onDropped: (count: number) => void,
-): void {
-  let dropped = 0;
-  server.on('drop', () => {
-    dropped += 1;
-  });
-  const sweep = setInterval(() => {
-    // Reset, since the system would go on offering what a slow reader has not taken.
-    for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
-    if (dropped > 0) onDropped(dropped);
-    dropped = 0;
-  }, ms).unref();
-  server.once('close', () => clearInterval(sweep));
-}
-
-function watch(progress: Progress | undefined, request: IncomingMessage): void {
-  if (!progress) return;
-  progress.request = request;
-  progress.began = progress.readAt = performance.now();
-  progress.bytesBefore = progress.read = request.socket.bytesRead;
 }
 
 function isTooSlow(socket: Socket, progress: Progress): boolean {
@@ -174,11 +149,5 @@ function writesTooSlowly(socket: Socket, progress: Progress, now: number): boole
 }
 
 /** Two servers that read such a request could each take another one (RFC 9112, section 3.2). */
-function namesTwoHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  return hosts > 1;
-}
+const namesTwoHosts = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length > 1;

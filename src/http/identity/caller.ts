@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import type { Caller } from '../../core/context.ts';
 import { DomainError, Forbidden, Unauthenticated } from '../../core/errors.ts';
 import { openDevelopmentIdentity, type TokenClaims } from './development-identity.ts';
-import { issuerKeys } from './issuer.ts';
+import { IssuerKeys } from './issuer.ts';
 
 export interface Authenticator {
   /**
@@ -34,7 +34,7 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
   const issuer = identity?.issuer ?? config.AUTH_ISSUER;
   if (!issuer) throw new Error('AUTH_ISSUER is required where the gateway is not its own issuer.');
   const audience = identity?.audience ?? config.AUTH_AUDIENCE;
-  const findKey = identity?.findKey ?? issuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear());
+  const findKey = identity?.findKey ?? new IssuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear()).find;
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
     issuer,
@@ -43,16 +43,14 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
     ...(audience !== undefined && { audience }),
   };
 
-  async function verify(authorization: string): Promise<Verified<Caller>> {
-    const claims = await verifiedClaims(bearerToken(authorization), findKey, options);
-    return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
-  }
-
   return {
     authenticate: async (authorization) => {
       if (authorization === undefined) return null;
       // Remembered as it was sent: what is known need not even be taken apart.
-      return verified.get(authorization, () => verify(authorization));
+      return verified.get(authorization, async () => {
+        const claims = await verifiedClaims(bearerToken(authorization), findKey, options);
+        return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
+      });
     },
     ...(identity && { issue: identity.issue }),
     warnings:
@@ -121,9 +119,8 @@ const reasons: Readonly<Record<string, string>> = {
 function unauthenticated(error: unknown): Unauthenticated {
   const reason =
     error instanceof errors.JWTClaimValidationFailed ? error.claim : error instanceof errors.JOSEError && error.code;
-  const unauthenticated = new Unauthenticated(reasons[reason || ''] ?? 'The token cannot be verified.');
-  unauthenticated.cause = error;
-  return unauthenticated;
+  const message = reasons[reason || ''] ?? 'The token cannot be verified.';
+  return Object.assign(new Unauthenticated(message), { cause: error });
 }
 
 function callerOf(claims: JWTPayload, config: Config): Caller {
@@ -165,14 +162,9 @@ const BYTES_BESIDE = 300;
 /** Longer tokens are verified each time: few of them would take the place of many. */
 const MOST_CHARACTERS = 4_096;
 
-interface Entry<T> {
-  value: Promise<T>;
-  until: number;
-}
-
 /** Remembers tokens until they expire, a minute at most: checking a signature costs more than a small request. */
 export class VerifiedTokens<T> {
-  readonly #entries = new LRUCache<string, Entry<T>>({
+  readonly #entries = new LRUCache<string, { value: Promise<T>; until: number }>({
     maxSize: MOST_BYTES,
     sizeCalculation: (_, token) => token.length + BYTES_BESIDE,
   });
@@ -181,17 +173,9 @@ export class VerifiedTokens<T> {
   get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
     const known = this.#entries.get(token);
     if (known && Date.now() < known.until) return known.value;
-    if (token.length > MOST_CHARACTERS) return verify().then(({ value }) => value);
-    return this.#remember(token, verify());
-  }
-
-  /** Forgets all tokens when keys have changed; verifications under way are not kept either. */
-  clear(): void {
-    this.#entries.clear();
-  }
-
-  #remember(token: string, verification: Promise<Verified<T>>): Promise<T> {
-    const entry: Entry<T> = { until: Number.POSITIVE_INFINITY, value: verification.then(({ value }) => value) };
+    const verification = verify();
+    const entry = { value: verification.then(({ value }) => value), until: Number.POSITIVE_INFINITY };
+    if (token.length > MOST_CHARACTERS) return entry.value;
     this.#entries.set(token, entry);
     verification.then(
       ({ expiresAt }) => {
@@ -202,5 +186,10 @@ export class VerifiedTokens<T> {
       },
     );
     return entry.value;
+  }
+
+  /** Forgets all tokens when keys have changed; verifications under way are not kept either. */
+  clear(): void {
+    this.#entries.clear();
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { z } from 'zod';
@@ -9,13 +9,8 @@ const ISSUER = 'http://fleet-gateway.local';
 const AUDIENCE = 'fleet-gateway';
 const ALGORITHM = 'ES256';
 
-const privateKey = z.object({
-  kty: z.literal('EC'),
-  crv: z.literal('P-256'),
-  x: z.string(),
-  y: z.string(),
-  d: z.string(),
-});
+const text = z.string();
+const privateKey = z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: text, y: text, d: text });
 type PrivateKey = z.output<typeof privateKey>;
 
 /** The claims of a development token. `expiresIn` is a time span such as `2h` or `30 days` (the default). */
@@ -52,17 +47,12 @@ async function readOrMakeKey(directory: string): Promise<PrivateKey> {
   const path = join(directory, 'issuer-key.json');
   const kept = await readKey(path);
   if (kept) return kept;
-  const made = await makeKey();
+  const pair = await generateKeyPair(ALGORITHM, { extractable: true });
+  const made = privateKey.parse(await exportJWK(pair.privateKey));
   await mkdir(directory, { recursive: true });
   const draft = `${path}.${randomUUID()}`;
   try {
-    const file = await open(draft, 'wx', 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify(made)}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(draft, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600, flush: true });
     // A link, unlike a rename, fails when another process was quicker; its key is then everyone's.
     await link(draft, path);
     return made;
@@ -73,11 +63,6 @@ async function readOrMakeKey(directory: string): Promise<PrivateKey> {
   } finally {
     await rm(draft, { force: true });
   }
-}
-
-async function makeKey(): Promise<PrivateKey> {
-  const pair = await generateKeyPair(ALGORITHM, { extractable: true });
-  return privateKey.parse(await exportJWK(pair.privateKey));
 }
 
 async function readKey(path: string): Promise<PrivateKey | null> {

@@ -28,12 +28,7 @@ interface KeySet {
  * jose's own remote set is not used: it forgets its keys when they are old and the issuer is down, and failed reads do
  * not count towards its cool-down.
  */
-export function issuerKeys(issuer: string, jwksUri: string | undefined, onRotated: () => void): JWTVerifyGetKey {
-  const keys = new IssuerKeys(issuer, jwksUri, onRotated);
-  return (header, token) => keys.find(header, token);
-}
-
-class IssuerKeys {
+export class IssuerKeys {
   readonly #issuer: string;
   readonly #jwksUri: string | undefined;
   readonly #onRotated: () => void;
@@ -49,7 +44,7 @@ class IssuerKeys {
     this.#onRotated = onRotated;
   }
 
-  async find(...[header, token]: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+  readonly find: JWTVerifyGetKey = async (header, token) => {
     const before = this.#known;
     const keys = await this.#current();
     try {
@@ -62,7 +57,7 @@ class IssuerKeys {
       if (!this.#reading) this.#missedAt = Date.now();
       return (await this.#refresh()).find(header, token);
     }
-  }
+  };
 
   async #current(): Promise<KeySet> {
     const known = this.#known;

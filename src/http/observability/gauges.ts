@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { contextOf, type Services } from '../../core/context.ts';
 import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
+import { lookedAt } from './probes.ts';
 
 const BREAKER_STATES = ['CLOSED', 'OPEN', 'PROBING'] as const;
 /** However often they are asked for, what costs a query is read no more often than this. */
@@ -22,93 +24,63 @@ const described = {
   provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],
 } as const satisfies Record<string, readonly [help: string, ...labels: string[]]>;
 
-type Name = keyof typeof described;
+type Gauges = Record<keyof typeof described, Gauge<string>>;
 
-/** Gauges that are read on demand, for Prometheus and OpenTelemetry: the database, waiting work, providers. */
-export class Gauges {
-  readonly #services: Services;
-  readonly #gauges: Record<Name, Gauge<string>>;
-  #reading: Promise<void> | null = null;
-  #readAt = Number.NEGATIVE_INFINITY;
+/**
+ * Gauges that are read on demand, for Prometheus and OpenTelemetry: the database, waiting work, providers. The result reads
+ * them again, from the database if it has not just been looked at.
+ */
+export function openGauges(services: Services, registry: Registry): () => Promise<void> {
+  const all = Object.entries(described).map(([name, [help, ...labelNames]]) => ({
+    name,
+    help,
+    gauge: new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] }),
+  }));
+  const gauges = Object.fromEntries(all.map(({ name, gauge }) => [name, gauge])) as Gauges;
+  gauges.info.set({ version: packageJson.version, database: services.database.kind }, 1);
+  const readDatabase = lookedAt(() => showDatabase(services, gauges), FRESH_MS);
+  const read = () => {
+    showMemory(services, gauges);
+    return readDatabase();
+  };
+  const watched = all.map((one) => ({ ...one, name: `fleet_gateway.${one.name}` }));
+  telemetry?.watch(watched, async () => {
+    await read();
+    return Promise.all(watched.map(async ({ gauge, ...one }) => ({ ...one, values: (await gauge.get()).values })));
+  });
+  return read;
+}
 
-  constructor(services: Services, registry: Registry) {
-    this.#services = services;
-    const made = Object.entries(described).map(([name, [help, ...labelNames]]) => [
-      name,
-      new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] }),
-    ]);
-    this.#gauges = Object.fromEntries(made);
-    this.#gauges.info.set({ version: packageJson.version, database: services.database.kind }, 1);
-    const watched = Object.entries(this.#gauges).map(([name, gauge]) => ({
-      gauge,
-      name: `fleet_gateway.${name}`,
-      help: described[name as Name][0],
-    }));
-    telemetry?.watch(watched, async () => {
-      await this.read();
-      return Promise.all(
-        watched.map(async ({ gauge, ...rest }) => ({ ...rest, values: (await gauge.get()).values.map(sampleOf) })),
-      );
-    });
-  }
-
-  /** Looks again, at the database if it has not just been looked at. */
-  async read(): Promise<void> {
-    this.#readMemory();
-    if (!this.#reading && Date.now() - this.#readAt > FRESH_MS) {
-      this.#reading = this.#readDatabase().finally(() => {
-        this.#reading = null;
-        this.#readAt = Date.now();
-      });
-    }
-    await this.#reading;
-  }
-
-  async #readDatabase(): Promise<void> {
-    const { database_up: up, due_rows: due, due_oldest_seconds: oldest } = this.#gauges;
-    // Each by itself: a database whose backlog takes long to count is not away.
-    const [answers, backlog] = await Promise.all([
-      inTime(this.#services.database.ping()).then(
-        () => true,
-        () => false,
-      ),
-      inTime(readBacklog(contextOf(this.#services, 'metrics', null))).catch(() => []),
-    ]);
-    up.set(Number(answers));
-    // An unknown value is left out instead of showing its last state.
-    due.reset();
-    oldest.reset();
-    for (const { kind, rows, oldestSeconds } of backlog) {
-      due.set({ kind }, rows);
-      oldest.set({ kind }, oldestSeconds);
-    }
-  }
-
-  #readMemory(): void {
-    const { database_connections: connections, database_waiting: waiting, requests_waiting: queue } = this.#gauges;
-    const { provider_state: state, provider_paused_seconds: pause } = this.#gauges;
-    const pool = this.#services.database.connections?.();
-    if (pool) {
-      connections.set({ state: 'idle' }, pool.idle);
-      connections.set({ state: 'used' }, pool.used);
-      waiting.set(pool.waiting);
-    }
-    queue.set(this.#services.places.waiting);
-    for (const { id, breaker, pausedUntil } of this.#services.manufacturers.state()) {
-      for (const one of BREAKER_STATES) state.set({ provider: id, state: one }, Number(one === breaker));
-      pause.set({ provider: id }, pausedUntil ? Math.max(0, (pausedUntil.getTime() - Date.now()) / 1000) : 0);
-    }
+async function showDatabase(services: Services, gauges: Gauges): Promise<void> {
+  // Each by itself: a database whose backlog takes long to count is not away.
+  const answering = services.database.ping().then(() => true);
+  const counting = readBacklog(contextOf(services, 'metrics', null));
+  const [answers, backlog] = await Promise.all([inTime(answering, false), inTime(counting, [])]);
+  gauges.database_up.set(Number(answers));
+  // An unknown value is left out instead of showing its last state.
+  gauges.due_rows.reset();
+  gauges.due_oldest_seconds.reset();
+  for (const { kind, rows, oldestSeconds } of backlog) {
+    gauges.due_rows.set({ kind }, rows);
+    gauges.due_oldest_seconds.set({ kind }, oldestSeconds);
   }
 }
 
-const sampleOf = ({ value, labels }: { value: number; labels: Partial<Record<string, string | number>> }) => ({
-  value,
-  labels,
-});
-
-/** The promise's value, or an error when it takes too long: a scrape must not hang with the database. */
-async function inTime<T>(promise: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('took too long')), PATIENCE_MS);
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+function showMemory({ database, places, manufacturers }: Services, gauges: Gauges): void {
+  const pool = database.connections?.();
+  if (pool) {
+    gauges.database_connections.set({ state: 'idle' }, pool.idle);
+    gauges.database_connections.set({ state: 'used' }, pool.used);
+    gauges.database_waiting.set(pool.waiting);
+  }
+  gauges.requests_waiting.set(places.waiting);
+  for (const { id: provider, breaker, pausedUntil } of manufacturers.state()) {
+    for (const state of BREAKER_STATES) gauges.provider_state.set({ provider, state }, Number(state === breaker));
+    const pausedMs = pausedUntil ? Math.max(0, pausedUntil.getTime() - Date.now()) : 0;
+    gauges.provider_paused_seconds.set({ provider }, pausedMs / 1000);
+  }
 }
+
+/** The promise's value, or `unknown` when it fails or takes too long: a scrape must not hang with the database. */
+const inTime = <T>(promise: Promise<T>, unknown: T): Promise<T> =>
+  Promise.race([promise.catch(() => unknown), delay(PATIENCE_MS, unknown, { ref: false })]);

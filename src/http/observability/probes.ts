@@ -8,7 +8,7 @@ const LOOK_MS = 1_000;
 /** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and has its migrations. */
 export function probes({ database, ending }: HttpServices): Router {
   const router = Router();
-  const unready = lookedAt(() => database.unready());
+  const unready = lookedAt(() => database.unready(), LOOK_MS);
   onlyGet(router, '/livez', (_req, res) => void res.json({ status: 'ok' }));
   onlyGet(router, '/readyz', async (_req, res) => {
     const detail = ending.aborted ? 'The process is stopping.' : await unready();
@@ -19,17 +19,16 @@ export function probes({ database, ending }: HttpServices): Router {
   return router;
 }
 
-/** Shares a look among all requests during it, and within a second of its beginning. */
-function lookedAt<T>(look: () => Promise<T>): () => Promise<T> {
-  let last: Promise<T> | null = null;
-  let began = 0;
-  let underWay = false;
+/** Shares a look among all who ask during it, and within `ms` of its beginning. */
+export function lookedAt<T>(look: () => Promise<T>, ms: number): () => Promise<T> {
+  let last: Promise<T> | undefined;
+  let until = 0;
   return () => {
-    if (last && (underWay || performance.now() - began < LOOK_MS)) return last;
-    began = performance.now();
-    underWay = true;
+    const now = performance.now();
+    if (last && now < until) return last;
+    until = Number.POSITIVE_INFINITY;
     last = look().finally(() => {
-      underWay = false;
+      until = now + ms;
     });
     return last;
   };
