@@ -19,24 +19,20 @@ export interface Vin {
 }
 
 const LENGTH = 17;
-/** Fewer would be in every other VIN. */
-const SHORTEST_PART = 3;
-const CHECK_DIGIT_AT = 8;
-const WEIGHTS = Uint8Array.of(8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2);
-/** The digits each letter counts for (ISO 3779, 49 CFR 565): I, O and Q do not occur. */
-const LETTERS = { 1: 'AJ', 2: 'BKS', 3: 'CLT', 4: 'DMU', 5: 'ENV', 6: 'FW', 7: 'GPX', 8: 'HY', 9: 'RZ' };
-const NOT_IN_A_VIN = 255;
-
-/** The value of each character in the check digit, by character code, or NOT_IN_A_VIN. */
-const VALUES = new Uint8Array(128).fill(NOT_IN_A_VIN);
-for (let digit = 0; digit <= 9; digit++) VALUES[48 + digit] = digit;
-for (const [digit, letters] of Object.entries(LETTERS)) {
-  for (const letter of letters) VALUES[letter.charCodeAt(0)] = Number(digit);
-}
+const CLEAN = /^[A-HJ-NPR-Z\d]{17}$/;
+/** Fewer than three characters would be in every other VIN. */
+const CLEAN_PART = /^[A-HJ-NPR-Z\d]{3,17}$/;
+const CLEAN_CHARACTER = /^[A-HJ-NPR-Z\d]$/;
 
 /** North America (1–5) and China (L) prescribe the check digit; elsewhere its place holds anything. */
-const CHECK_DIGIT_DUE = new Uint8Array(128);
-for (const first of '12345L') CHECK_DIGIT_DUE[first.charCodeAt(0)] = 1;
+const CHECK_DIGIT_DUE = '12345L';
+const CHECK_DIGIT_AT = 8;
+const WEIGHTS = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
+/** The value of each character in the check digit, by character code: its place here, modulo 10 (ISO 3779, 49 CFR 565). */
+const VALUES = new Uint8Array(128);
+for (const [at, character] of [...'0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ'].entries()) {
+  VALUES[character.charCodeAt(0)] = at % 10;
+}
 
 /** The letters a VIN never has because they are mistaken for these digits. */
 const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
@@ -44,14 +40,8 @@ const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
 /** Spaces and dashes of every kind, and characters without width, as copied from documents and web pages. */
 const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
 
-interface SpreadsheetFault {
-  pattern: RegExp;
-  code: VinError['code'];
-  message(value: string): string;
-}
-
 /** Values that spreadsheets leave in the place of a VIN. */
-const SPREADSHEET_FAULTS: readonly SpreadsheetFault[] = [
+const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; message(value: string): string }[] = [
   {
     // A VIN such as 1234567E890123456, read as a number: `1.0E+16`, `1,23E+16`.
     pattern: /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i,
@@ -81,9 +71,9 @@ const SPREADSHEET_FAULTS: readonly SpreadsheetFault[] = [
 
 /** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as an error, not thrown. */
 export function readVin(value: string): Vin | VinError {
-  if (isClean(value)) return withWarnings(value);
+  if (CLEAN.test(value)) return withWarnings(value);
   const vin = vinCharacters(value);
-  return isClean(vin) ? withWarnings(vin) : errorOf(vin, value);
+  return CLEAN.test(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
 
 /** A VIN, or a part of one, without spaces and dashes, in upper case. */
@@ -91,8 +81,7 @@ export const vinCharacters = (value: string): string =>
   value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 
 /** Whether a VIN may begin or end with these characters, or be them. */
-export const isPartOfVin = (characters: string): boolean =>
-  characters.length >= SHORTEST_PART && isClean(characters.padStart(LENGTH, '0'));
+export const isPartOfVin = (characters: string): boolean => CLEAN_PART.test(characters);
 
 export const isWholeVin = ({ length }: string): boolean => length === LENGTH;
 
@@ -105,18 +94,8 @@ export function vinOrNull(value: string): string | null {
   return 'vin' in reading ? reading.vin : null;
 }
 
-/** True for 17 characters of A–Z without I, O, Q, and 0–9: a VIN as it is stored. */
-function isClean(value: string): boolean {
-  if (value.length !== LENGTH) return false;
-  for (let at = 0; at < LENGTH; at++) {
-    const code = value.charCodeAt(at);
-    if (code > 127 || VALUES[code] === NOT_IN_A_VIN) return false;
-  }
-  return true;
-}
-
 function withWarnings(vin: string): Vin {
-  const checkDigitWrong = CHECK_DIGIT_DUE[vin.charCodeAt(0)] === 1 && vin[CHECK_DIGIT_AT] !== checkDigit(vin);
+  const checkDigitWrong = CHECK_DIGIT_DUE.includes(vin.charAt(0)) && vin[CHECK_DIGIT_AT] !== checkDigit(vin);
   return { vin, warnings: checkDigitWrong ? ['VIN_CHECK_DIGIT'] : [] };
 }
 
@@ -154,7 +133,7 @@ function lengthError(length: number, value: string): VinError {
 const NAMED_CHARACTERS = 3;
 
 function characterError(characters: readonly string[]): VinError {
-  const wrong = characters.flatMap((character, at) => (allowed(character) ? [] : [{ character, at }]));
+  const wrong = characters.flatMap((character, at) => (CLEAN_CHARACTER.test(character) ? [] : [{ character, at }]));
   const first = wrong
     .slice(0, NAMED_CHARACTERS)
     .map(({ character, at }) => `${named(character)} at position ${at + 1}`);
@@ -162,12 +141,8 @@ function characterError(characters: readonly string[]): VinError {
   const places = others > 0 ? `${first.join(', ')} and ${others} more` : first.join(', ');
   const message = `A VIN holds the digits 0-9 and the letters A-Z without I, O and Q; this one has ${places}.`;
   const suggestion = characters.map((character) => MISTAKEN[character] ?? character).join('');
-  if (!isClean(suggestion)) return { code: 'VIN_INVALID_CHARACTER', message };
+  if (!CLEAN.test(suggestion)) return { code: 'VIN_INVALID_CHARACTER', message };
   return { code: 'VIN_INVALID_CHARACTER', message: `${message} Did you mean ${suggestion}?`, suggestion };
-}
-
-function allowed(character: string): boolean {
-  return (VALUES[character.charCodeAt(0)] ?? NOT_IN_A_VIN) !== NOT_IN_A_VIN;
 }
 
 /** Characters of other scripts may look like ours, or like nothing at all, so those are named by their number too. */

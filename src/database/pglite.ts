@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import { StartError } from './database.ts';
+import { type Row, StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
 
@@ -70,10 +70,16 @@ export class PGlitePool implements PostgresPool {
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  /** Gives the rows of a statement: objects, or as texts arrays. */
-  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[]> {
+  /** Gives the rows of a statement as objects. */
+  async send(statement: string, values: readonly unknown[]): Promise<unknown[]> {
     const { query, release } = await this.connect();
-    return (await query(statement, values, asTexts).finally(release)).rows;
+    return (await query(statement, values).finally(release)).rows;
+  }
+
+  /** Gives the rows of a statement as arrays of texts. */
+  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    const { query, release } = await this.connect();
+    return (await query(statement, values, true).finally(release)).rows as Row[];
   }
 
   async end(): Promise<void> {
