@@ -137,6 +137,13 @@ describe('cost', () => {
     expect(await costOf({ from: '2000-01-01T00:00:00Z' })).toBe(1 + 1000 * known);
   });
 
+  test('leaves it to the execution to reject null for an argument that needs a value, at its place', async () => {
+    const query = `query ($from: DateTime = "2026-01-01T00:00:00Z") { company { activity(from: $from) { count } } }`;
+    const { body } = await acme.post('/graphql', { query, variables: { from: null } });
+    expect(body.data).toBeNull();
+    expect(body.errors).toMatchObject([{ path: ['company', 'activity'], extensions: { code: 'VALIDATION_FAILED' } }]);
+  });
+
   test('counts a single value that stands for a list as one', async () => {
     const costOf = async (ids: string) =>
       (

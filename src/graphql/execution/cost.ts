@@ -112,9 +112,19 @@ class Costs {
     if (typeof size === 'number') return size;
     if (typeof size === 'function') {
       this.byVariables = true;
-      return size(getArgumentValues(field, node, this.#asked.variables));
+      const given = this.#argumentsOf(field, node);
+      return given ? size(given) : 0;
     }
     return size === 'page' ? page : this.#itemsOfArguments(root);
+  }
+
+  /** Null where they are wrong: execution says so at the field's place, and makes nothing of it. */
+  #argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode) {
+    try {
+      return getArgumentValues(field, node, this.#asked.variables);
+    } catch {
+      return null;
+    }
   }
 
   #pageSizeOf({ arguments: given = [] }: FieldNode): number {
