@@ -12,7 +12,7 @@ export async function csvOf(file) {
   if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
     throw new ApiError(
       'NO_VINS',
-      t('This is no JSON with a list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'),
+      t('This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'),
     );
   }
   return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
