@@ -33,6 +33,7 @@ export function hrefOf(parts, query = {}) {
 
 /** Shows this page; in place of the one that is shown where it is the same page asked differently. */
 export function go(href, { replace = false } = {}) {
+  if (href === location.hash) return;
   if (replace) {
     history.replaceState(null, '', href);
     route.value = read();

@@ -10,10 +10,7 @@ export async function csvOf(file) {
   const list = listOf(readJson(await file.text()));
   const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
   if (!vins?.length || vins.some((vin) => typeof vin !== 'string')) {
-    throw new ApiError(
-      'NO_VINS',
-      t('This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'),
-    );
+    throw new ApiError('NO_VINS', t('This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].'));
   }
   return new Blob([['vin', ...vins.map((vin) => `"${vin.replaceAll('"', '""')}"`)].join('\n')], { type: 'text/csv' });
 }

@@ -304,7 +304,7 @@ export const sentences = {
   'There is no such page': 'Diese Seite gibt es nicht',
   'This cannot be undone.': 'Das lässt sich nicht rückgängig machen.',
   'This file is no list of vehicles that can be read.': 'Diese Datei ist keine lesbare Liste von Fahrzeugen.',
-  'This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
+  'This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
     'Das ist kein JSON mit einer Liste von VINs wie ["WBA…", "WDB…"] oder [{"vin": "WBA…"}].',
   'This is not the fleet’s name.': 'Das ist nicht der Name der Flotte.',
   'This page': 'Diese Seite',

@@ -301,7 +301,7 @@ export const sentences = {
   'There is no such page': 'Esa página no existe',
   'This cannot be undone.': 'Esto no se puede deshacer.',
   'This file is no list of vehicles that can be read.': 'Este archivo no es una lista de vehículos legible.',
-  'This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
+  'This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
     'No es un JSON con una lista de VIN, como ["WBA…", "WDB…"] o [{"vin": "WBA…"}].',
   'This is not the fleet’s name.': 'No es el nombre de la flota.',
   'This page': 'Esta página',

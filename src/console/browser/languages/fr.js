@@ -302,7 +302,7 @@ export const sentences = {
   'There is no such page': 'Cette page n’existe pas',
   'This cannot be undone.': 'Cette action est irréversible.',
   'This file is no list of vehicles that can be read.': 'Ce fichier n’est pas une liste de véhicules lisible.',
-  'This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
+  'This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
     'Ce n’est pas un JSON avec une liste de VIN, comme ["WBA…", "WDB…"] ou [{"vin": "WBA…"}].',
   'This is not the fleet’s name.': 'Ce n’est pas le nom de la flotte.',
   'This page': 'Cette page',

@@ -301,7 +301,7 @@ export const sentences = {
   'There is no such page': 'Questa pagina non esiste',
   'This cannot be undone.': 'Questa operazione è irreversibile.',
   'This file is no list of vehicles that can be read.': 'Questo file non è un elenco di veicoli leggibile.',
-  'This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
+  'This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
     'Non è un JSON con un elenco di VIN, come ["WBA…", "WDB…"] o [{"vin": "WBA…"}].',
   'This is not the fleet’s name.': 'Non è il nome della flotta.',
   'This page': 'Questa pagina',

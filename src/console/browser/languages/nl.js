@@ -302,7 +302,7 @@ export const sentences = {
   'There is no such page': 'Die pagina bestaat niet',
   'This cannot be undone.': 'Dit kan niet ongedaan worden gemaakt.',
   'This file is no list of vehicles that can be read.': 'Dit bestand is geen leesbare lijst van voertuigen.',
-  'This file has no list of VINs in JSON, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
+  'This file has no list of VINs, such as ["WBA…", "WDB…"] or [{"vin": "WBA…"}].':
     'Dit is geen JSON met een lijst van VIN’s, zoals ["WBA…", "WDB…"] of [{"vin": "WBA…"}].',
   'This is not the fleet’s name.': 'Dit is niet de naam van de vloot.',
   'This page': 'Deze pagina',
