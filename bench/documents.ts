@@ -7,7 +7,8 @@ export interface Document {
 
 const summary = 'eligibilitySummary { eligible ineligible pending unsupported failed }';
 const contract = 'id name description pack from to status';
-const event = 'id type timestamp actor vehicles { id vin } data';
+const event =
+  'id type timestamp actor vehicles { id vin } data { ... on EligibilityChangedData { fromStatus toStatus manufacturer } }';
 const eligibility =
   'eligibility { status eligible dataDelivery connectivityStatus primaryUserAssigned reason { code message actor retryable } attempts verifiedAt nextAttemptAt }';
 
@@ -28,7 +29,7 @@ export const documents = {
   '100 contracts with fleet and vehicle': `{ contracts(first: 100) { totalCount nodes { ${contract}
     fleet { id name } vehicle { id vin eligibility { status } } } } }`,
   'last 50 events of a fleet': `query Timeline($fleet100: ID!) { fleet(id: $fleet100) { name timeline(last: 50) { nodes { ${event} } } } }`,
-  'an import': `query Import($import: ID!) { import(id: $import) { id state received created existing rejected startedAt finishedAt
+  'an import': `query Import($import: ID!) { import(id: $import) { id state received created existing rejectedCount startedAt finishedAt
     fleet { id name } } }`,
   'webhooks with failed deliveries': `{ webhooks { nodes { id url state deliveries(first: 20, state: FAILED) {
     totalCount nodes { id eventId type attempts status answer error attemptedAt } } } } }`,

@@ -38,11 +38,15 @@ export function reads({ object, list }: Style) {
       list(
         {
           id: code('e.id'),
-          type: code('e.type'),
+          type: code(`upper(replace(e.type, '.', '_'))`),
           timestamp: time('e.at'),
           actor: text('e.actor'),
           vehicles: json(list({ id: code('u.id'), vin: code('u.vin') }, 'unnest(e.vehicle_ids, e.vins) u(id, vin)')),
-          data: json('e.data'),
+          data: {
+            fromStatus: code(`e.data->>'from'`),
+            toStatus: code(`e.data->>'to'`),
+            manufacturer: orNull(code(`e.data->>'manufacturer'`)),
+          },
         },
         // Without the fence the log might be walked backwards until 50 of few are found.
         `(select * from (select * from event e where ${about} and e.position is not null offset 0) e
@@ -181,7 +185,7 @@ export function reads({ object, list }: Style) {
         received: number('i.received'),
         created: number('i.created'),
         existing: number('i.existing'),
-        rejected: number('i.rejected'),
+        rejectedCount: number('i.rejected'),
         startedAt: time('i.started_at'),
         finishedAt: orNull(time('i.finished_at')),
         fleet: { id: code('f.id'), name: text('f.name') },
@@ -204,7 +208,7 @@ export function reads({ object, list }: Style) {
                   {
                     id: code('d.id'),
                     eventId: code('d.event_id'),
-                    type: code('e.type'),
+                    type: code(`upper(replace(e.type, '.', '_'))`),
                     attempts: number('d.attempts'),
                     status: orNull(number('d.status')),
                     answer: orNull(text('d.answer')),
