@@ -8,7 +8,7 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
-import { openPlaces } from './core/sql/send.ts';
+import { openLargeWork, openPlaces } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
 import { Turns } from './fairness/turns.ts';
 import { webSockets } from './graphql/transport/web-socket.ts';
@@ -56,7 +56,8 @@ async function main(): Promise<void> {
   const files = new FileReaders(config, manufacturers.supported);
   const places = openPlaces();
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, places, turns: new Turns(), clock };
+  const shares = { places, large: openLargeWork(), turns: new Turns() };
+  const core = { config, database, changes, followers, manufacturers, files, clock, ...shares };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -69,6 +69,56 @@ test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, requ
   await until(async () => (await request()).status < 300);
 });
 
+/** Large work, and how much of it runs at the same time while other companies send requests. */
+const large: Record<string, { most: number; request: () => Promise<{ status: number }> }> = {
+  'pages of a long list': { most: 1, request: () => loud.get(`/fleets/${loudFleet.id}/vehicles?limit=1000`) },
+  searches: { most: 2, request: () => loud.get('/vehicles?manufacturer=bmw') },
+  'pages of a long list in GraphQL': {
+    most: 1,
+    request: () => loud.post('/graphql', { query: '{ vehicles(first: 1000) { nodes { vin } } }' }),
+  },
+  'searches in GraphQL': {
+    most: 2,
+    request: () => loud.post('/graphql', { query: '{ vehicles(filter: { manufacturer: "bmw" }) { totalCount } }' }),
+  },
+  additions: {
+    most: 1,
+    request: () => loud.post('/vehicles', { fleetId: loudFleet.id, vins: newVins(300) }),
+  },
+  'additions in GraphQL': {
+    most: 1,
+    request: () => {
+      const query =
+        'mutation Add($vins: [String!]!, $fleet: ID!) { addVehicles(input: { fleetId: $fleet, vins: $vins }) { fleet { id } } }';
+      return loud.post('/graphql', { query, variables: { fleet: loudFleet.id, vins: newVins(300) } });
+    },
+  },
+};
+
+test.skipIf(!isServer).each(Object.entries(large))('%s have a company’s turn', async (_, { most, request }) => {
+  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin');
+  await holder.query('lock table vehicle in access exclusive mode');
+  const waiting = async () =>
+    (
+      await gateway.execute(
+        `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
+    ).length;
+  // Two companies send requests.
+  expect((await quiet.get('/fleets')).status).toBe(200);
+  const asked = Array.from({ length: 6 }, request);
+  await until(async () => (await waiting()) === most);
+  const other = quiet.get(`/fleets/${quietFleet.id}/vehicles`);
+  await until(async () => (await waiting()) === most + 1);
+  await holder.query('rollback');
+  expect((await other).status).toBe(200);
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  expect(statuses.every((status) => status < 300)).toBe(true);
+});
+
 test.skipIf(!isServer)('files of two companies that are being stored for long', async () => {
   const other = await gateway.as('other');
   const worlds = [

@@ -32,6 +32,8 @@ export interface Services {
   files: FileReaders;
   /** The database's connections that companies share. */
   places: Shares;
+  /** Work on many rows, of which each company has few at a time. */
+  large: Record<'request' | 'search' | 'page', Shares>;
   /** The order in which requests of companies begin. */
   turns: Turns;
   /** The clock, in ms since 1970, by which leases and due times go. */

@@ -26,6 +26,7 @@ type Waiting = (starts: boolean) => void;
 export class Shares {
   readonly capacity: number;
   readonly #reserve: number;
+  readonly #most: number;
   readonly #running = new Map<string, number>();
   /** Waiting work by holder; the holder that was served last comes last. */
   readonly #waiting = new Map<string, Waiting[]>();
@@ -35,9 +36,11 @@ export class Shares {
   #queued = 0;
   #turn = 0;
 
-  constructor({ capacity, reserve }: { capacity: number; reserve: number }) {
+  /** `most`: work of one holder that runs at the same time. */
+  constructor({ capacity = Number.POSITIVE_INFINITY, reserve = 0, most = Number.POSITIVE_INFINITY }) {
     this.capacity = capacity;
     this.#reserve = reserve;
+    this.#most = most;
   }
 
   get free(): number {
@@ -149,7 +152,7 @@ export class Shares {
   #next(): [holder: string, queue: Waiting[]] | undefined {
     if (this.free === 0 || this.#queued === 0) return undefined;
     let next: [string, Waiting[]] | undefined;
-    let fewest = this.free > this.#reserve ? Number.POSITIVE_INFINITY : 1;
+    let fewest = this.free > this.#reserve ? this.#most : 1;
     for (const one of this.#waiting) {
       const running = this.#running.get(one[0]) ?? 0;
       if (running >= fewest) continue;

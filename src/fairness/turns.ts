@@ -30,7 +30,7 @@ export class Turns {
     const now = this.#clock();
     if (company !== this.#last.company) this.#last = { company, since: now };
     if (this.#began === null) this.#beginTurn();
-    else if (this.#waiting.size > 0 || (now - this.#began > SHORT_MS && now - this.#last.since < ALONE_MS)) {
+    else if (this.#waiting.size > 0 || (now - this.#began > SHORT_MS && !this.isAlone(company, now))) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const queue = this.#waiting.get(company);
       if (queue) queue.push(resolve);
@@ -38,6 +38,11 @@ export class Turns {
       return promise;
     }
     return undefined;
+  }
+
+  /** Whether all recent requests are of this company. */
+  isAlone(company: string, now = this.#clock()): boolean {
+    return company === this.#last.company && now - this.#last.since >= ALONE_MS;
   }
 
   #beginTurn(): void {

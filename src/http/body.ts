@@ -176,8 +176,10 @@ const unreadable = () => new MalformedJson('The body could not be read.');
 /** Looks at the bytes of a body before anybody decodes them: whoever does puts U+FFFD in place of what is not UTF-8. */
 function inspect(req: IncomingMessage, res: object, body: Buffer): void {
   if (!isUtf8(body)) throw notUtf8();
+  const locals = localsOf(res as Response);
+  locals.bodyBytes = body.length;
   if (!req.headers['idempotency-key']) return;
-  localsOf(res as Response).digest = createHash('sha256').update(body).digest('hex');
+  locals.digest = createHash('sha256').update(body).digest('hex');
 }
 
 /** The error for a body that Express's parser rejects. */

@@ -73,6 +73,8 @@ interface Locals {
   anonymous?: boolean;
   /** Stands where a file comes with the request; aborts when its client has gone. */
   upload?: AbortSignal;
+  /** The length of the JSON body in bytes. */
+  bodyBytes?: number;
   /** SHA-256 of the body in hex, where an Idempotency-Key came with it. */
   digest?: string;
 }
@@ -82,6 +84,11 @@ export type AnswerHead = Pick<Response, 'locals' | 'setHeader'>;
 
 /** Express leaves `res.locals` untyped; this is the one place that says what is in it. */
 export const localsOf = (res: Pick<Response, 'locals'>): Locals => res.locals as Locals;
+
+/** A VIN in a list of JSON. */
+const BYTES_PER_ROW = 20;
+/** The most rows that a body of this length can name. */
+export const rowsOfBody = (res: Pick<Response, 'locals'>) => (localsOf(res).bodyBytes ?? 0) / BYTES_PER_ROW;
 
 /** The label of a request: its route or GraphQL operation, never its address, which may hold a VIN. */
 export function operationOf(req: Request, res: Response): string {

@@ -4,9 +4,10 @@ import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once } from '../core/idempotency.ts';
+import { inLargeTurn } from '../core/sql/send.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPiece, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
-import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
+import { type HttpServices, localsOf, openContext, rowsOfBody } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
@@ -59,7 +60,8 @@ export function restApi(services: HttpServices): RequestHandler {
       accepts: (types) => preferredOf(req, types),
     };
     await services.turns.next(ctx.caller?.company ?? '');
-    await send(res, await answerOnce(ctx, route, request, res));
+    const work = () => answerOnce(ctx, route, request, res);
+    await send(res, route.prefer ? await work() : await inLargeTurn(ctx, 'request', rowsOfBody(res), work));
   }
 
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {

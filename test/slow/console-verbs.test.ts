@@ -337,6 +337,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await field.waitFor({ state: 'detached' });
     expect(await focused()).toBe('Search /');
     await keyboard.press('Control+k');
+    await field.waitFor();
     await keyboard.type('new web');
     await keyboard.press('Enter');
     await dialog(page).getByLabel('Address').waitFor();
@@ -344,6 +345,17 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.goto(`${gateway.url}/console#/search?text=Zanzi`);
     await options.filter({ hasText: 'Zanzibar basic' }).click();
     await page.getByRole('heading', { name: 'Zanzibar basic' }).waitFor();
+  });
+
+  test('Enter opens what was typed last, however slow the answer is', async () => {
+    for (const name of ['Quito', 'Riga']) await createFleet(demo, { name });
+    const page = await openConsole('#/search?text=Quito');
+    const options = page.getByRole('option');
+    await options.filter({ hasText: 'Quito' }).waitFor();
+    await page.route('**/graphql', (route) => setTimeout(() => route.continue(), 500));
+    await page.getByRole('combobox', { name: 'Search' }).fill('Riga');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Riga' }).waitFor();
   });
 
   test('contracts are created by a VIN, filtered and deleted', async () => {

@@ -10,7 +10,7 @@ import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { FileReaders } from '../../src/core/imports/file-readers.ts';
-import { openPlaces } from '../../src/core/sql/send.ts';
+import { openLargeWork, openPlaces } from '../../src/core/sql/send.ts';
 import type { Database } from '../../src/database/database.ts';
 import { Turns } from '../../src/fairness/turns.ts';
 import { webSockets } from '../../src/graphql/transport/web-socket.ts';
@@ -78,7 +78,8 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
   const ending = new AbortController().signal;
   const places = openPlaces();
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, places, turns: new Turns(), clock };
+  const shares = { places, large: openLargeWork(), turns: new Turns() };
+  const core = { config, database, changes, followers, manufacturers, files, clock, ...shares };
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), webSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');

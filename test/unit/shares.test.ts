@@ -77,3 +77,18 @@ test('holders come in turn: the one with the fewest places first, then the one t
   take(shares, 'a');
   expect(shares.inTurn(holders, String)).toEqual(['c', 'b', 'a']);
 });
+
+test('a holder that may have one at a time waits for its own, and others do not wait for it', async () => {
+  const shares = new Shares({ most: 1 });
+  const begun: string[] = [];
+  const work = (name: string) => () => {
+    begun.push(name);
+    return Promise.withResolvers<void>().promise;
+  };
+  const leave = take(shares, 'a');
+  void shares.run('a', work('a'));
+  void shares.run('b', work('b'));
+  await expect.poll(() => begun).toEqual(['b']);
+  leave();
+  await expect.poll(() => begun).toEqual(['b', 'a']);
+});

@@ -72,3 +72,13 @@ test('a company that is alone waits for nothing', async () => {
   expect(turns.next('b')).toBeInstanceOf(Promise);
   expect(turns.next('a')).toBeInstanceOf(Promise);
 });
+
+test('a company is alone a second after the last request of another', async () => {
+  const turns = newTurns();
+  await turns.next('a');
+  await turns.next('b');
+  expect(turns.isAlone('b')).toBe(false);
+  work(1000);
+  await turns.next('b');
+  expect([turns.isAlone('b'), turns.isAlone('a')]).toEqual([true, false]);
+});

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changesOf } from './field.js';
 import { Form } from './form.js';
 import { html, t } from './html.js';
@@ -79,7 +79,8 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
 export function Dialog({ title, wide, close, children }) {
   const ref = useRef(/** @type {any} */ (null));
   const left = useRef(false);
-  useEffect(() => {
+  // Before the next key is pressed.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     const opener = /** @type {any} */ (document.activeElement);
     dialog.showModal();
@@ -91,7 +92,7 @@ export function Dialog({ title, wide, close, children }) {
       else document.querySelector('h1')?.focus({ preventScroll: true });
     };
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const first = (what) => ref.current.querySelector(what);
     (first('input, textarea, select') ?? first('button')).focus();
   }, [title]);

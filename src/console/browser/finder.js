@@ -11,8 +11,6 @@ import { recents } from './session.js';
 import { newWebhook } from './webhook-verbs.js';
 import { explain } from './words.js';
 
-/** As many are asked for. */
-const MOST = 20;
 /** Waits for more letters before it asks the gateway. */
 const TYPED_MS = 150;
 const steps = { ArrowDown: 1, ArrowUp: -1 };
@@ -81,42 +79,51 @@ export const Finder = () =>
 
 function Field({ begun }) {
   const [text, setText] = useState(begun);
-  const [{ found, error }, setAnswer] = useState(/** @type {any} */ ({ found: [] }));
+  const [{ found, error, answered }, setAnswer] = useState(/** @type {any} */ ({ found: [] }));
   const [at, setAt] = useState(0);
+  const [entered, setEntered] = useState(false);
   useEffect(() => {
-    setAt(0);
-    if (!text.trim()) return setAnswer({ found: [] });
-    const gone = new AbortController();
+    if (!text.trim()) return setAnswer({ found: [], answered: text });
+    const left = new AbortController();
     const look = () =>
-      ask(searchQuery, { text, first: MOST }, { signal: gone.signal }).then(
-        ({ search }) => setAnswer({ found: search.map(optionOf), text }),
-        (error) => gone.signal.aborted || setAnswer({ found: [], error }),
+      ask(searchQuery, { text, first: 20 }, { signal: left.signal }).then(
+        ({ search }) => setAnswer({ found: search.map(optionOf), answered: text }),
+        (error) => left.signal.aborted || setAnswer({ found: [], error, answered: text }),
       );
     const timer = setTimeout(look, TYPED_MS);
     return () => {
       clearTimeout(timer);
-      gone.abort();
+      left.abort();
     };
   }, [text]);
   useEffect(() => document.getElementById(`option-${at}`)?.scrollIntoView({ block: 'nearest' }), [at]);
   const named = ({ name }) => name.toLowerCase().includes(text.trim().toLowerCase());
-  const options = [...(text ? [] : recents()), ...own.filter(named), ...found];
+  const here = [...(text ? [] : recents()), ...own.filter(named)];
+  const options = [...here, ...found];
   const choose = ({ href, act = () => go(href) }) => {
     close();
     act();
   };
+  // Enter waits for the answer to the text as it is: until then, an earlier text's results are shown.
+  const ready = at < here.length || answered === text;
+  useEffect(() => void (entered && ready && options[at] && choose(options[at])), [entered, ready]);
+  const type = (event) => {
+    setText(event.currentTarget.value);
+    setAt(0);
+    setEntered(false);
+  };
   const press = (event) => {
     const { [event.key]: step } = steps;
     if (step) setAt((at + step + options.length) % Math.max(1, options.length));
-    else if (event.key === 'Enter' && options[at]) choose(options[at]);
+    else if (event.key === 'Enter') setEntered(true);
     else return;
     event.preventDefault();
   };
   return html`<input type="text" role="combobox" aria-label="Search" aria-expanded=${options.length > 0} aria-controls="found" aria-autocomplete="list"
       aria-activedescendant=${options.length > 0 ? `option-${at}` : undefined} placeholder="A part of a name, a VIN, a page or an action …"
-      autocomplete="off" spellcheck=${false} value=${text} onInput=${({ currentTarget }) => setText(currentTarget.value)} onKeyDown=${press} />
+      autocomplete="off" spellcheck=${false} value=${text} onInput=${type} onKeyDown=${press} />
     <ul id="found" class="found" role=${options.length > 0 ? 'listbox' : undefined} aria-label="Found">
       ${options.map((one, index) => html`<li key=${one.href ?? one.name} id=${`option-${index}`} role="option" aria-selected=${index === at} onClick=${() => choose(one)}><b>${one.name}</b> <span>${one.about}</span></li>`)}
     </ul>
-    <p class="hint" role="status">${error ? explain(error) : options.length === 0 && t('Nothing is called so')}</p>`;
+    <p class="hint" role="status">${error ? explain(error) : ready && options.length === 0 && t('Nothing is called so')}</p>`;
 }

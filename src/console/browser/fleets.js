@@ -14,7 +14,7 @@ import { byCreation } from './words.js';
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
   fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount
+    totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
     nodes {
       id name companyAddress vehicleCount

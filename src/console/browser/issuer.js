@@ -53,13 +53,8 @@ export async function begin({ silent }) {
     const code_challenge = await oauth.calculatePKCECodeChallenge(verifier);
     const fixed = { client_id, redirect_uri, scope, response_type: 'code', code_challenge_method: 'S256' };
     sessionStorage.setItem(WAY, JSON.stringify({ ...checks, verifier, page: location.hash, silent, asking }));
-    leaveFor(server.authorization_endpoint, {
-      ...fixed,
-      ...meant,
-      ...checks,
-      code_challenge,
-      prompt: silent && 'none',
-    });
+    const query = { ...fixed, ...meant, ...checks, code_challenge, prompt: silent && 'none' };
+    leaveFor(server.authorization_endpoint, query);
   } catch (error) {
     fail(error);
   }

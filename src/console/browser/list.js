@@ -30,7 +30,7 @@ export function List({ asks, filters, what, verbs, empty, save, show = Table, ..
     ${
       list?.nodes.length > 0 &&
       html`<${show} ...${table} rows=${list.nodes} place=${parts[0]} dim=${loading} selection=${verbs && selection} />
-        <${Pager} info=${list.pageInfo} total=${list.totalCount} what=${what} parts=${parts} query=${query}>
+        <${Pager} list=${list} what=${what} parts=${parts} query=${query}>
           ${save && html`<button type="button" class="quiet" onClick=${() => save(query)}>Download all as CSV</button>`}
         <//>`
     }
@@ -94,7 +94,7 @@ async function allOf(document, variables, tell) {
 export function SelectionBar({ selection, verbs, list }) {
   const [read, setRead] = useState(/** @type {number | null} */ (null));
   const { all, clear } = selection;
-  const { totalCount: total = 0 } = list ?? {};
+  const { totalCount: total = 0, totalCountIsExact: exact } = list ?? {};
   const size = all ? total : selection.size;
   // The pressed button is no longer there; focus goes to the list.
   useEffect(() => {
@@ -113,7 +113,8 @@ export function SelectionBar({ selection, verbs, list }) {
         setRead(null);
       }
     });
-  const several = size > total ? t('{size} selected', { size }) : t('{size} of {total} selected', { size, total });
+  const values = { size, total: count(total, exact) };
+  const several = size > total ? t('{size} selected', values) : t('{size} of {total} selected', values);
   return html`<section class="selected" aria-label="Selected">
     <div>
       <b role="status">${read ? t('{read} of {total} read', { read, total }) : several}</b>

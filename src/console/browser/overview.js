@@ -86,7 +86,7 @@ function Turn({ actor }) {
   const { totalCount, totalCountIsExact } = data?.vehicles ?? {};
   return html`<li>
     <a href=${hrefOf(['attention'], { actor })} class=${totalCount ? '' : 'zero'}>
-      <b>${data ? `${count(totalCount)}${totalCountIsExact ? '' : '+'}` : html`<span class="blank short" />`}</b>
+      <b>${data ? count(totalCount, totalCountIsExact) : html`<span class="blank short" />`}</b>
       <span>${turns[actor]}</span>
     </a>
   </li>`;

@@ -72,11 +72,11 @@ export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting
 </div>`;
 
 /** To the pages before and after this one; `parts` and `query` are where we are. */
-export function Pager({ info, total, what, parts, query, children }) {
-  const { hasPreviousPage, hasNextPage, startCursor, endCursor } = info;
+export function Pager({ list, what, parts, query, children }) {
+  const { hasPreviousPage, hasNextPage, startCursor, endCursor } = list.pageInfo;
   const rest = { ...query, after: '', before: '' };
   return html`<div class="pager">
-    <p>${counted(total, what)}</p>
+    <p>${counted(list.totalCount, what, list.totalCountIsExact)}</p>
     ${children}
     ${
       (hasPreviousPage || hasNextPage) &&

@@ -5,8 +5,6 @@ import { onEvents } from './live.js';
 /** At most one look in so many milliseconds, however much happens. */
 const PAUSE_MS = 800;
 
-const always = /** @type {(event: any) => unknown} */ (() => true);
-
 /** Queries that are shown: each takes what a mutation has answered. */
 const shown = new Set();
 
@@ -43,7 +41,7 @@ function merged(value, known) {
  * The data of a query, read anew when an event comes that `wakes` says yes to. Until other variables have their answer the
  * last one stays, with `loading`. `reload` reads anew at once; there are `pause` ms between looks.
  */
-export function useQuery(document, variables, wakes = always, pause = PAUSE_MS) {
+export function useQuery(document, variables, wakes = (/** @type {any} */ _) => true, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);
   const [state, setState] = useState(/** @type {any} */ ({ key: null }));
   const current = useRef(/** @type {any} */ ({}));

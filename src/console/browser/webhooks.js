@@ -36,16 +36,20 @@ export function Webhooks() {
         <button type="button" class="primary" onClick=${newWebhook}>Add your first webhook</button>
       <//>`
     }
-    ${webhooks?.length > 0 && html`<ul class="list">${webhooks.map((one) => html`<${Row} key=${one.id} ...${one} />`)}</ul>`}
+    ${webhooks?.length > 0 && html`<ul class="list">${webhooks.map((one) => html`<${Row} key=${one.id} webhook=${one} />`)}</ul>`}
   <//>`;
 }
 
-function Row({ id, url, description, types, state, reason, failed, pending }) {
-  const about = [description, types.length > 0 ? counted(types.length, 'type of event') : t('All events')];
+const aboutOf = ({ description, types }, typesOf) =>
+  [description, types.length > 0 ? typesOf(types) : t('All events')].filter(Boolean).join(' · ');
+
+function Row({ webhook }) {
+  const { id, url, state, reason, failed, pending } = webhook;
+  const about = aboutOf(webhook, ({ length }) => counted(length, 'type of event'));
   return html`<li class="row apart">
     <div class="grow">
       <p class="address"><a href=${hrefOf(['webhooks', id])}>${url}</a></p>
-      <p class="dim">${about.filter(Boolean).join(' · ')}</p>
+      <p class="dim">${about}</p>
       ${reason && html`<p class="dim">${reason}</p>`}
     </div>
     <p class="row">
@@ -65,7 +69,7 @@ const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $stat
   webhook(id: $id) {
     id url description types state reason
     deliveries(last: $last, before: $before, state: $state) {
-      totalCount
+      totalCount totalCountIsExact
       pageInfo { hasPreviousPage startCursor }
       nodes { id type state attempts status error answer attemptedAt nextAttemptAt createdAt request { body } }
     }
@@ -88,11 +92,7 @@ export function Webhook({ id }) {
     const timer = setInterval(reload, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
-  const about =
-    webhook &&
-    [webhook.description, webhook.types.length > 0 ? webhook.types.map(wireType).join(', ') : t('All events')]
-      .filter(Boolean)
-      .join(' · ');
+  const about = webhook && aboutOf(webhook, (types) => types.map(wireType).join(', '));
   return html`<${Page} label="Webhook" asked=${asked} title=${webhook?.url} back=${back} about=${about}
     actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
     ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
@@ -113,7 +113,7 @@ function Verbs({ webhook }) {
 }
 
 function Deliveries({ webhook, loading, reload, query }) {
-  const { totalCount, pageInfo, nodes } = webhook.deliveries;
+  const { totalCount, totalCountIsExact, pageInfo, nodes } = webhook.deliveries;
   if (nodes.length === 0) {
     return query.state
       ? html`<${Empty} title="None is like that" />`
@@ -122,7 +122,7 @@ function Deliveries({ webhook, loading, reload, query }) {
   return html`<${Listing} label="Deliveries"><ul class=${loading ? 'list dim' : 'list'}>
       ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
     </ul>
-    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery')}<//><//>`;
+    <${Earlier} info=${pageInfo} parts=${['webhooks', webhook.id]} query=${query}>${counted(totalCount, 'delivery', totalCountIsExact)}<//><//>`;
 }
 
 function Delivery({ webhookId, delivery, done }) {

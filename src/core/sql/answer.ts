@@ -6,7 +6,7 @@ import { isHidden } from './list-rows.ts';
 import { placesOf, readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { readRows } from './send.ts';
+import { inLargeTurn, readRows } from './send.ts';
 import { madeIn, numbered } from './sql.ts';
 import { rowsLookedAt } from './work.ts';
 
@@ -77,7 +77,8 @@ export async function readAnswers(
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const isLong = (await rowsLookedAt(ctx, plan.parts, given, count)) > PAGE_MAX;
+  const looked = await rowsLookedAt(ctx, plan.parts, given, count);
+  const isLong = looked > PAGE_MAX;
   const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong });
   const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
   const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
@@ -87,7 +88,8 @@ export async function readAnswers(
     return own ? (own as Read).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const read = () => readRows(ctx, text, taken, { long: isLong, newest });
+  const read = () =>
+    inLargeTurn(ctx, isLong ? 'search' : 'page', looked, () => readRows(ctx, text, taken, { long: isLong, newest }));
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   const reads = given.slice();

@@ -6,7 +6,7 @@ import type { Place } from './order.ts';
 import { type Page, placesOf } from './page.ts';
 import { filterOf, givenOf, type Resource } from './resource.ts';
 import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
-import { readRows } from './send.ts';
+import { ALL_ROWS, inLargeTurn, readRows } from './send.ts';
 import { madeIn, type Numbered, numbered } from './sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
@@ -46,8 +46,10 @@ export async function readText(
   const values = statement.values({ ...placesOf(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
-  const rows = await readRows(ctx, limited, values, { long: statement.isLong, newest: of.primary });
-  const written = writeRows(rows, writer, limit);
+  const { isLong } = statement;
+  const written = await inLargeTurn(ctx, isLong ? 'search' : 'page', isLong ? ALL_ROWS : limit, async () =>
+    writeRows(await readRows(ctx, limited, values, { long: isLong, newest: of.primary }), writer, limit),
+  );
   const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
   return { text: written.text, last, hasNext: written.more };
 }

@@ -18,15 +18,15 @@ export const openPlaces = (): Shares => new Shares(PLACES);
 const MOST_WAITING = 1000;
 
 /**
- * Runs work that takes a connection of the pool when its company has its turn; work outside requests runs at once. Throws
- * RateLimited after LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
+ * Runs work when its company has its turn; work outside requests runs at once. Throws RateLimited after
+ * LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
  */
-async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
+async function inTurn<T>(ctx: Context, shares: Shares, work: () => Promise<T>): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
   const seconds = services.config.LIMIT_STATEMENT_SECONDS;
   const holder = caller?.company ?? '';
-  if (services.places.held(holder) >= PLACES.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
+  if (shares.held(holder) >= PLACES.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
   const patience = () => AbortSignal.any([left(), AbortSignal.timeout(seconds * 1000)]);
   let began = false;
   const begin = () => {
@@ -34,7 +34,7 @@ async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
     return work();
   };
   try {
-    return await services.places.run(holder, begin, patience);
+    return await shares.run(holder, begin, patience);
   } catch (error) {
     if (began) throw error;
     throw left().aborted ? clientHasLeft(error) : new RateLimited(seconds, TOO_MANY);
@@ -44,11 +44,34 @@ async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
 const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
 const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.', undefined, { cause });
 
+/** Work on more rows than this is large: each of its steps holds the event loop for milliseconds. */
+const LARGE_ROWS = 200;
+
+/** Large works of a company that run at the same time while other companies send requests; a request may search or read pages. */
+export const openLargeWork = () => ({
+  request: new Shares({ most: 1 }),
+  search: new Shares({ most: 2 }),
+  page: new Shares({ most: 1 }),
+});
+
+/** Runs work on so many rows: at once if it is small, or its company alone, else when it is the company's turn. */
+export function inLargeTurn<T>(
+  ctx: Context,
+  kind: keyof Context['services']['large'],
+  rows: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { large, turns } = ctx.services;
+  // A transaction holds a connection, which large work may wait for.
+  const isFree = rows <= LARGE_ROWS || isInTransaction() || turns.isAlone(ctx.caller?.company ?? '');
+  return isFree ? work() : inTurn(ctx, large[kind], work);
+}
+
 /** On the primary's pool; with `replica`, on a replica's if there is one. */
 const onPool =
   (ctx: Context, replica = false): Send =>
   (text, values) =>
-    inTurn(ctx, () => ctx.services.database.send(text, values, { replica }));
+    inTurn(ctx, ctx.services.places, () => ctx.services.database.send(text, values, { replica }));
 
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
@@ -93,11 +116,11 @@ export async function readRows(
 }
 
 async function readSlowly(ctx: Context, text: string, values: readonly unknown[], newest: boolean) {
-  const { database, config } = ctx.services;
+  const { database, config, places } = ctx.services;
   const { LIMIT_STATEMENT_SECONDS: seconds } = config;
   const signal = ctx.left?.();
   try {
-    return await inTurn(ctx, () => database.slowRows(text, values, { newest, seconds, signal }));
+    return await inTurn(ctx, places, () => database.slowRows(text, values, { newest, seconds, signal }));
   } catch (error) {
     if (signal?.aborted) throw clientHasLeft(error);
     if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT) throw error;
@@ -118,7 +141,9 @@ const inTransaction = (ctx: Context): Send | undefined =>
 
 /** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
-  isInTransaction() ? ctx.em.transactional(work) : inTurn(ctx, () => ctx.services.database.transaction(ctx.em, work));
+  isInTransaction()
+    ? ctx.em.transactional(work)
+    : inTurn(ctx, ctx.services.places, () => ctx.services.database.transaction(ctx.em, work));
 
 /**
  * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement

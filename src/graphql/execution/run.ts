@@ -2,7 +2,8 @@ import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscri
 import { z } from 'zod';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
 import { readInput } from '../../core/input.ts';
-import { localsOf } from '../../http/request-context.ts';
+import { inLargeTurn } from '../../core/sql/send.ts';
+import { localsOf, rowsOfBody } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
 import {
@@ -44,7 +45,7 @@ export async function run(sent: unknown, request: OperationRequest): Promise<Out
   try {
     const { services, caller } = request.ctx;
     await services.turns.next(caller?.company ?? '');
-    const outcome = await begin(sent, request);
+    const outcome = await inLargeTurn(request.ctx, 'request', rowsOfBody(request.res), () => begin(sent, request));
     if (isStream(outcome)) return streamOf(outcome, request);
     return typeof outcome === 'string' ? outcome : shownResult(outcome, request);
   } catch (error) {

@@ -25,7 +25,8 @@ const number = new Intl.NumberFormat(locale);
 /** Things as a list, such as “2 vehicles and 1 contract”. */
 export const list = new Intl.ListFormat(locale);
 
-export const count = (value) => number.format(value);
+/** A number; `+` follows one that is not exact, but the least that it can be. */
+export const count = (value, exact = true) => number.format(value) + (exact ? '' : '+');
 
 const textOf = (value) => (typeof value === 'number' ? count(value) : value);
 const filled = (sentence, values) => sentence.replaceAll(/\{([a-z]\w*)\}/g, (_, name) => textOf(values[name]));
@@ -34,9 +35,9 @@ const filled = (sentence, values) => sentence.replaceAll(/\{([a-z]\w*)\}/g, (_, 
 export const t = (sentence, values = {}) => filled(sentences[sentence] ?? sentence, values);
 
 /** A number of things, which `numbers` of the languages name. */
-export function counted(value, thing) {
+export function counted(value, thing, exact = true) {
   const forms = numbers[thing];
-  return filled(forms[plural.select(value)] ?? forms.other, { count: value });
+  return filled(forms[plural.select(value)] ?? forms.other, { count: count(value, exact) });
 }
 
 /** Shows the page anew in another language. */
